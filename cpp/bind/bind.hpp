@@ -1,6 +1,6 @@
-// What the files of this folder share, the only ones that know nanobind. Every array argument is
-// noconvert(), so nothing is copied in silence; outputs are arrays that the caller made; sizes are
-// checked there, so that no call from Python can read or write out of bounds.
+// Declarations that the files of this folder share. Only these files use nanobind. Every array
+// argument is noconvert(), so nothing is copied silently; outputs are arrays that the caller made.
+// Sizes are checked here, so that no call from Python can read or write out of bounds.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -31,34 +31,30 @@ inline void require(bool holds, const char* what) {
     if (!holds) throw std::invalid_argument(what);
 }
 
-// Lets Ctrl-C and time limits through a few times a second, from code that runs without the
+// Check for Ctrl-C and time limits a few times per second, from code that runs without the
 // interpreter's lock.
 void poll_signals();
 
-// Looking at the clock costs as much as a short row.
+// Reading the clock costs as much as a short row, so only some rows do it.
 inline void poll_now_and_then(Index row) {
     if ((row & 31) == 31) poll_signals();
 }
 
 }  // namespace setwise::bind
 
-// One for each file of this folder; module.cpp makes the module of them.
+// One function for each other file of this folder; module.cpp builds the module from them.
 void bind_boosting(nanobind::module_& m);
 void bind_buckets(nanobind::module_& m);
-void bind_count_sums(nanobind::module_& m);
-void bind_cutting_planes(nanobind::module_& m);
 void bind_decisions(nanobind::module_& m);
-void bind_dual_blocks(nanobind::module_& m);
-void bind_field_batch(nanobind::module_& m);
-void bind_field_cut(nanobind::module_& m);
 void bind_fields(nanobind::module_& m);
 void bind_flows(nanobind::module_& m);
-void bind_functions(nanobind::module_& m);
+void bind_learners(nanobind::module_& m);
 void bind_marginals(nanobind::module_& m);
+void bind_mean_field(nanobind::module_& m);
 void bind_messages(nanobind::module_& m);
 void bind_moves(nanobind::module_& m);
-void bind_poll(nanobind::module_& m);
 void bind_relaxation(nanobind::module_& m);
 void bind_sampling(nanobind::module_& m);
 void bind_surrogates(nanobind::module_& m);
 void bind_tracking(nanobind::module_& m);
+void bind_tree_bound(nanobind::module_& m);

@@ -1,4 +1,4 @@
-// The Python face of the kernels of boosting.
+// The Python bindings of the boosting kernels.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/tuple.h>
@@ -97,7 +97,7 @@ void step_gains(const StepSearch& search, In2<double> weights, double slack, Out
         gains.data()[f] = best[f].gain, cuts.data()[f] = best[f].cut;
 }
 
-// Two threads of Python may hold one object, whose buffers serve one call at a time.
+// Two Python threads may hold one object, whose buffers serve one call at a time.
 struct LockedRankPairs {
     setwise::RankPairs pairs;
     std::mutex mutex;
@@ -127,7 +127,7 @@ void make_rank_pairs(LockedRankPairs* self, In<std::int32_t> levels, In<double> 
         setwise::RankPairs(copy_of(levels), copy_of(weights), copy_of(offsets)), {}};
 }
 
-// One call at a time too.
+// The buffers of this class serve one call at a time, too.
 struct LockedSoftRisk {
     setwise::SoftClassRisk risk;
     std::mutex mutex;

@@ -59,7 +59,7 @@ setwise::TableBlocks table_of(const EvenRows<Score>& rows, Index i, const In<dou
     return {tables.data() + start};
 }
 
-// values[i] = hinge(i, the scores of the row, its labels, where its gradient goes, work space).
+// values[i] = hinge(i, the scores of the row, its labels, the place of its gradient, work space).
 template <class Score, class Hinge>
 void each_row(EvenRows<Score>& rows, Hinge hinge) {
     setwise::Buckets work;

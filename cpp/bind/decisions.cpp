@@ -12,18 +12,19 @@ namespace {
 
 using namespace setwise::bind;
 
-// What a thread needs for a row, kept from row to row.
+// The work space of a thread, kept from row to row.
 struct Desk {
     setwise::ExpectedRatio ratio;
     setwise::Workspace work;
     std::vector<Byte>
-        unsigned_;  // no element is a mistake yet: margins are minus the probabilities
+        unsigned_;  // no element is a mistake yet, so margins are minus the probabilities
     std::vector<double> p, w;
 };
 
-// Row i of p is [offsets[i], offsets[i + 1]). The best set of each row among the first k in order of
-// probability, its expected score, and a bound on the expected score of every set. `none` has the score
-// of the empty set of each row, or nothing: then that of independent elements.
+// Row i of p is [offsets[i], offsets[i + 1]). Computes the best set of each row among the first k
+// in order of probability, its expected score, and a bound on the expected score of every set.
+// `none` has the score of the empty set of each row, or is empty; then the elements are taken as
+// independent.
 void decide_ratio(In<double> p, In<double> weights, In<Index> offsets, In<double> none,
                   bool jaccard, double b, int n_threads, Out<Byte> mask, Out<double> scores,
                   Out<double> most) {
@@ -74,7 +75,7 @@ void decide_ratio(In<double> p, In<double> weights, In<Index> offsets, In<double
     });
 }
 
-// The expectation of table[number of events] over independent events.
+// Return the expectation of table[number of events] over independent events.
 double expected_of_count(In<double> chances, In<double> table) {
     require(table.size() == chances.size() + 1, "table must have a value for each count");
     std::vector<double> work;

@@ -1,8 +1,11 @@
 // Energies of labellings, for setwise.fields. Sizes and index ranges are checked here.
+#include <nanobind/stl/pair.h>
+
 #include "bind/bind.hpp"
 #include "fields/checked_copies.hpp"
 #include "fields/energies.hpp"
 #include "fields/favourites.hpp"
+#include "fields/number_sizes.hpp"
 #include "fields/parts.hpp"
 #include "fields/two_label_tables.hpp"
 
@@ -16,7 +19,7 @@ using Doubles = In<double>;
 using Energies = Out<double>;
 
 setwise::Labelings labelings(const Labels& labels, Index n_labels) {
-    // The bound keeps n_labels * n_labels within 64 bits.
+    // This limit keeps n_labels * n_labels within 64 bits.
     require(n_labels >= 1 && n_labels <= 1000000000, "n_labels must be at least 1");
     require(setwise::all_below(labels.data(), static_cast<Index>(labels.size()), n_labels),
             "labels must lie between 0 and n_labels - 1");
@@ -137,16 +140,19 @@ setwise::EdgeTables two_label_tables(const In2<Index>& edges, const Doubles& tab
     return {edges.data(), count, tables.data(), shared};
 }
 
-double split_tables(In2<Index> edges, Doubles tables, double slack, Out2<double> unary,
-                    Out<double> weights) {
+// Return the largest entry of a table above its least one, and the sum of these over the tables.
+std::pair<double, double> split_tables(In2<Index> edges, Doubles tables, double slack,
+                                       Out2<double> unary, Out<double> weights) {
     require(unary.shape(1) == 2 && weights.size() == edges.shape(0),
             "unary must have shape (N, 2), and weights an entry for each edge");
-    return setwise::split_tables(
-        two_label_tables(edges, tables, static_cast<Index>(unary.shape(0))), slack, unary.data(),
-        weights.data());
+    double total = 0;
+    const double largest =
+        setwise::split_tables(two_label_tables(edges, tables, static_cast<Index>(unary.shape(0))),
+                              slack, unary.data(), weights.data(), total);
+    return {largest, total};
 }
 
-// What labels pay above the least unary of every variable.
+// Return the energy of the labels above the least unary of every variable.
 double unary_above_least(In<Index> labels, In2<double> unary) {
     require(unary.shape(1) == 2 && labels.size() == unary.shape(0),
             "unary must have shape (N, 2), and labels N entries");
@@ -161,9 +167,18 @@ double tables_above_least(In<Index> labels, In2<Index> edges, Doubles tables) {
     return setwise::tables_above_least(two_label_tables(edges, tables, n), labels.data());
 }
 
+double weights_between(In<Index> labels, In2<Index> edges, Doubles weights) {
+    const auto n = static_cast<Index>(labels.size()), count = static_cast<Index>(edges.shape(0));
+    require(edges.shape(1) == 2 && static_cast<Index>(weights.size()) == count,
+            "edges must have shape (E, 2), and weights an entry for each");
+    require(setwise::all_below(edges.data(), 2 * count, n), "edges must join variables");
+    return setwise::weights_between(edges.data(), count, weights.data(), labels.data());
+}
+
 // ------------------------------------------------------------- copies of arguments, checked on the way
 
-// The first edge with a negative end or without a second one, or -1: then all of them are copied.
+// Return the first edge with a negative end or without a second one, or -1 if all edges were
+// copied.
 Index copy_edges(In2<Index> edges, Out2<Index> copy) {
     require(edges.shape(1) == 2 && copy.shape(0) == edges.shape(0) && copy.shape(1) == 2,
             "edges and copy must have shape (E, 2)");
@@ -188,6 +203,22 @@ bool copy_unary(In2<double> unary, double largest, Out2<double> copy) {
                                static_cast<Index>(unary.shape(1)), largest, copy.data());
 }
 
+// ------------------------------------------------------------------------------ sizes of numbers
+
+std::pair<double, double> number_grid(In2<double> values, bool above) {
+    const auto grid = setwise::number_grid(values.data(), static_cast<Index>(values.shape(0)),
+                                           static_cast<Index>(values.shape(1)), above);
+    return {grid.step, grid.total};
+}
+
+std::pair<double, double> sum_of_least(In2<double> values) {
+    require(values.shape(1) >= 1, "values must have a column at least");
+    double parts[2];
+    setwise::sum_of_least(values.data(), static_cast<Index>(values.shape(0)),
+                          static_cast<Index>(values.shape(1)), parts);
+    return {parts[0], parts[1]};
+}
+
 double favourites(In2<double> unary, Out<double> least, Out<Index> labels) {
     require(unary.shape(1) >= 1, "unary must have a label at least");
     require(least.size() == unary.shape(0) && labels.size() == unary.shape(0),
@@ -205,12 +236,16 @@ void bind_fields(nb::module_& m) {
           Unlocked());
     m.def("tables_above_least", &tables_above_least, "labels"_a.noconvert(), "edges"_a.noconvert(),
           "tables"_a.noconvert(), Unlocked());
+    m.def("weights_between", &weights_between, "labels"_a.noconvert(), "edges"_a.noconvert(),
+          "weights"_a.noconvert(), Unlocked());
     m.def("copy_finite", &copy_finite, "values"_a.noconvert(), "largest"_a, "copy"_a.noconvert(),
           Unlocked());
     m.def("copy_edges", &copy_edges, "edges"_a.noconvert(), "copy"_a.noconvert(), Unlocked());
     m.def("copy_weights", &copy_weights, "weights"_a.noconvert(), "copy"_a.noconvert(), Unlocked());
     m.def("copy_unary", &copy_unary, "unary"_a.noconvert(), "largest"_a, "copy"_a.noconvert(),
           Unlocked());
+    m.def("number_grid", &number_grid, "values"_a.noconvert(), "above"_a, Unlocked());
+    m.def("sum_of_least", &sum_of_least, "values"_a.noconvert(), Unlocked());
     m.def("favourites", &favourites, "unary"_a.noconvert(), "least"_a.noconvert(),
           "labels"_a.noconvert(), Unlocked());
 #define SETWISE_LABELS "labels"_a.noconvert(), "n_labels"_a

@@ -1,16 +1,18 @@
-// The Python face of the flow kernels.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/vector.h>
-
+// Minimum cuts: flow problems, and fields of two labels by one cut. Sizes and ranges are checked here.
+#include <algorithm>
+#include <array>
 #include <mutex>
 #include <stdexcept>
 #include <type_traits>
 #include <vector>
 
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/vector.h>
+
+#include "bind/arguments.hpp"
 #include "bind/bind.hpp"
-#include "bind/edge_arguments.hpp"
+#include "flows/changing_cut.hpp"
+#include "flows/field_cut.hpp"
 #include "flows/make_flow_graph.hpp"
 #include "numeric/threads.hpp"
 
@@ -20,12 +22,13 @@ using namespace setwise::bind;
 
 using OutPairs = nb::ndarray<Index, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu>;
 
-// Two threads of Python may hold one graph.
+// Two Python threads may hold one graph.
 std::lock_guard<std::mutex> locked(const setwise::AnyFlowProblem& problem) {
     return std::lock_guard<std::mutex>(problem.mutex());
 }
 
-// What answers are read under: no other thread can change the problem between the check and the end.
+// Return a lock under which answers are read: no other thread can change the problem between the
+// check and the end of the call.
 template <class Capacity>
 std::unique_lock<std::mutex> locked_answer(const setwise::FlowProblem<Capacity>& problem) {
     std::unique_lock<std::mutex> lock(problem.mutex());
@@ -41,7 +44,7 @@ constexpr const char* too_large =
         ? "the sum of all capacities must be below 2**63, got more: scale them down or use floats"
         : "the sum of all capacities must be below 2**1022, got more: scale them down";
 
-// The place of the first entry that lies outside [0, below) or was there before, or -1.
+// Return the index of the first entry that lies outside [0, below) or occurred before, or -1.
 Index first_not_distinct(In<Index> which, Index below) {
     std::vector<bool> seen(static_cast<std::size_t>(std::max<Index>(below, 0)), false);
     for (std::size_t k = 0; k < which.size(); ++k) {
@@ -194,7 +197,7 @@ void bind_problem(nb::module_& m, const char* name) {
             "ends"_a.noconvert(), Unlocked());
 }
 
-// The place of the first entry that is no capacity, or -1.
+// Return the index of the first entry that is not a capacity, or -1.
 template <class Capacity>
 Index first_not_capacity(In<Capacity> values, bool infinite) {
     const auto count = static_cast<Index>(values.size());
@@ -207,7 +210,8 @@ Index first_not_capacity(In<Capacity> values, bool infinite) {
     return -1;
 }
 
-// The edges must have passed first_not_edge; `kind` is an array of the type of the capacities.
+// Make a graph from edges, which must have passed first_not_edge; `kind` is an array of the type of
+// the capacities.
 template <class Capacity, class Vertex>
 setwise::FlowProblem<Capacity>* make_graph(Index n, Pairs<Vertex> edges, In<Capacity>) {
     require(first_not_edge(edges, n) < 0, "edges must join different nodes of the graph");
@@ -226,8 +230,8 @@ setwise::GridWeights<Capacity> weights_of(const AnyLayout<Capacity>& array) {
     return weights;
 }
 
-// Weights have an entry for each step and pixel, and are capacities; the pixels and edges can be
-// numbered. Null where the grid is better made of its edges.
+// Make a graph of a grid. Weights have an entry for each step and pixel, and are capacities; the
+// pixels and edges can be numbered. Return null if the grid is better made from its edges.
 template <class Capacity>
 setwise::FlowProblem<Capacity>* make_grid(In<Index> sides, In2<Index> steps,
                                           AnyLayout<Capacity> there, AnyLayout<Capacity> back) {
@@ -260,7 +264,7 @@ void bind_capacity(nb::module_& m, const char* name) {
           Unlocked());
 }
 
-// Solves distinct graphs; only the calling thread can see Ctrl-C, and it watches while others work.
+// Solve distinct graphs. Only the calling thread can see Ctrl-C, and it checks while others work.
 void solve_all(const std::vector<setwise::AnyFlowProblem*>& graphs, int threads) {
     setwise::each_long_task(static_cast<Index>(graphs.size()), threads, poll_signals,
                             [&](Index k, setwise::Poll poll) {
@@ -268,6 +272,82 @@ void solve_all(const std::vector<setwise::AnyFlowProblem*>& graphs, int threads)
                                 const auto lock = locked(graph);
                                 graph.solve(poll);
                             });
+}
+
+// answer: the energy of the unaries and of the edges, the same minus the least unaries, the flow,
+// its rounding error if that is large, otherwise 0, and its rounding error in any case.
+void write_answer(const setwise::FieldCut& cut, const Out<double>& answer) {
+    require(answer.size() == 6, "answer must have 6 entries");
+    const std::array<double, 6> numbers{cut.unary, cut.edges, cut.paid,
+                                        cut.sent,  cut.lost,  cut.rounding};
+    std::copy(numbers.begin(), numbers.end(), answer.data());
+}
+
+Index require_two_labels(const In2<double>& unary, const Out<Index>& labels) {
+    require(unary.shape(1) == 2 && labels.size() == unary.shape(0),
+            "unary must have shape (n, 2), and labels n entries");
+    return static_cast<Index>(unary.shape(0));
+}
+
+// Cut the grid if its edges have few distances, as those of most grids do. Otherwise return false,
+// and do nothing.
+bool cut_grid(In2<double> unary, In<Index> sides, In2<Index> steps, In<double> weights,
+              Out<Index> labels, Out<double> answer, int threads, bool small_slabs) {
+    const Index n = require_two_labels(unary, labels);
+    Index pixels = 1;
+    for (std::size_t i = 0; i < sides.size(); ++i) {
+        require(sides.data()[i] >= 1 && pixels <= n / sides.data()[i], "sides must span the nodes");
+        pixels *= sides.data()[i];
+    }
+    require(sides.size() >= 1 && pixels == n && steps.shape(1) == sides.size(),
+            "sides must span the nodes, and steps have a column for each");
+    const setwise::GridNumbering grid(sides.data(), static_cast<Index>(sides.size()), steps.data(),
+                                      static_cast<Index>(steps.shape(0)));
+    require(grid.count() == static_cast<Index>(weights.size()), "weights must have E entries");
+    setwise::FieldCut cut;
+    const auto offer = [&](auto solve) {
+        return solve(grid, n, unary.data(), weights.data(), labels.data(), cut, poll_signals,
+                     threads, small_slabs ? 1 : setwise::Slabs::least_nodes);
+    };
+    if (!offer(setwise::cut_grid<1>) && !offer(setwise::cut_grid<2>) &&
+        !offer(setwise::cut_grid<3>) && !offer(setwise::cut_grid<4>))
+        return false;
+    write_answer(cut, answer);
+    return true;
+}
+
+void cut_edges(In2<double> unary, Pairs<Index> edges, In<double> weights, Out<Index> labels,
+               Out<double> answer, int threads) {
+    const Index n = require_two_labels(unary, labels), count = static_cast<Index>(edges.shape(0));
+    require(first_not_edge(edges, n) < 0, "edges must join different nodes of the graph");
+    require(count == static_cast<Index>(weights.size()), "weights must have E entries");
+    write_answer(setwise::cut_edges({edges.data(), count}, n, unary.data(), weights.data(),
+                                    labels.data(), poll_signals, threads),
+                 answer);
+}
+
+setwise::ChangingCut* make_changing_cut(In<double> costs, Pairs<Index> edges, In<double> there,
+                                        In<double> back) {
+    const Index n = static_cast<Index>(costs.size()), count = static_cast<Index>(edges.shape(0));
+    require(first_not_edge(edges, n) < 0, "edges must join different nodes of the graph");
+    require(count == static_cast<Index>(there.size()) && there.size() == back.size(),
+            "there and back must have E entries");
+    return setwise::make_changing_cut(n, {edges.data(), count}, costs.data(), there.data(),
+                                      back.data())
+        .release();
+}
+
+// answer: the value without the tilt, the value with it minus all negative costs, and the rounding
+// error.
+void solve_changed(setwise::ChangingCut& cut, In<double> tilt, double share, bool apart,
+                   Out<bool> inside, Out<double> answer, int threads) {
+    require(tilt.size() == inside.size() && static_cast<Index>(tilt.size()) <= cut.nodes(),
+            "tilt and inside must have an entry for each of the first nodes");
+    require(answer.size() == 3 && threads >= 1, "answer must have 3 entries");
+    const setwise::ChangedCut found = cut.solve(tilt.data(), static_cast<Index>(tilt.size()), share,
+                                                apart, inside.data(), poll_signals, threads);
+    const std::array<double, 3> numbers{found.value, found.paid, found.lost};
+    std::copy(numbers.begin(), numbers.end(), answer.data());
 }
 
 }  // namespace
@@ -290,4 +370,15 @@ void bind_flows(nb::module_& m) {
             solve_all(graphs, threads);
         },
         "graphs"_a, "threads"_a);
+    nb::class_<setwise::ChangingCut>(m, "ChangingCut")
+        .def("solve", &solve_changed, "tilt"_a.noconvert(), "share"_a, "apart"_a,
+             "inside"_a.noconvert(), "answer"_a.noconvert(), "threads"_a, Unlocked());
+    m.def("make_changing_cut", &make_changing_cut, "costs"_a.noconvert(), "edges"_a.noconvert(),
+          "there"_a.noconvert(), "back"_a.noconvert(), nb::rv_policy::take_ownership, Unlocked());
+    m.def("cut_grid", &cut_grid, "unary"_a.noconvert(), "sides"_a.noconvert(),
+          "steps"_a.noconvert(), "weights"_a.noconvert(), "labels"_a.noconvert(),
+          "answer"_a.noconvert(), "threads"_a, "small_slabs"_a = false, Unlocked());
+    m.def("cut_edges", &cut_edges, "unary"_a.noconvert(), "edges"_a.noconvert(),
+          "weights"_a.noconvert(), "labels"_a.noconvert(), "answer"_a.noconvert(), "threads"_a,
+          Unlocked());
 }

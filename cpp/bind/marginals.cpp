@@ -1,22 +1,51 @@
-// Belief propagation and elimination, for setwise.inference. Sizes and index ranges are checked here.
-#include <nanobind/stl/pair.h>
+// Belief propagation, elimination and sums over counts, for setwise.inference. Sizes and index ranges
+// are checked here.
+#include <vector>
 
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
+
+#include "bind/arguments.hpp"
 #include "bind/bind.hpp"
-#include "bind/marginals.hpp"
+#include "marginals/count_sums.hpp"
 #include "marginals/junction_tree.hpp"
 #include "marginals/sum_product.hpp"
+#include "numeric/threads.hpp"
 
 namespace {
 
 using namespace setwise::bind;
+
 using setwise::JunctionTree;
 using setwise::SumProduct;
+
+void count_sums(In<Index> starts, In<double> logits, In<double> heights, Out<double> logs,
+                Out<double> q, Out<double> with_count, Out<double> counts, Index n_threads) {
+    const auto n = static_cast<Index>(logits.size());
+    require(starts.size() >= 1 && starts.data()[0] == 0, "starts must begin with 0");
+    const auto factors = static_cast<Index>(starts.size()) - 1;
+    for (Index f = 0; f < factors; ++f)
+        require(starts.data()[f] <= starts.data()[f + 1], "starts must not fall");
+    require(
+        starts.data()[factors] == n && static_cast<Index>(heights.size()) == n + factors &&
+            counts.size() == heights.size() && static_cast<Index>(logs.size()) == factors &&
+            static_cast<Index>(q.size()) == n && static_cast<Index>(with_count.size()) == n,
+        "heights and counts must have one entry more than members for each factor, all else one");
+    const int workers = threads(n_threads);
+    std::vector<setwise::CountSums> sums(static_cast<std::size_t>(workers));
+    setwise::each_long_task(workers, workers, poll_signals, [&](Index worker, setwise::Poll poll) {
+        for (Index f = worker; f < factors; f += workers) {
+            const Index begin = starts.data()[f], end = starts.data()[f + 1];
+            logs.data()[f] = sums[static_cast<std::size_t>(worker)](
+                logits.data() + begin, end - begin, heights.data() + begin + f, q.data() + begin,
+                with_count.data() + begin, counts.data() + begin + f, poll);
+        }
+    });
+}
 
 }  // namespace
 
 void bind_marginals(nb::module_& m) {
-    bind_mean_field(m);
-    bind_tree_bound(m);
     bind_pairs<SumProduct>(m, "SumProduct")
         .def(
             "add_cliques",
@@ -90,7 +119,10 @@ void bind_marginals(nb::module_& m) {
             "scopes"_a.noconvert(), "sides"_a.noconvert(), "tables"_a.noconvert(), Unlocked())
         .def(
             "plan",
-            [](JunctionTree& state, double cells) { return state.plan(cells, poll_signals); },
+            [](JunctionTree& state, double cells) {
+                const JunctionTree::Plan found = state.plan(cells, poll_signals);
+                return std::make_tuple(found.largest, found.messages, found.width);
+            },
             "most"_a, Unlocked())
         .def(
             "log_partition",
@@ -120,4 +152,7 @@ void bind_marginals(nb::module_& m) {
                 state.marginals(p.data(), expected.data(), poll_signals);
             },
             "p"_a.noconvert(), "expected"_a.noconvert(), Unlocked());
+    m.def("count_sums", &count_sums, "starts"_a.noconvert(), "logits"_a.noconvert(),
+          "heights"_a.noconvert(), "logs"_a.noconvert(), "q"_a.noconvert(),
+          "with_count"_a.noconvert(), "counts"_a.noconvert(), "n_threads"_a, Unlocked());
 }

@@ -4,8 +4,8 @@
 
 #include <nanobind/stl/pair.h>
 
+#include "bind/arguments.hpp"
 #include "bind/bind.hpp"
-#include "bind/marginals.hpp"
 #include "marginals/forest_field.hpp"
 #include "marginals/induced_forest.hpp"
 #include "marginals/mean_field.hpp"
@@ -50,7 +50,7 @@ void add_counts(State& state, In<Index> variables, In<Index> starts, In<Index> o
     state.add_counts(std::move(counts));
 }
 
-// What mean field and its trees have in common: the terms, and Q.
+// Bind what mean field and its trees have in common: the terms, and Q.
 template <class State>
 nb::class_<State> bind_terms(nb::module_& m, const char* name) {
     return bind_pairs<State>(m, name)

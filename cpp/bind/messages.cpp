@@ -1,9 +1,9 @@
-// The Python face of the message passing kernels.
+// The Python bindings of the message passing kernels.
 #include <algorithm>
 #include <vector>
 
+#include "bind/arguments.hpp"
 #include "bind/bind.hpp"
-#include "bind/field_arguments.hpp"
 #include "messages/message_search.hpp"
 #include "messages/tree_reweighted.hpp"
 
@@ -18,7 +18,7 @@ void require_below(const std::vector<Index>& values, Index end, const char* what
     for (const Index value : values) require(0 <= value && value < end, what);
 }
 
-// starts[f]..starts[f + 1] must cover exactly `size` members.
+// Require that starts[f]..starts[f + 1] cover exactly `size` members.
 void require_starts(const std::vector<Index>& starts, std::size_t size, const char* what) {
     require(!starts.empty() && starts.front() == 0 && starts.back() == static_cast<Index>(size),
             what);

@@ -7,8 +7,8 @@
 
 #include <nanobind/stl/pair.h>
 
+#include "bind/arguments.hpp"
 #include "bind/bind.hpp"
-#include "bind/field_arguments.hpp"
 #include "relaxation/frank_wolfe.hpp"
 #include "relaxation/labeling_mixture.hpp"
 #include "relaxation/paths.hpp"
@@ -18,7 +18,6 @@
 namespace {
 
 using namespace setwise::bind;
-using namespace nb::literals;
 
 using Indices = In<Index>;
 using Doubles = In<double>;
@@ -37,15 +36,8 @@ void require_starts(const Indices& starts, Index size, const char* what) {
     require(starts.data()[length(starts) - 1] == size, what);
 }
 
-void require_edges(const In2<Index>& edges, Index n) {
-    require(edges.shape(1) == 2, "edges must have shape (E, 2)");
-    require(n >= 0 && n < most, "n must be below 2**31");
-    for (std::size_t k = 0; k < edges.size(); ++k)
-        require(edges.data()[k] >= 0 && edges.data()[k] < n, "edges must join vertices below n");
-}
-
 Index path_classes(In2<Index> edges, Index n, Out<Index> classes) {
-    require_edges(edges, n);
+    require_edges_below(edges, n);
     require(classes.size() == edges.shape(0), "classes must have an entry for each edge");
     for (std::size_t e = 0; e < edges.shape(0); ++e)
         require(edges.data()[2 * e] != edges.data()[2 * e + 1], "edges must not be loops");
@@ -53,10 +45,11 @@ Index path_classes(In2<Index> edges, Index n, Out<Index> classes) {
                                  classes.data(), poll_signals);
 }
 
-// Outputs are as long as can be: one entry a vertex, E + 1 starts; returns how many paths there are.
+// Outputs have their largest possible length: one entry per vertex, E + 1 starts. Return the number
+// of paths.
 Index walk_paths(In2<Index> edges, Doubles weights, Index n, Out<Index> vertices, Out<Index> starts,
                  Out<double> steps) {
-    require_edges(edges, n);
+    require_edges_below(edges, n);
     require(weights.size() == edges.shape(0), "weights must have an entry for each edge");
     std::vector<Index> walked, begins;
     std::vector<double> along;
@@ -118,7 +111,7 @@ void add_group(State& state, int kind, Indices variables, Indices starts, Double
         for (Index k = slot_starts.data()[slot] + 1; k < slot_starts.data()[slot + 1]; ++k)
             require(slot_labels.data()[k - 1] < slot_labels.data()[k],
                     "labels of a slot must increase");
-    if (length(slot_labels) == slots) {  // one label a slot: each at most once
+    if (length(slot_labels) == slots) {  // one label per slot: each label occurs at most once
         std::vector<bool> taken(static_cast<std::size_t>(state.n_labels()));
         for (Index k = 0; k < slots; ++k) {
             require(!taken[slot_labels.data()[k]], "slots of one label must be distinct");
@@ -251,7 +244,7 @@ nb::class_<State> bind_state(nb::module_& m, const char* name) {
             "blocks"_a.noconvert(), "n_threads"_a, Unlocked());
 }
 
-// slopes: (kinds, n), and of each function its kind; weights: the start, and the answer.
+// slopes: (kinds, n). The kind of each function is given, too. weights: the start, and the answer.
 void best_mixture(Doubles energies, In2<double> counts, In2<double> slopes, Indices which,
                   double tolerance, Out<double> weights) {
     const Index labelings = static_cast<Index>(energies.size());

@@ -3,8 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "bind/arguments.hpp"
 #include "bind/bind.hpp"
-#include "bind/field_arguments.hpp"
 #include "marginals/forest_sampler.hpp"
 
 namespace {
@@ -12,23 +12,7 @@ namespace {
 using namespace setwise::bind;
 using setwise::ForestSampler;
 
-using In3 = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
-
-template <class T>
-std::vector<T> copied(const In<T>& array) {
-    return {array.data(), array.data() + array.size()};
-}
-
-void require_edges(const ForestSampler& state, const In2<Index>& edges, std::size_t count) {
-    require(edges.shape(1) == 2 && edges.shape(0) == count, "edges must have shape (E, 2)");
-    for (std::size_t e = 0; e < count; ++e) {
-        const Index i = edges.data()[2 * e], j = edges.data()[2 * e + 1];
-        require(i >= 0 && j >= 0 && i < state.n() && j < state.n() && i != j,
-                "edges must join different variables");
-    }
-}
-
-// The sizes of regions (N,), -1 for none.
+// Return the sizes of regions (N,), -1 for none.
 std::vector<Index> region_sizes(const ForestSampler& state, const In<Index>& regions,
                                 std::size_t count) {
     require(static_cast<Index>(regions.size()) == state.n(), "regions must have shape (N,)");
@@ -53,8 +37,8 @@ void add_counts(ForestSampler& state, In<Index> regions, In<Index> starts, In<do
     require(own.size() == 0 || own.size() == regions.size(), "own must be empty or (N,)");
     for (std::size_t i = 0; i < own.size(); ++i)
         require(own.data()[i] >= 0 && own.data()[i] < state.n_labels(), "own must hold labels");
-    state.add_term(std::make_unique<setwise::SampledCounts>(
-        state.n_labels(), copied(regions), copied(starts), copied(table), copied(own)));
+    state.add_term(std::make_unique<setwise::SampledCounts>(state.n_labels(), copy(regions),
+                                                            copy(starts), copy(table), copy(own)));
 }
 
 void add_transitions(ForestSampler& state, In2<Index> edges, In2<double> costs,
@@ -65,10 +49,11 @@ void add_transitions(ForestSampler& state, In2<Index> edges, In2<double> costs,
     require(heights.size() == edges.shape(0) + 1, "heights must have shape (E + 1,)");
     state.add_term(std::make_unique<setwise::SampledTransitions>(
         state.n(), state.n_labels(), edges.data(), static_cast<Index>(edges.shape(0)),
-        std::vector<double>(costs.data(), costs.data() + costs.size()), copied(heights)));
+        std::vector<double>(costs.data(), costs.data() + costs.size()), copy(heights)));
 }
 
-// Scopes one after the other, (S,), scope k from starts[k]; so are their tables, from cells[k].
+// Scopes are stored one after the other, (S,), scope k from starts[k]; so are their tables, from
+// cells[k].
 void add_factors(ForestSampler& state, In<Index> scopes, In<Index> starts, In<double> tables) {
     require(starts.size() > 0 && starts.data()[0] == 0 &&
                 starts.data()[starts.size() - 1] == static_cast<Index>(scopes.size()),
@@ -98,7 +83,7 @@ void add_factors(ForestSampler& state, In<Index> scopes, In<Index> starts, In<do
 }  // namespace
 
 void bind_sampling(nb::module_& m) {
-    nb::class_<ForestSampler>(m, "ForestSampler")
+    bind_pairs<ForestSampler>(m, "ForestSampler")
         .def(
             "__init__",
             [](ForestSampler* state, In2<double> logs) {
@@ -107,25 +92,6 @@ void bind_sampling(nb::module_& m) {
                                           static_cast<Index>(logs.shape(1)));
             },
             "logs"_a.noconvert())
-        .def(
-            "add_potts",
-            [](ForestSampler& state, In2<Index> edges, In<double> weights) {
-                require_edges(state, edges, weights.size());
-                state.pairs().add_potts(edges.data(), weights.data(),
-                                        static_cast<Index>(weights.size()));
-            },
-            "edges"_a.noconvert(), "weights"_a.noconvert(), Unlocked())
-        .def(
-            "add_tables",
-            [](ForestSampler& state, In2<Index> edges, In3 tables) {
-                const auto labels = static_cast<std::size_t>(state.n_labels());
-                require(tables.shape(1) == labels && tables.shape(2) == labels,
-                        "tables must have shape (E, L, L)");
-                require_edges(state, edges, tables.shape(0));
-                state.pairs().add_tables(edges.data(), tables.data(),
-                                         static_cast<Index>(tables.shape(0)));
-            },
-            "edges"_a.noconvert(), "tables"_a.noconvert(), Unlocked())
         .def("add_counts", &add_counts, "regions"_a.noconvert(), "starts"_a.noconvert(),
              "table"_a.noconvert(), "own"_a.noconvert(), Unlocked())
         .def(
@@ -135,7 +101,7 @@ void bind_sampling(nb::module_& m) {
                         "weights and truncation must have shape (R,)");
                 region_sizes(state, regions, weights.size());
                 state.add_term(std::make_unique<setwise::SampledRobust>(
-                    state.n_labels(), copied(regions), copied(weights), copied(truncation)));
+                    state.n_labels(), copy(regions), copy(weights), copy(truncation)));
             },
             "regions"_a.noconvert(), "weights"_a.noconvert(), "truncation"_a.noconvert(),
             Unlocked())
@@ -146,7 +112,7 @@ void bind_sampling(nb::module_& m) {
                         "labels must have shape (L,)");
                 for (std::size_t j = 0; j < labels.size(); ++j)
                     require(labels.data()[j] < 2, "labels must be 0 or 1");
-                state.add_term(std::make_unique<setwise::SampledCost>(cost, copied(labels)));
+                state.add_term(std::make_unique<setwise::SampledCost>(cost, copy(labels)));
             },
             "cost"_a, "labels"_a.noconvert(), Unlocked())
         .def("add_transitions", &add_transitions, "edges"_a.noconvert(), "costs"_a.noconvert(),

@@ -1,11 +1,13 @@
-// The Python face of the surrogates: batches of rows, and labels.
+// Surrogates of batches of rows and their labels, and gains of set functions along chains of sets.
 #include <initializer_list>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "bind/bind.hpp"
 #include "functions/chains.hpp"
 #include "functions/families.hpp"
+#include "functions/supermodular_grid.hpp"
 #include "surrogates/labels.hpp"
 #include "surrogates/lovasz.hpp"
 #include "surrogates/modular.hpp"
@@ -34,7 +36,7 @@ struct Batch {
     void check(const Out<double>& values, const Out<Scalar>& gradient) const {
         check(values.size(), gradient.size());
     }
-    // Of sizes: an array of nanobind's cannot be made without the interpreter's lock.
+    // Takes sizes, because a nanobind array cannot be made without the interpreter's lock.
     void check(std::size_t values, std::size_t gradient) const {
         require(offsets.size() >= 1 && begin(0) == 0, "offsets must start with 0");
         for (Index i = 0; i < rows(); ++i) {
@@ -51,8 +53,8 @@ struct Batch {
 
 constexpr const char* each_row_an_entry = "an argument must have one entry for each row";
 
-// Calls kernel(i, row, gradient of the row, workspace) -> value for each row. `lengths` are those of
-// the arguments that have one entry for each row.
+// Call kernel(i, row, gradient of the row, workspace) -> value for each row. `lengths` are those of
+// the arguments with one entry per row.
 template <class Scalar, class Kernel>
 void each_row(const Batch<Scalar>& batch, Out<double>& values, Out<Scalar>& gradient,
               std::initializer_list<std::size_t> lengths, Kernel kernel) {
@@ -107,7 +109,7 @@ void lovasz_ratio(In<Byte> positive, In<Scalar> scores, In<Index> offsets, doubl
              });
 }
 
-// Of tables of the number of errors, or of the two counts of them.
+// The Lovász hinge for tables of the number of errors, or of the two counts of errors.
 template <class Scalar, bool of_counts>
 void lovasz_table(In<Byte> positive, In<Scalar> scores, In<Index> offsets, In<double> tables,
                   In<Index> starts, In<Byte> componentwise, Out<double> values,
@@ -127,8 +129,8 @@ void lovasz_table(In<Byte> positive, In<Scalar> scores, In<Index> offsets, In<do
              });
 }
 
-// Positions, inside the row, of the elements that count, by increasing margin; row i of the answer
-// is [chains[i], chains[i + 1]).
+// Write the positions inside the row of the elements that count, by increasing margin; row i of the
+// answer is [chains[i], chains[i + 1]).
 template <class Scalar>
 void order_rows(In<Byte> positive, In<Scalar> scores, In<Index> offsets, In<Byte> componentwise,
                 Out<Index> order, Out<Index> chains) {
@@ -215,7 +217,8 @@ void rescale_counts(In<Byte> positive, In<Scalar> scores, In<Index> offsets, In<
         });
 }
 
-// The Lovász hinge (slope < 0) or the margin rescaling of a modular loss with a weight an element.
+// The Lovász hinge (slope < 0) or the margin rescaling of a modular loss with one weight per
+// element.
 template <class Scalar>
 void hinge_modular(In<Byte> positive, In<Scalar> scores, In<Index> offsets, In<double> weights,
                    In<double> slopes, Out<double> values, Out<Scalar> gradient) {
@@ -290,6 +293,74 @@ void bind_rows(nb::module_& m) {
 #undef SETWISE_TABLES
 }
 
+// Check that [chains[i], chains[i + 1]) lies in an array of `size` entries.
+void check_chains(const In<Index>& chains, std::size_t size) {
+    require(chains.size() >= 1 && chains.data()[0] == 0, "chains must start with 0");
+    for (std::size_t i = 0; i + 1 < chains.size(); ++i)
+        require(chains.data()[i] <= chains.data()[i + 1], "chains must not decrease");
+    require(chains.data()[chains.size() - 1] == static_cast<Index>(size),
+            "chains must end with the number of steps");
+}
+
+void chain_sums(In<double> steps, In<Index> chains, Out<double> sums) {
+    check_chains(chains, steps.size());
+    require(sums.size() == steps.size(), "sums must be as long as steps");
+    for (std::size_t i = 0; i + 1 < chains.size(); ++i) {
+        double sum = 0;
+        for (Index k = chains.data()[i]; k < chains.data()[i + 1]; ++k)
+            sums.data()[k] = sum += steps.data()[k];
+    }
+}
+
+void prefix_gains(In<double> weights, In<double> caps, In<Index> order, In<Index> chains,
+                  Out<double> gains) {
+    check_chains(chains, order.size());
+    require(weights.size() == caps.size() && gains.size() == order.size(),
+            "caps must be as long as weights, gains as long as order");
+    std::vector<double> room;
+    for (std::size_t i = 0; i + 1 < chains.size(); ++i) {
+        const Index begin = chains.data()[i], end = chains.data()[i + 1];
+        require(setwise::prefix_gains(weights.data(), caps.data(),
+                                      static_cast<Index>(weights.size()), order.data() + begin,
+                                      end - begin, gains.data() + begin, room),
+                "order must hold elements of the ground set");
+        poll_now_and_then(static_cast<Index>(i));
+    }
+}
+
+setwise::SparseRows sparse_rows(const In<Index>& indptr, const In<Index>& columns) {
+    require(indptr.size() >= 1, "indptr must have n + 1 entries");
+    return {indptr.data(), static_cast<Index>(indptr.size()) - 1, columns.data(),
+            static_cast<Index>(columns.size())};
+}
+
+void cut_gains(In<Index> indptr, In<Index> neighbors, In<double> leaving, In<double> entering,
+               In<Index> order, Out<double> gains) {
+    require(leaving.size() == neighbors.size() && entering.size() == neighbors.size() &&
+                gains.size() == order.size(),
+            "weights must be as long as neighbors, gains as long as order");
+    require(setwise::cut_gains(sparse_rows(indptr, neighbors), leaving.data(), entering.data(),
+                               order.data(), static_cast<Index>(order.size()), gains.data(),
+                               poll_signals),
+            "order and neighbors must hold elements of the ground set");
+}
+
+void coverage_gains(In<Index> indptr, In<Index> items, In<double> weights, In<Index> order,
+                    Out<double> gains) {
+    require(gains.size() == order.size(), "gains must be as long as order");
+    require(setwise::coverage_gains(sparse_rows(indptr, items), weights.data(),
+                                    static_cast<Index>(weights.size()), order.data(),
+                                    static_cast<Index>(order.size()), gains.data(), poll_signals),
+            "order must hold elements and items must have weights");
+}
+
+void supermodular_grid(In2<double> values, Out2<double> g) {
+    require(values.shape(0) == g.shape(0) && values.shape(1) == g.shape(1),
+            "g must have the shape of values");
+    setwise::supermodular_grid(values.data(), static_cast<Index>(values.shape(0)),
+                               static_cast<Index>(values.shape(1)), g.data(), poll_signals);
+}
+
 }  // namespace
 
 void bind_surrogates(nb::module_& m) {
@@ -302,4 +373,15 @@ void bind_surrogates(nb::module_& m) {
     bind_labels<double>(m);
     bind_rows<float>(m);
     bind_rows<double>(m);
+    m.def("chain_sums", &chain_sums, "steps"_a.noconvert(), "chains"_a.noconvert(),
+          "sums"_a.noconvert(), Unlocked());
+    m.def("prefix_gains", &prefix_gains, "weights"_a.noconvert(), "caps"_a.noconvert(),
+          "order"_a.noconvert(), "chains"_a.noconvert(), "gains"_a.noconvert(), Unlocked());
+    m.def("cut_gains", &cut_gains, "indptr"_a.noconvert(), "neighbors"_a.noconvert(),
+          "leaving"_a.noconvert(), "entering"_a.noconvert(), "order"_a.noconvert(),
+          "gains"_a.noconvert(), Unlocked());
+    m.def("coverage_gains", &coverage_gains, "indptr"_a.noconvert(), "items"_a.noconvert(),
+          "weights"_a.noconvert(), "order"_a.noconvert(), "gains"_a.noconvert(), Unlocked());
+    m.def("supermodular_grid", &supermodular_grid, "values"_a.noconvert(), "g"_a.noconvert(),
+          Unlocked());
 }

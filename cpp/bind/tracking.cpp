@@ -1,4 +1,4 @@
-// The Python face of the kernels of tracking.
+// The Python bindings of the tracking kernels.
 #include "bind/bind.hpp"
 #include "tracking/box_image.hpp"
 #include "tracking/box_learner.hpp"
@@ -8,7 +8,8 @@ namespace {
 using namespace setwise::bind;
 using setwise::BoxImage;
 
-// Features of boxes (n, 4), those of `kinds` side by side: 0 for pixels, 1 for gradients.
+// Features of boxes (n, 4); those of the given `kinds` stand side by side: 0 for pixels, 1 for
+// gradients.
 void describe(const BoxImage& image, In2<double> boxes, In<Index> kinds, Out2<Byte> out) {
     Index width = 0;
     for (std::size_t k = 0; k < kinds.size(); ++k) {
@@ -36,7 +37,7 @@ void describe(const BoxImage& image, In2<double> boxes, In<Index> kinds, Out2<By
     }
 }
 
-// Scores of rows of bytes: the sum over some features of a table's entry.
+// Scores of rows of bytes: for each row the sum over some features of a table's entry.
 void score_bytes(In2<Byte> codes, In<Index> features, In2<double> tables, Out<double> scores) {
     const auto n = static_cast<Index>(codes.shape(0)), d = static_cast<Index>(codes.shape(1));
     require(tables.shape(0) == features.size() && tables.shape(1) == 256,
@@ -55,7 +56,7 @@ void score_bytes(In2<Byte> codes, In<Index> features, In2<double> tables, Out<do
     }
 }
 
-// Sweeps of coordinate descent; returns the mean over frames of the greatest violation.
+// Run sweeps of coordinate descent. Return the mean over frames of the greatest violation.
 double descend_boxes(In2<std::int8_t> responses, In<double> losses, In<Index> starts, double C,
                      double tau, int sweeps, Out<double> w, Out<double> multipliers) {
     const auto frames = static_cast<Index>(starts.size()) - 1;

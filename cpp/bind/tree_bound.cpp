@@ -4,8 +4,8 @@
 
 #include <nanobind/stl/optional.h>
 
+#include "bind/arguments.hpp"
 #include "bind/bind.hpp"
-#include "bind/marginals.hpp"
 #include "marginals/fewest_edges_first.hpp"
 #include "marginals/tree_bound.hpp"
 
@@ -31,7 +31,7 @@ void close_tree_bound(TreeBound<Real>& state, In<Index> order, In<Index> starts)
     state.close(order.data(), starts.data(), blocks);
 }
 
-// Messages (2 E, L), both of an edge after each other, the edges in an order (E,).
+// Require messages (2 E, L), both of an edge after each other, the edges in an order (E,).
 template <class Real, class Array>
 void require_messages(TreeBound<Real>& state, const In<Index>& order, const Array& messages) {
     require(static_cast<Index>(messages.shape(0)) == 2 * state.edges() &&

@@ -11,12 +11,13 @@
 
 namespace setwise {
 
-// Queries are stretches of rows. Of p relevant rows x_1, ..., x_p and n irrelevant ones z_1, ..., z_n,
-// both by falling score, a ranking puts z_j above all relevant rows from k_j on. Its loss is
-// 1 - (1/p) sum_i i / (i + #{j: k_j <= i}), and the risk of Yue et al. (2007) is the largest
-// loss - 2 / (p n) sum over the pairs with i >= k_j of (x_i - z_j). Moving z_j from below x_i to above
-// it costs i / (i + j - 1) - i / (i + j) whatever the others do, so that the k_j are chosen one by one;
-// that term and z_j fall with j, so that k_j rises: divide and conquer, O((p + n) log n) after the sort.
+// Queries are ranges of rows. Let x_1, ..., x_p be the relevant rows and z_1, ..., z_n the
+// irrelevant ones, both by falling score. A ranking puts z_j above all relevant rows from k_j on.
+// Its loss is 1 - (1/p) sum_i i / (i + #{j: k_j <= i}), and the risk of Yue et al. (2007) is the
+// largest loss - 2 / (p n) sum over the pairs with i >= k_j of (x_i - z_j). Moving z_j from below
+// x_i to above it costs i / (i + j - 1) - i / (i + j) whatever the others do, so that the k_j can
+// be chosen one by one. That term and z_j fall with j, so k_j rises. Divide and conquer then takes
+// O((p + n) log n) after the sort.
 class AveragePrecisionRisk {
   public:
     AveragePrecisionRisk(std::vector<std::uint8_t> relevant, std::vector<std::int64_t> offsets)
@@ -25,9 +26,9 @@ class AveragePrecisionRisk {
     std::size_t rows() const { return relevant_.size(); }
     std::size_t queries() const { return offsets_.size() - 1; }
 
-    // The loss of the worst ranking of each query, and what the rows have in it: the risk is
-    // losses_q + <slopes, scores>. Zero for queries of one kind. Rows of one kind and equal scores have
-    // equal slopes, the mean over the rankings that are as bad.
+    // Compute the loss of the worst ranking of each query, and its slopes in the scores: the risk
+    // is losses_q + <slopes, scores>. Both are zero for queries with rows of one kind only. Rows of
+    // one kind and equal scores have equal slopes, the mean over all worst rankings.
     void plane(const double* scores, double* losses, double* slopes, Poll poll) {
         for (std::size_t q = 0; q + 1 < offsets_.size(); ++q) {
             const auto begin = static_cast<std::size_t>(offsets_[q]);
@@ -78,7 +79,8 @@ class AveragePrecisionRisk {
         return loss / static_cast<double>(p);
     }
 
-    // p times what the loss and the scores gain if z_j, 0-based, stands above x_k, x_(k+1), ...
+    // Return p times the gain of the loss and the scores if z_j, 0-based, stands above x_k,
+    // x_(k+1), ...
     double gain(std::size_t j, std::size_t k) const {
         const std::size_t p = high_.size();
         const auto next = static_cast<double>(j + 1), now = static_cast<double>(j);
@@ -88,7 +90,7 @@ class AveragePrecisionRisk {
         return cost - 2.0 * apart / static_cast<double>(low_.size());
     }
 
-    // The best places of z_begin, ..., z_(end - 1), known to lie between first and last.
+    // Find the best places of z_begin, ..., z_(end - 1), known to lie between first and last.
     void interleave(std::size_t begin, std::size_t end, std::size_t first, std::size_t last,
                     Poll poll) {
         if (begin >= end) return;
@@ -121,7 +123,7 @@ class AveragePrecisionRisk {
     std::vector<std::uint8_t> relevant_;
     std::vector<std::int64_t> offsets_;
     std::vector<double> harmonic_;  // 1 + 1/2 + ... + 1/t
-    // Of one query at a time.
+    // The rows of the query at hand.
     std::vector<Row> high_, low_;
     std::vector<double> sums_, above_;
     std::vector<std::size_t> place_;

@@ -1,7 +1,7 @@
 // Sums of several weightings of the rows at once, side by side: the inner loops of the stumps.
 //
-// A lane is a weighting. One has a loop of its own; more come in vectors of four, the last filled up
-// with zeros. No lane's sum depends on the others.
+// A lane is one weighting. A single lane has a loop of its own; several lanes are stored in vectors
+// of four, the last filled up with zeros. No lane's sum depends on the others.
 #pragma once
 
 #include <algorithm>
@@ -16,10 +16,11 @@
 
 namespace setwise {
 
-// As many vectors as the registers hold, with their sums and what is known of them.
+// The number of vectors of four that fit into the registers together with their sums and extreme
+// values.
 constexpr int most_fours = 3, most_lanes = 4 * most_fours;
 
-// So many vectors for so many lanes; none for one lane.
+// Return the number of vectors for a number of lanes; none for one lane.
 inline int fours_for(int lanes) { return lanes > 1 ? (lanes + 3) / 4 : 0; }
 inline int lanes_of(int fours) { return fours > 0 ? 4 * fours : 1; }
 
@@ -36,13 +37,13 @@ struct Walk {
     }
 };
 
-// The last row of a run of equal values: a threshold follows.
+// Marks the last row of a run of equal values: a threshold follows.
 constexpr std::uint32_t mark = 0x80000000u;
 inline std::int64_t row_of(std::uint32_t entry) { return entry & ~mark; }
 
 namespace lanes {
 
-constexpr std::size_t ahead = 24;  // rows whose values are asked for before they are needed
+constexpr std::size_t ahead = 24;  // number of rows between the prefetch of a value and its use
 
 template <bool adds>
 void walk_one(const std::vector<std::uint32_t>& rows, const double* values, Walk& sums) {
@@ -69,7 +70,8 @@ SETWISE_INLINED void walk(const std::uint32_t* rows, std::size_t n, const double
     for (std::size_t k = 0; k < n; ++k) {
         const double* const soon = values + 4 * fours * row_of(rows[std::min(k + ahead, n - 1)]);
         prefetch(soon);
-        if constexpr (fours > 2) prefetch(soon + 4 * fours - 1);  // of another line
+        // this part lies on another cache line
+        if constexpr (fours > 2) prefetch(soon + 4 * fours - 1);
         const double* const own = values + 4 * fours * row_of(rows[k]);
         for (int v = 0; v < fours; ++v) {
             Four x;
@@ -131,7 +133,7 @@ SETWISE_VECTORIZED inline void walk_fours(bool adds, int fours, const std::uint3
         lanes::walk<false>(fours, rows, n, values, sums);
 }
 
-// Adds (or subtracts) the values of the rows one after the other, and compares at the marks.
+// Add (or subtract) the values of the rows one after the other, and compare at the marks.
 inline void walk_rows(bool adds, int fours, const std::vector<std::uint32_t>& rows,
                       const double* values, Walk& sums) {
     if (fours > 0)
@@ -151,7 +153,7 @@ SETWISE_VECTORIZED inline void sum_fours(int fours, const std::uint16_t* codes, 
     lanes::sum(fours, codes, n, values, sums);
 }
 
-// The values summed code by code, the rows in the order of memory: (bins, lanes).
+// Return the sums of the values for each code, the rows in the order of memory: (bins, lanes).
 template <class Code>
 std::vector<double> sums_by_code(int fours, const std::vector<Code>& codes, std::size_t bins,
                                  const double* values) {

@@ -1,4 +1,4 @@
-// Pairs of rows with different levels, counted and never listed: one sort, two sweeps.
+// Pairs of rows with different levels, counted without listing them: one sort, two sweeps.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace setwise {
 
-// Sums of weights by level, of all levels below a given one: a Fenwick tree.
+// Sums of weights of all levels below a given one: a Fenwick tree.
 class LevelSums {
   public:
     void reset(std::size_t n_levels) { nodes_.assign(n_levels, 0.0); }
@@ -30,7 +30,7 @@ class LevelSums {
     std::vector<double> nodes_;
 };
 
-// The same for two levels, without a branch.
+// The same sums for two levels, without a branch.
 class TwoLevelSums {
   public:
     void reset(std::size_t) { sum_ = 0; }
@@ -41,8 +41,8 @@ class TwoLevelSums {
     double sum_ = 0;
 };
 
-// Rows with levels and weights, in groups that are stretches of them. A pair of i above j in level,
-// both of one group, is active if scores_i - margin < scores_j, and then weighs w_i w_j.
+// Rows with levels and weights, in groups that are ranges of rows. A pair of rows of one group, i
+// above j in level, is active if scores_i - margin < scores_j, and then has the weight w_i w_j.
 class RankPairs {
   public:
     RankPairs(std::vector<std::int32_t> levels, std::vector<double> weights,
@@ -54,9 +54,9 @@ class RankPairs {
 
     std::size_t rows() const { return levels_.size(); }
 
-    // slopes_j: the weight of the active pairs in which j is the lower, less that of those in which it
-    // is the higher. Returns the weight of all active pairs: the sum of (margin - s_i + s_j) over them
-    // is margin times that, plus <slopes, scores>.
+    // slopes_j: the weight of the active pairs in which j is the lower row, minus that of those in
+    // which it is the higher. Return the weight of all active pairs: the sum of (margin - s_i +
+    // s_j) over them is margin times that, plus <slopes, scores>.
     double slopes(const double* scores, double margin, double* slopes, Poll poll) {
         double active = 0;
         for (std::size_t g = 1; g < offsets_.size(); ++g) {
@@ -120,7 +120,7 @@ class RankPairs {
     std::vector<double> weights_;
     std::vector<std::int64_t> offsets_;
     std::vector<std::uint8_t> ones_;
-    // Of one group at a time.
+    // Work space for the group at hand.
     Workspace work_;
     std::vector<Entry> rows_;
     std::vector<double> slopes_;

@@ -1,10 +1,11 @@
-// The multi-class risk of boosting with softened maxima, and descent in the weights of one weak learner
-// after the other.
+// The multi-class risk of boosting with softened maxima, and descent in the weights of one weak
+// learner after the other.
 //
-// Example i, of class t and weight v_i, has the heights z_y = Delta(t, y) + f_y(x_i), and the soft risk is
-//     sum_i v_i (tau log sum_y exp(z_y / tau) - z_t) ,
-// above the hard one, sum_i v_i (max_y z_y - z_t), by at most tau times the mean entropy of the
-// probabilities p_y ~ exp(z_y / tau), which are its slopes.
+// Example i, of class t and weight v_i, has the heights z_y = Delta(t, y) + f_y(x_i). The soft risk
+// is
+//        sum_i v_i (tau log sum_y exp(z_y / tau) - z_t).
+// It exceeds the hard risk, sum_i v_i (max_y z_y - z_t), by at most tau times the mean entropy of
+// the probabilities p_y ~ exp(z_y / tau), which are its slopes.
 #pragma once
 
 #include <algorithm>
@@ -20,9 +21,9 @@
 
 namespace setwise {
 
-// exp(x) for x <= 0 to single precision, about 1e-38 at the least.
+// Return exp(x) for x <= 0 to single precision, at least about 1e-38.
 inline float short_exponential(float x) {
-    constexpr float shift = 0x1.8p23f;  // what is added to it is rounded to an integer
+    constexpr float shift = 0x1.8p23f;  // adding it rounds to an integer
     x = x < -87.0f ? -87.0f : x;
     const float shifted = x * 0x1.715476p0f + shift;
     const float k = shifted - shift;
@@ -45,7 +46,7 @@ class SoftClassRisk {
   public:
     using Index = std::int64_t;
 
-    // What one pass over the examples sums up: the risk, that of the hard maxima, the height of the
+    // The sums of one pass over the examples: the soft risk, the hard risk, the height of the
     // probabilities, sum_i v_i sum_y p_iy Delta, and their mean entropy.
     struct Totals {
         double soft = 0, hard = 0, height = 0, entropy = 0;
@@ -71,7 +72,7 @@ class SoftClassRisk {
     Index classes() const { return k_; }
     Index segments() const { return s_; }
 
-    // The scores of all examples, (s, m).
+    // Set the scores of all examples, (s, m).
     void start(const double* scores) {
         for (Index y = 0; y < k_; ++y) {
             double* const row = &heights_[y * m_];
@@ -84,7 +85,7 @@ class SoftClassRisk {
         }
     }
 
-    // The weights v_i p_iy of the classes, (k, m), and the sums.
+    // Write the weights v_i p_iy of the classes, (k, m), and return the sums.
     Totals probabilities(double tau, double* out, Poll poll) const {
         Totals totals;
         for (Index begin = 0; begin < m_; begin += stretch) {
@@ -119,27 +120,29 @@ class SoftClassRisk {
         return totals;
     }
 
-    // sum_i v_i h_i over the examples of each class, (k,).
+    // Write sum_i v_i h_i over the examples of each class, (k,).
     void sums(const float* response, double* out) const {
         std::fill_n(out, k_, 0.0);
         for (Index i = 0; i < m_; ++i)
             out[labels_[i]] += weights_[i] * static_cast<double>(response[i]);
     }
 
-    // A step for each learner of `order`, all its weights at once, on |w|_1 + C times the soft risk: the
-    // minimum of its second-order model in a box of size `radius`, which shrinks where the objective
-    // rose, and the step is taken back. responses (n, m), with their sums (n, k); w (n, s); segment (n,): the one that a learner
-    // scores, its weight not negative, or -1 for all of them, of any sign. `grouped`: the weights of a
-    // learner count by their Euclidean norm in place of |w|_1, and the box is a ball.
+    // Step in all weights of each learner of `order` at once, on |w|_1 + C times the soft risk. A
+    // step minimises the second-order model in a box of size `radius`. If the objective rose, the
+    // box shrinks and the step is undone. responses (n, m), with their sums (n, k); w (n, s).
+    // segment (n,): the segment that a learner scores, with a weight that is not negative, or -1
+    // for all segments, with weights of any sign. With `grouped` the weights of a learner count by
+    // their Euclidean norm instead of |w|_1, and the box is a ball.
     void descend(const float* responses, const double* sums, const std::int32_t* segment,
                  const std::int32_t* order, Index count, double C, double tau, bool grouped,
                  double* w, double* radius, Poll poll) {
-        double level = 0, before = HUGE_VAL;  // both but for a constant
+        double level = 0, before = HUGE_VAL;  // both up to a constant
         std::vector<double> old(s_), step(s_);
-        const float* moved = nullptr;  // the response whose step the next pass makes in the heights
+        // the response whose step the next pass applies to the heights
+        const float* moved = nullptr;
         Index last = -1;
         for (Index t = 0;;) {
-            // After the last step there is one more look at it.
+            // The last step is followed by one more evaluation.
             const Index j = t < count ? order[t] : last;
             if (j < 0) break;
             const float* const own = responses + j * m_;
@@ -181,8 +184,9 @@ class SoftClassRisk {
 
   private:
     static constexpr Index stretch = 256, most_square = 16;
-    // Of the objective: no rise. Where no linear program takes over, the sums of single precision may
-    // differ by more before the weights are the best.
+    // A rise of the objective by less than this, relative to its size plus C, is rounding.
+    // `rounding_alone` holds if no linear program takes over: sums in single precision may then
+    // differ by more before the weights are optimal.
     static constexpr double rounding = 1e-9, rounding_alone = 1e-7;
 
     void plan(const double* step) {
@@ -198,7 +202,7 @@ class SoftClassRisk {
         return grouped ? std::sqrt(sum) : sum;
     }
 
-    // Slopes and curvature of C times the risk in the segments.
+    // Compute the slopes and the curvature of C times the risk in the segments.
     void model(double C) {
         slope_.assign(s_, 0.0);
         square_.assign(s_ * s_, 0.0);
@@ -220,10 +224,11 @@ class SoftClassRisk {
         }
     }
 
-    // min over d in a ball of slope'd + d' Q d / 2 + |w + d|_2, at x = w + d. With c = Q w - slope it is
-    // x = 0 if |c| <= 1, and else r (r Q + 1)^-1 c for the r = |x| at which |(r Q + 1)^-1 c| = 1: the
-    // inverse of that norm is concave and increases with r, so that Newton's steps come from one side. A
-    // step that leaves the ball is shortened: the model is convex, so that it falls all the way.
+    // Minimise slope'd + d' Q d / 2 + |w + d|_2 over d in a ball, at x = w + d. With c = Q w -
+    // slope, the minimiser is x = 0 if |c| <= 1, and otherwise r (r Q + 1)^-1 c for the r = |x|
+    // with |(r Q + 1)^-1 c| = 1. The inverse of that norm is concave and increases with r, so
+    // Newton's steps approach r from one side. A step that leaves the ball is shortened: the model
+    // is convex, so it falls all the way.
     void minimize_group(const double* w, double C, double radius, double* d) {
         goal_.assign(s_, 0.0);
         double norm = 0;
@@ -250,7 +255,7 @@ class SoftClassRisk {
             for (Index s = 0; s < s_; ++s) d[s] *= radius / length;
     }
 
-    // 1 / |x| of the x with (r Q + 1) x = c, and its slope in r.
+    // Return 1 / |x| for the x with (r Q + 1) x = c, and its slope in r.
     std::pair<double, double> inverse_norm(double r) {
         factor_.assign(s_ * s_, 0.0);
         for (Index i = 0; i < s_; ++i)
@@ -272,7 +277,7 @@ class SoftClassRisk {
         return {1.0 / norm, inside / (norm * norm * norm)};
     }
 
-    // With Cholesky's factors.
+    // Solve with the Cholesky factors.
     void solve(std::vector<double>& x) const {
         for (Index i = 0; i < s_; ++i) {
             for (Index k = 0; k < i; ++k) x[i] -= factor_[i * s_ + k] * x[k];
@@ -284,7 +289,8 @@ class SoftClassRisk {
         }
     }
 
-    // min over d in a box of slope'd + d' curve d / 2 + |w + d|_1, in the segments, by coordinates.
+    // Minimise slope'd + d' curve d / 2 + |w + d|_1 over d in a box, in the segments, by coordinate
+    // descent.
     void minimize(const double* w, std::int32_t segment, double C, double radius, double* d) {
         std::fill_n(d, s_, 0.0);
         const Index first = segment < 0 ? 0 : segment, end = segment < 0 ? s_ : segment + 1;
@@ -306,8 +312,9 @@ class SoftClassRisk {
         }
     }
 
-    // Moves the heights, and sums up sum_i v_i (max + tau log sum), the slopes and the curvature along
-    // a response. The heights are doubles, what becomes of them single precision will do for.
+    // Update the heights, and sum sum_i v_i (max + tau log sum), the slopes and the curvature along
+    // a response. The heights are doubles; single precision suffices for what is computed from
+    // them.
     double pass(double tau, const float* moved, const float* own, Poll poll) {
         std::fill(slopes_.begin(), slopes_.end(), 0.0);
         std::fill(curve_.begin(), curve_.end(), 0.0);
@@ -331,7 +338,7 @@ class SoftClassRisk {
         }
         for (Index y = 0; y < k_; ++y) {
             if (k_ > most_square) {
-                curve_[y] *= 2.0 / tau;  // of many classes the diagonal, twice, is above it all
+                curve_[y] *= 2.0 / tau;  // for many classes, twice the diagonal is an upper bound
                 continue;
             }
             double sum = 0;  // rows sum to zero
@@ -390,7 +397,8 @@ class SoftClassRisk {
         }
     }
 
-    // Sums become their inverses; first v h, second v h^2. Returns sum_i v_i (top + tau log sum).
+    // Replace the sums by their inverses; write v h to first and v h^2 to second. Return sum_i v_i
+    // (top + tau log sum).
     SETWISE_VECTORIZED static double soften(const double* v, const float* own, const double* top,
                                             double tau, float* sum, float* first, float* second,
                                             Index n) {
@@ -410,7 +418,8 @@ class SoftClassRisk {
         return folded(sums);
     }
 
-    // Makes probabilities of p, and of them times `second` moved. Returns the dot product with first.
+    // Normalise p to probabilities, and write them times `second` to moved. Return the dot product
+    // with first.
     SETWISE_VECTORIZED static double weigh(float* p, const float* shares, const float* first,
                                            const float* second, float* moved, Index n) {
         for (Index i = 0; i < n; ++i) {
@@ -424,7 +433,7 @@ class SoftClassRisk {
         return sum_of_products(a, b, n);
     }
 
-    // sum of moved (1 - p).
+    // Return the sum of moved (1 - p).
     SETWISE_VECTORIZED static double less(const float* p, const float* moved, Index n) {
         float rest[stretch];
         for (Index i = 0; i < n; ++i) rest[i] = 1.0f - p[i];

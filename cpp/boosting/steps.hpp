@@ -1,8 +1,10 @@
-// Steps: for every feature the split whose two levels speak best for all weightings of the rows at once.
+// Steps: for every feature the split whose two levels have the largest gain for all weightings of
+// the rows at once.
 //
-// A step says `high` of the rows above a threshold and `low` of the others, levels of its own that were
-// fixed beforehand. With T_s the sum of the weights of segment s and L_s that of the rows below, its edge
-// there is high T_s + (low - high) L_s, and its gain is the Euclidean norm of the edges of all segments.
+// A step predicts `high` for the rows above a threshold and `low` for the others. Each threshold
+// has levels of its own that were fixed beforehand. With T_s the sum of the weights of segment s
+// and L_s that of the rows below, its edge there is high T_s + (low - high) L_s, and its gain is
+// the Euclidean norm of the edges of all segments.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +24,8 @@ class StepSearch {
   public:
     using Index = std::int64_t;
 
-    // The first cut of a feature whose gain is the largest but for a slack; a cut of -1 is none.
+    // The first cut of a feature whose gain is within the slack of the largest; a cut of -1 means
+    // none.
     struct Best {
         double gain = 0;
         Index cut = -1;
@@ -36,23 +39,24 @@ class StepSearch {
         return static_cast<Index>(features_[static_cast<std::size_t>(feature)].low.size());
     }
 
-    // codes (rows,): the place of each row's value among the `values` of the feature, that number itself
-    // where it is missing. low, high: levels by cut. Cut c < values has the values up to c below and what
-    // is missing above; cut values + c has both below. The last cut of a kind may be left out.
+    // codes (rows,): the index of each row's value among the `values` of the feature, or `values`
+    // itself if it is missing. low, high: levels by cut. Cut c < values has the values up to c
+    // below and the missing ones above; cut values + c has both below. The last cut of a kind may
+    // be left out.
     void add(std::vector<std::int32_t> codes, Index values, std::vector<float> low,
              std::vector<float> high) {
         features_.push_back({std::move(codes), values, std::move(low), std::move(high)});
     }
 
-    // weights (segments, rows), best (features,). Threads share out the features; no sum depends on
-    // which one made it.
+    // weights (segments, rows), best (features,). Threads share the features; no sum depends on the
+    // thread that made it.
     void gains(const double* weights, Index segments, double slack, Best* best, int n_threads,
                Poll poll) const {
         const Index stride = (segments + 3) / 4 * 4;
         std::vector<double> packed(static_cast<std::size_t>(rows_ * stride), 0.0);
         for (Index s = 0; s < segments; ++s)
             for (Index i = 0; i < rows_; ++i) packed[i * stride + s] = weights[s * rows_ + i];
-        // A thread costs as much as a million additions.
+        // Starting a thread costs as much as a million additions.
         const Index worth = 1 + rows_ * features() * segments / 1000000;
         each_task(features(), static_cast<int>(std::min<Index>(n_threads, worth)), poll,
                   [&](Index f, int) {
@@ -71,7 +75,8 @@ class StepSearch {
     static Best best_of(const Feature& feature, const double* packed, Index stride, double slack) {
         const auto cuts = static_cast<Index>(feature.low.size());
         if (cuts == 0) return {};
-        // The sums of the rows of each value; then below[v]: those of the values up to v.
+        // First, the sums of the rows of each value. Afterwards below[v] is the sum of the values
+        // up to v.
         std::vector<double> sums(static_cast<std::size_t>((feature.values + 1) * stride), 0.0);
         add_up(feature.codes.data(), static_cast<Index>(feature.codes.size()), packed, stride,
                sums.data());

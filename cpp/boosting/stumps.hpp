@@ -1,10 +1,12 @@
-// Decision stumps: for every feature and every weighting of the rows, the split that tells them best.
+// Decision stumps: for every feature and every weighting of the rows, the split with the largest
+// gain.
 //
-// A stump says +-1 on the two sides of a threshold. With U the weights of one segment, T their sum
-// and L the sum of those at or below the threshold, it gains |T - 2 L|. One walk over the rows by
-// increasing value meets every threshold; the sums of several segments go along together. Rows whose
-// value is missing are a side of their own: with N the sum of their weights they gain |N| more. A
-// feature whose values are categories has a side for each: sum_c |U_c|.
+// A stump predicts +-1 on the two sides of a threshold. With U the weights of one segment, T their
+// sum and L the sum of those at or below the threshold, its gain is |T - 2 L|. One walk over the
+// rows by increasing value meets every threshold; the sums of several segments are computed
+// together. Rows with a missing value are a side of their own: with N the sum of their weights they
+// add |N| to the gain. A feature whose values are categories has one side per category: sum_c
+// |U_c|.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +25,7 @@
 namespace setwise {
 
 // Two rows with neighbouring values, between which a threshold lies; `none` is a row that is not
-// stored. Both none: no threshold, one side.
+// stored. If both are `none` there is no threshold, and one side.
 struct Split {
     static constexpr std::int64_t none = -1;
     double gain;         // T - 2 L: its sign is the side of the larger values
@@ -31,14 +33,14 @@ struct Split {
     double missing = 0;  // N
 };
 
-// Which stumps a feature may have: any, or those alone that increase or decrease in it.
+// The stumps that a feature may have: any, or only increasing or decreasing ones.
 enum class Trend : std::int8_t { decreasing = -1, any = 0, increasing = 1 };
 
 inline double allowed(Trend trend, double gain) {
     return trend == Trend::any ? std::abs(gain) : trend == Trend::increasing ? gain : -gain;
 }
 
-// The best gain along a walk; a constant has either sign, whatever the trend.
+// Return the best gain along a walk. A constant may have either sign, whatever the trend.
 inline double best_of(Trend trend, double total, double high, double low) {
     double best = std::abs(total);
     if (trend != Trend::decreasing) best = std::max(best, high);
@@ -46,10 +48,10 @@ inline double best_of(Trend trend, double total, double high, double low) {
     return best;
 }
 
-// A feature with many values: the rows as they are met, those of the smallest value first. Rows that
-// are not stored (the zeros of a sparse matrix) share one value: `up` walks towards it from below,
-// `down` from above. A mark on the last row of a run of equal values says that a threshold follows.
-// Rows whose value is missing come apart.
+// A feature with many values: the rows in the order in which they are met, the smallest value
+// first. Rows that are not stored (the zeros of a sparse matrix) share one value: `up` walks
+// towards it from below, `down` from above. A mark on the last row of a run of equal values says
+// that a threshold follows. Rows with a missing value are stored separately.
 class SortedFeature {
   public:
     using Rows = std::vector<std::uint32_t>;
@@ -74,8 +76,8 @@ class SortedFeature {
             gains[k] = best_of(trend_, present[k], sums.high[k], sums.low[k]) + std::abs(apart[k]);
     }
 
-    // The lowest threshold whose gain is the best but for `slack`: sums that are equal but for their
-    // rounding tie.
+    // Return the lowest threshold whose gain is within `slack` of the best: sums that differ only
+    // by rounding tie.
     Split locate(const double* doubled, double total, double slack) const {
         Lanes gains, totals{};
         totals[0] = total;
@@ -117,8 +119,8 @@ class SortedFeature {
     Trend trend_;
 };
 
-// A feature with few values: a code a row, increasing with the value, and one row that has each. A
-// code beyond them stands for a value that is missing.
+// A feature with few values: one code per row, increasing with the value, and one row that has each
+// code. A larger code stands for a missing value.
 template <class Code>
 class BinnedFeature {
   public:
@@ -144,7 +146,7 @@ class BinnedFeature {
     }
 
   private:
-    // The last bin is that of the missing values; it stays zero where there is none.
+    // The last bin is that of the missing values; it stays zero if there are none.
     std::vector<double> histogram(int fours, const double* doubled) const {
         return sums_by_code(fours, codes_, examples_.size() + 1, doubled);
     }
@@ -178,8 +180,8 @@ class BinnedFeature {
     Trend trend_;
 };
 
-// A feature whose values are categories, a code a row: the best subset of them takes each by the
-// sign of its sum, because the gain is linear in what the stump says of a category.
+// A feature whose values are categories, one code per row. The best subset takes each category by
+// the sign of its sum, because the gain is linear in the prediction for a category.
 template <class Code>
 class CategoricalFeature {
   public:
@@ -207,7 +209,7 @@ class CategoricalFeature {
     std::size_t categories_;
 };
 
-// All features of one matrix, presorted: what every round of boosting asks again.
+// All features of one matrix, presorted once for all rounds of boosting.
 class StumpSearch {
   public:
     explicit StumpSearch(std::int64_t rows) : rows_(rows) {}
@@ -220,8 +222,8 @@ class StumpSearch {
         features_.emplace_back(std::move(feature));
     }
 
-    // weights (segments, rows), gains (features, segments). Threads share out the features; no sum
-    // depends on which one made it.
+    // weights (segments, rows), gains (features, segments). Threads share the features; no sum
+    // depends on the thread that made it.
     void gains(const double* weights, std::int64_t segments, double* gains, int n_threads,
                Poll poll) const {
         if (segments == 0 || features() == 0) return;
@@ -229,7 +231,7 @@ class StumpSearch {
         for (std::int64_t g = 0; g < groups; ++g) {
             const std::int64_t begin = segments * g / groups, end = segments * (g + 1) / groups;
             const Packed packed(weights + begin * rows_, static_cast<int>(end - begin), rows_);
-            // A thread costs as much as a million additions.
+            // Starting a thread costs as much as a million additions.
             const std::int64_t worth = 1 + rows_ * features() * (end - begin) / 1000000;
             const auto helpers = static_cast<int>(std::min<std::int64_t>(n_threads, worth));
             each_task(features(), helpers, poll, [&](std::int64_t f, int) {
@@ -244,13 +246,13 @@ class StumpSearch {
         }
     }
 
-    // How many categories a feature has, 0 if its values are numbers.
+    // Return the number of categories of a feature, 0 if its values are numbers.
     std::int64_t categories(std::int64_t feature) const {
         return std::visit([](const auto& f) { return static_cast<std::int64_t>(f.categories()); },
                           at(feature));
     }
 
-    // The best threshold of one feature of numbers for one segment's weights, the lowest within
+    // Return the best threshold of one numeric feature for one segment's weights, the lowest within
     // `slack`.
     Split locate(const double* weights, std::int64_t feature, double slack) const {
         const Packed packed(weights, 1, rows_);
@@ -259,7 +261,7 @@ class StumpSearch {
             at(feature));
     }
 
-    // One segment's weights summed category by category.
+    // Sum one segment's weights by category.
     void sums(const double* weights, std::int64_t feature, double* sums) const {
         std::visit([&](const auto& f) { f.sums(weights, sums); }, at(feature));
     }
@@ -270,7 +272,7 @@ class StumpSearch {
                      CategoricalFeature<std::uint8_t>, CategoricalFeature<std::uint16_t>>;
 
     // Twice the weights of some segments, the lanes of a row side by side, and the sums of each
-    // segment. Rows begin where the lines of a cache may begin.
+    // segment. Rows are aligned to cache lines.
     struct Packed {
         int fours;
         Lanes totals{};
@@ -279,9 +281,10 @@ class StumpSearch {
 
         Packed(const double* weights, int segments, std::int64_t rows)
             : fours(fours_for(segments)) {
-            const std::int64_t stride = lanes_of(fours), block = 1024;  // rows that stay at hand
+            // block: number of rows that stay in the cache
+            const std::int64_t stride = lanes_of(fours), block = 1024;
             std::size_t size = static_cast<std::size_t>(rows * stride + 8) * sizeof(double);
-            room.reset(new double[size / sizeof(double)]);  // written once, not zeroed before
+            room.reset(new double[size / sizeof(double)]);  // written once, not zeroed first
             void* start = room.get();
             doubled = static_cast<double*>(std::align(64, size - 64, start, size));
             for (std::int64_t begin = 0; begin < rows; begin += block) {

@@ -1,5 +1,5 @@
 // The master problem of cutting planes: over x >= 0 whose entries from `cone` on sum to 1,
-//     minimise  1/2 |sum_i x_i v_i|^2 - <g, x>,
+//        minimise  1/2 |sum_i x_i v_i|^2 - <g, x>,
 // where the first `cone` vectors are directions and the others slopes of planes.
 #pragma once
 
@@ -11,20 +11,20 @@
 
 namespace setwise {
 
-// An active-set method. The vectors in use, less one of the planes in use (the anchor), are the
-// columns of a QR factorisation that is kept up to date, so that nothing is squared: with prices of
-// 1e12 and more the sum of the vectors is a near cancellation, which a Gram matrix does not know.
-// No tolerance has a unit: a step is taken where the gain is above the rounding error of its sum.
-// The factorisation stays from one call to the next, for more vectors and other g: a step costs
-// O(rank (count + used)).
+// An active-set method. One of the planes in use is the anchor. The other vectors in use, for
+// planes minus the anchor, are the columns of a QR factorisation that is kept up to date, so that
+// nothing is squared. With prices of 1e12 and more the sum of the vectors is a near cancellation,
+// which a Gram matrix cannot resolve. No tolerance has a unit: a step is taken if its gain exceeds
+// the rounding error of its sum. The factorisation is kept from one call to the next, for more
+// vectors and another g. A step costs O(rank (count + used)).
 class PlaneProgram {
   public:
     using Index = std::int64_t;
 
-    // `vectors` (count, rank) by rows. Those of the last call come first, in their order and, but
-    // for new coordinates at the end, unchanged. Writes the minimiser into `x` and sum_i x_i v_i
-    // into `sum`, to the precision of the differences of g. Where the steps were too many the answer
-    // is false, and `x` is a point that the program allows, no minimiser.
+    // `vectors` (count, rank) by rows. Those of the last call come first, in their order and
+    // unchanged, apart from new coordinates at the end. Write the minimiser into `x` and sum_i x_i
+    // v_i into `sum`, to the precision of the differences of g. Return false if the limit on steps
+    // was reached; then `x` is feasible, but not a minimiser.
     bool solve(const double* vectors, Index count, Index cone, Index rank, const double* g,
                double* x, double* sum) {
         vectors_ = vectors;
@@ -42,8 +42,8 @@ class PlaneProgram {
         return found;
     }
 
-    // The vectors are numbered anew: `kept` are the old numbers of those that stay, rising. Some may
-    // be newer than the last call.
+    // Renumber the vectors: `kept` are the old numbers of those that stay, increasing. Some may be
+    // newer than the last call.
     void keep(const Index* kept, Index count) {
         std::vector<Index> number(x_.size(), -1);
         std::vector<double> x(count, 0.0);
@@ -57,7 +57,8 @@ class PlaneProgram {
         if (anchor_ < 0 || std::count(used_.begin(), used_.end(), -1) > 0) forget();
     }
 
-    // The vectors are others, or have other coordinates: only the weights are a start.
+    // Discard the vectors, which are new or have other coordinates. Only the weights remain as a
+    // start.
     void forget() { anchor_ = -1; }
 
     Index count() const { return static_cast<Index>(x_.size()); }
@@ -85,7 +86,7 @@ class PlaneProgram {
         return false;
     }
 
-    // New coordinates are zero in the basis.
+    // Add coordinates, which are zero in the basis.
     void widen(Index rank) {
         if (rank == rank_) return;
         std::vector<double> wider(size() * rank, 0.0);
@@ -104,14 +105,15 @@ class PlaneProgram {
     double lift(Index i) const { return is_plane(i) ? g_[i] - g_[anchor_] : g_[i]; }
     Index size() const { return static_cast<Index>(used_.size()); }
 
-    // Steps of no length can go round in circles, unless the first of all candidates is taken, both
-    // of those that gain and of those that leave (Bland).
+    // Steps of length zero can cycle, unless the first of all candidates is taken, both of those
+    // that enter and of those that leave (Bland's rule).
     bool circling() const { return idle_ > 8; }
     Index name(Index who) const { return who < 0 ? anchor_ : used_[who]; }
     bool earlier(Index who, Index than) const { return circling() && name(who) < name(than); }
 
     double dot(const double* a, const double* b) const {
-        double sums[4] = {0.0, 0.0, 0.0, 0.0};  // four chains: one would wait for each addition
+        // four independent sums: a single one would wait for each addition
+        double sums[4] = {0.0, 0.0, 0.0, 0.0};
         Index t = 0;
         for (; t + 4 <= rank_; t += 4)
             for (int lane = 0; lane < 4; ++lane) sums[lane] += a[t + lane] * b[t + lane];
@@ -119,7 +121,8 @@ class PlaneProgram {
         return (sums[0] + sums[1]) + (sums[2] + sums[3]);
     }
 
-    // The plane with the largest weight anchors the others; without weights, the highest plane.
+    // Start from the plane with the largest weight as the anchor, or without weights from the
+    // highest plane.
     void start() {
         std::vector<Index> others;
         anchor_ = cone_;
@@ -143,14 +146,15 @@ class PlaneProgram {
         for (const Index i : others) {
             while (i != anchor_ && x_[i] > 0 && !insert(i))
                 if (!exchange(i)) {
-                    // Weight that cannot be moved goes to the anchor, which stands for its vector.
+                    // Weight that cannot be moved goes to the anchor, whose vector replaces the old
+                    // one.
                     if (is_plane(i)) x_[anchor_] += x_[i];
                     x_[i] = 0.0;
                 }
         }
     }
 
-    // Appends i to the factorisation; false where its vector depends on those in use.
+    // Append i to the factorisation. Return false if its vector depends linearly on those in use.
     bool insert(Index i) {
         const double* v = row(i);
         const double* a = row(anchor_);
@@ -163,7 +167,7 @@ class PlaneProgram {
         const Index m = size();
         column_.assign(m + 1, 0.0);
         double rest = std::sqrt(dot(difference_.data(), difference_.data())), before;
-        do {  // again where little was left, whose direction is then rounding
+        do {  // again if little was left, whose direction is then rounding
             before = rest;
             for (Index j = 0; j < m; ++j) {
                 const double* q = basis_.data() + j * rank_;
@@ -182,7 +186,7 @@ class PlaneProgram {
         return true;
     }
 
-    // Turns rows t and t + 1 of R, from the column `first` on, and the basis with them.
+    // Rotate rows t and t + 1 of R, from the column `first` on, and the basis with them.
     void rotate(Index t, double cosine, double sine, Index first) {
         for (Index e = first; e < size(); ++e) {
             const double above = upper_[e][t], below = upper_[e][t + 1];
@@ -198,7 +202,7 @@ class PlaneProgram {
         }
     }
 
-    // Columns from `first` on reach one row too far: rotations make R triangular again, and the
+    // Columns from `first` on reach one row too far. Rotations make R triangular again, and the
     // last row of the basis is no longer needed.
     void straighten(Index first) {
         for (Index c = first; c < size(); ++c) {
@@ -210,7 +214,7 @@ class PlaneProgram {
         basis_.resize(size() * rank_);
     }
 
-    // Takes the j-th of those in use away.
+    // Remove the j-th of the vectors in use.
     void remove(Index j) {
         ++changes_;
         used_.erase(used_.begin() + j);
@@ -218,8 +222,8 @@ class PlaneProgram {
         straighten(j);
     }
 
-    // Makes the j-th of those in use the anchor and takes the old one away. The differences change
-    // by one and the same column u: rotations first make it a multiple of the first row.
+    // Make the j-th of the vectors in use the anchor and remove the old one. All differences change
+    // by the same column u: rotations first make it a multiple of the first row.
     void anchor_at(Index j) {
         ++changes_;
         anchor_ = used_[j];
@@ -237,7 +241,7 @@ class PlaneProgram {
         straighten(0);
     }
 
-    // Solves upper z = z in place.
+    // Solve upper z = z in place.
     void solve_upper(std::vector<double>& z) const {
         for (Index c = size() - 1; c >= 0; --c) {
             z[c] /= upper_[c][c];
@@ -245,8 +249,9 @@ class PlaneProgram {
         }
     }
 
-    // The minimiser with the signs left out: with D = Q R for the differences to the anchor a,
-    //     R' along = lifts,   R x = along - Q' a.
+    // Compute the minimiser without the sign constraints: with D = Q R for the differences to the
+    // anchor a,
+    //        R' along = lifts,   R x = along - Q' a.
     void balance() {
         const Index m = size();
         along_.resize(m);
@@ -263,7 +268,8 @@ class PlaneProgram {
             if (is_plane(used_[c])) anchor_goal_ -= goal_[c];
     }
 
-    // Goes to the goal, or as far as signs allow: then something leaves, and the answer is true.
+    // Move to the goal, or as far as the signs allow. In the second case a vector leaves, and the
+    // return value is true.
     bool blocked(Index newest) {
         const Index m = size();
         double part = 1.0;
@@ -283,13 +289,13 @@ class PlaneProgram {
         for (Index c = 0; c < m; ++c) x_[used_[c]] += part * (goal_[c] - x_[used_[c]]);
         x_[anchor_] += part * (anchor_goal_ - x_[anchor_]);
         if (leaves == -2) return false;
-        // What has just come and leaves at once gained nothing but rounding.
+        // A vector that has just entered and leaves at once gained only rounding.
         if (leaves >= 0 && used_[leaves] == newest && part <= 0) banned_[newest] = true;
         leave(leaves, -1);
         return true;
     }
 
-    // Where the anchor leaves, another plane takes its place; `newest` is not yet in use.
+    // If the anchor leaves, another plane takes its place; `newest` is not yet in use.
     void leave(Index who, Index newest) {
         if (who >= 0) {
             x_[used_[who]] = 0.0;
@@ -305,10 +311,11 @@ class PlaneProgram {
         else if (newest >= 0 && is_plane(newest))
             anchor_ = newest;
         else
-            x_[anchor_] = 1.0;  // rounding alone: the only plane in use holds all the weight
+            x_[anchor_] = 1.0;  // by rounding alone: the only plane in use has all the weight
     }
 
-    // `newest` is a combination of those in use: weight goes to it, the sum stays, until one leaves.
+    // `newest` is a linear combination of those in use: move weight to it, with the same sum, until
+    // one leaves.
     bool exchange(Index newest) {
         const Index m = size();
         std::vector<double> share(column_.begin(), column_.begin() + m);
@@ -336,7 +343,8 @@ class PlaneProgram {
         return true;
     }
 
-    // sum = (a - Q Q' a) + Q along: what cancels is taken away twice, so that little is left of it.
+    // sum = (a - Q Q' a) + Q along. The part that cancels is subtracted twice, so that little of it
+    // is left.
     void add_up() {
         const double* a = row(anchor_);
         for (Index t = 0; t < rank_; ++t) sum_[t] = a[t];
@@ -353,10 +361,11 @@ class PlaneProgram {
         }
     }
 
-    // The one whose weight would gain most a unit; -1 where none gains more than rounding.
+    // Return the vector whose weight gives the largest gain per unit; -1 if no gain exceeds
+    // rounding.
     Index steepest() const {
         const double* a = row(anchor_);
-        // What taking away twice leaves of a sum that cancels.
+        // The part of a cancelling sum that subtracting twice leaves.
         const double left = eps * std::sqrt(dot(a, a));
         Index best = -1;
         double most = 0.0;

@@ -1,13 +1,13 @@
-// The expected Jaccard index, or F-beta score, of sets under independent elements.
+// The expected Jaccard index, or F-beta score, of sets with independent elements.
 //
-// Element i is in the truth with probability p_i and counts w_i times. For the set of the first k of
-// an order, with c_k = w_1 + ... + w_k and 1 / x = int_0^inf exp(-x u) du,
+// Element i is in the true set with probability p_i and has the weight w_i. For the set of the
+// first k of an order, with c_k = w_1 + ... + w_k and 1 / x = int_0^inf exp(-x u) du,
 //
-//     Jaccard:  sum_{i <= k} w_i p_i  int exp(-c_k u) prod_{j > k} f_j(u) du,
-//     F-beta:   (1 + b) int exp(-c_k u) prod_j f_j(u) sum_{i <= k} w_i p_i exp(-b w_i u) / f_i(u) du,
+//        Jaccard:  sum_{i <= k} w_i p_i  int exp(-c_k u) prod_{j > k} f_j(u) du,
+//        F-beta:   (1 + b) int exp(-c_k u) prod_j f_j(u) sum_{i <= k} w_i p_i exp(-b w_i u) / f_i(u) du,
 //
-// f_j(u) = 1 - p_j + p_j exp(-b w_j u), b = 1 for Jaccard and beta^2 for F-beta. Brackets by moments
-// leave a few k to be looked at; the others cost nothing but their factor.
+// with f_j(u) = 1 - p_j + p_j exp(-b w_j u), b = 1 for Jaccard and beta^2 for F-beta. Bounds by
+// moments leave few candidates k; the others cost only the product of their factors.
 #pragma once
 
 #include <algorithm>
@@ -21,20 +21,20 @@
 
 namespace setwise {
 
-// What a chain of sets leads to: the first k of an order has the largest expected score of all.
+// The best set of a chain: the first k of an order have the largest expected score of all.
 struct BestPrefix {
     std::int64_t k;
     double score;
-    double most;  // no set at all has an expected score above this, by moments alone
+    double most;  // an upper bound of the expected score of every set, by moments alone
 };
 
 class ExpectedRatio {
   public:
-    // jaccard: b is 1 and the union counts; else F-beta with b = beta^2.
+    // jaccard: b is 1 and the union counts; otherwise F-beta with b = beta^2.
     ExpectedRatio(bool jaccard, double b) : jaccard_(jaccard), b_(b) {}
 
-    // p[0..n) decreasing, w[0..n) their positive weights, or nullptr for 1 each; *none the expected
-    // score of the empty set, or nullptr for that of independent elements.
+    // p[0..n) decreasing. w[0..n): their positive weights, or nullptr for 1 each. *none: the
+    // expected score of the empty set, or nullptr for that of independent elements.
     BestPrefix best(const double* p, const double* w, std::int64_t n, const double* none,
                     Poll poll) {
         p_ = p, w_ = w, n_ = n;
@@ -60,16 +60,16 @@ class ExpectedRatio {
   private:
     double weight(std::int64_t i) const { return w_ ? w_[i] : 1.0; }
 
-    // Nothing predicted is right when nothing is there.
+    // Predicting nothing is right if nothing is there.
     double all_absent() const {
         double sum = 0;
         for (std::int64_t i = 0; i < n_; ++i) sum += std::log1p(-p_[i]);
         return std::exp(sum);
     }
 
-    // Which k can be best. With mu and v the mean and the variance of the weight of the truth outside
-    // the set (Jaccard), or b times that of the whole truth (F-beta), E 1 / (c + G) lies between
-    // 1 / (c + mu) and 1 / (c + mu) + v / (c (c + mu)^2).
+    // Compute which k can be best. Let mu and v be the mean and the variance of the weight G of the
+    // true set outside the predicted one (Jaccard), or b times that of the whole true set (F-beta).
+    // Then E 1 / (c + G) lies between 1 / (c + mu) and 1 / (c + mu) + v / (c (c + mu)^2).
     void bracket(BestPrefix& best) {
         const auto size = static_cast<std::size_t>(n_) + 1;
         sums_.assign(size, 0.0);
@@ -94,8 +94,8 @@ class ExpectedRatio {
             upper_[at] = above(c, hit, std::max(spread_ - within, 0.0));
             const double lower = scale() * hit / (jaccard_ ? mean : mean + b_ * heaviest);
             most_lower = std::max(most_lower, lower * (1 - 1e-9));
-            // A set that weighs more than the chain's last one and at most c hits no more than the
-            // chain does at c, which takes the most probable elements first.
+            // A set that weighs more than the chain's last one and at most c has at most the hits
+            // of the chain at c, which takes the most probable elements first.
             best.most =
                 std::max(best.most, above(std::max(sums_[at - 1], lightest_), hit, spread_));
         }
@@ -107,7 +107,8 @@ class ExpectedRatio {
 
     double scale() const { return jaccard_ ? 1.0 : 1.0 + b_; }
 
-    // The mean of the union, or of c + b |y|, for a set that weighs c and hits `hit` on average.
+    // Return the mean of the union, or of c + b |y|, for a set of weight c that hits `hit` on
+    // average.
     double mean_of(double c, double hit) const {
         return c + (jaccard_ ? std::max(total_ - hit, 0.0) : b_ * total_);
     }
@@ -140,7 +141,7 @@ class ExpectedRatio {
             multiply(i);
             if ((i & 8191) == 0) poll();
         }
-        // Nodes at which the product is nothing add nothing, and may have factors of 0.
+        // Nodes at which the product is 0 add nothing, and may have factors of 0.
         std::size_t kept = 0;
         for (std::size_t j = 0; j < q; ++j)
             if (products_[j] > 1e-290) {
@@ -198,7 +199,7 @@ class ExpectedRatio {
         }
     }
 
-    // int exp(-c u) g(u) du, products_ the weights times g at the nodes.
+    // Return int exp(-c u) g(u) du, where products_ are the weights times g at the nodes.
     double integral(double c) const {
         double sum = 0;
         for (std::size_t j = 0; j < products_.size(); ++j)

@@ -1,5 +1,6 @@
-// Anderson's extrapolation: where a sequence of points b_0, b_1, ... with b_{k+1} = F(b_k) goes, for a map
-// that is affine near the end: the mixture sum_k c_k b_{k+1} with |sum_k c_k (b_{k+1} - b_k)| least, sum c = 1.
+// Anderson's extrapolation: the limit of a sequence of points b_0, b_1, ... with b_{k+1} = F(b_k),
+// for a map that is affine near the end. It is the mixture sum_k c_k b_{k+1} with |sum_k c_k
+// (b_{k+1} - b_k)| least, sum c = 1.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +15,7 @@ namespace setwise {
 
 class Extrapolation {
   public:
-    static constexpr int steps = 4;  // of which there are one more points
+    static constexpr int steps = 4;  // one more point than steps is needed
 
     // n numbers to extrapolate, and m more that are affine in them.
     Extrapolation(std::int64_t n, std::int64_t m) : n_(n), m_(m) {
@@ -28,19 +29,20 @@ class Extrapolation {
         count_ = 0;
         add(b, state);
     }
-    // One more point; whether there are enough now.
+    // Add a point. Return whether there are enough now.
     bool add(const double* b, const double* state) {
         std::copy(b, b + n_, b_[count_].begin());
         std::copy(state, state + m_, state_[count_].begin());
         return ++count_ > steps;
     }
 
-    // The mixture of enough points, if there is one.
+    // Write the mixture of the points, if there are enough and it exists.
     bool limit(double* b, double* state) const {
         Shares shares;
         if (!shares_of(shares)) return false;
         for (std::int64_t i = 0; i < n_; ++i) {
-            // As a step from the last point: what did not move stays as it is, to the last bit.
+            // Added as a step from the last point, so that numbers that did not move stay the same,
+            // to the last bit.
             double moved = 0;
             for (int k = 0; k < steps; ++k) moved += shares[k] * (b_[k + 1][i] - b_[steps][i]);
             b[i] = b_[steps][i] + moved;
@@ -56,7 +58,7 @@ class Extrapolation {
   private:
     using Shares = std::array<double, steps>;
 
-    // Solves (R R' + rounding) c = 1 for the steps R, by Cholesky's factors.
+    // Solve (R R' + rounding) c = 1 for the steps R, with Cholesky factors.
     bool shares_of(Shares& c) const {
         constexpr double rounding = 1e-10;
         double A[steps][steps] = {};

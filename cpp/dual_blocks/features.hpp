@@ -1,5 +1,6 @@
-// Weights W (p, D) of a linear model while examples are added to them one by one: W += delta x_i', and
-// the scores W x_i. Three ways to hold them; D counts the constant feature of an intercept.
+// Weights W (p, D) of a linear model while examples are added to them one by one: W += delta x_i',
+// and the scores W x_i. There are three ways to store them; D counts the constant feature of an
+// intercept.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +13,7 @@ namespace setwise {
 
 namespace loops {
 
-// Eight sums side by side, in one order on every machine.
+// Return the dot product as eight sums side by side, in one order on every machine.
 SETWISE_INLINED double dot_product(const double* __restrict x, const double* __restrict w,
                                    std::int64_t n) {
     double sums[8] = {};
@@ -25,7 +26,7 @@ SETWISE_INLINED double dot_product(const double* __restrict x, const double* __r
            ((sums[2] + sums[6]) + (sums[3] + sums[7])) + rest;
 }
 
-// The same of four rows w, one after the other `size` apart, which share what is read of x.
+// Do the same for four rows w, `size` apart, which share the reads of x.
 SETWISE_INLINED void four_dot_products(const double* __restrict x, const double* __restrict w,
                                        std::int64_t size, std::int64_t n, double* __restrict out) {
     Four low[4] = {}, high[4] = {};
@@ -64,7 +65,8 @@ SETWISE_VECTORIZED inline void add_multiple(double factor, const double* x, doub
     loops::add_multiple(factor, x, w, n);
 }
 
-// The scores of p rows of weights, and one example added to all of them: a call for all labels.
+// Compute the scores of p rows of weights, or add one example to all of them, in one call for all
+// labels.
 SETWISE_VECTORIZED inline void dense_scores(const double* x, std::int64_t d, bool intercept,
                                             const double* W, std::int64_t p, double* out) {
     const std::int64_t size = d + intercept;
@@ -93,7 +95,7 @@ struct DenseFeatures {
 
     std::int64_t size() const { return d + intercept; }
     double square(std::int64_t i) const { return dot(X + i * d, X + i * d, d) + intercept; }
-    // |w|^2 of one label, w = sum_i v_i x_i.
+    // Return |w|^2 of one label, w = sum_i v_i x_i.
     double squared(const double* state, const double*) const { return dot(state, state, size()); }
 
     void scores(std::int64_t i, const double* state, std::int64_t p, double* out) const {
@@ -104,7 +106,8 @@ struct DenseFeatures {
     }
 };
 
-// Rows of a CSR matrix. The state is the transpose of W, (D, p): the weights of a feature side by side.
+// Rows of a CSR matrix. The state is the transpose of W, (D, p): the weights of a feature side by
+// side.
 struct SparseFeatures {
     const std::int64_t* starts;
     const std::int64_t* columns;
@@ -141,8 +144,8 @@ struct SparseFeatures {
     }
 };
 
-// Few examples of many features: all inner products (n, n). The state is the scores themselves, (p, n),
-// which are there before they are asked for.
+// Few examples with many features: all inner products (n, n). The state is the scores themselves,
+// (p, n), which are known before they are needed.
 struct GramFeatures {
     const double* K;
     std::int64_t n;

@@ -1,5 +1,6 @@
-// The dual of a sum of hinge losses, one label at a time, by coordinate steps (Hsieh and others, 2008):
-//     maximise  sum_i b_i - 1/2 |sum_i y_i b_i x_i|^2   over   0 <= b_i <= most_i.
+// The dual of a sum of hinge losses, one label at a time, by coordinate steps (Hsieh and others,
+// 2008):
+//        maximise  sum_i b_i - 1/2 |sum_i y_i b_i x_i|^2   over   0 <= b_i <= most_i.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +22,8 @@ struct HingeProblem {
     std::int64_t n;
 };
 
-// The dual where the passes seem to go, brought back into the box, if it is higher than where they are.
+// The extrapolated limit of the passes, brought back into the box, if its dual is higher than the
+// present one.
 template <class Features>
 class HingeLimit {
   public:
@@ -68,9 +70,10 @@ class HingeLimit {
     std::vector<double> b_, signed_, state_;
 };
 
-// Passes in one random order until the gap of this label is within tol of its room, extrapolated now and
-// then. Elements at a bound whose gradients point outwards are left out for a while, as far as those of
-// the last pass allow. The answer is the number of passes; b and the state of the features change in place.
+// Make passes in one random order until the gap of this label is within tol, relative to the
+// largest possible gain, with an extrapolation now and then. Elements at a bound whose gradients
+// point outwards are skipped for a while, as far as the gradients of the last pass allow. Return
+// the number of passes; b and the state of the features change in place.
 template <class Features>
 std::int64_t hinge_passes(const Features& features, const HingeProblem& problem, double tol,
                           std::int64_t passes, std::int64_t first, double* b, double* state,
@@ -90,7 +93,7 @@ std::int64_t hinge_passes(const Features& features, const HingeProblem& problem,
         features.scores(i, state, 1, &score);
         return problem.positive[i] ? 1.0 - score : 1.0 + score;
     };
-    // |w|^2 = sum_i b_i y_i <x_i, w> is the sum of b less that of b times the slacks.
+    // |w|^2 = sum_i b_i y_i <x_i, w> is the sum of b minus the sum of b times the slacks.
     const auto room_of = [&](double risk, double used, double sum) {
         const double squared = std::max(sum - used, 0.0);
         return std::min(zero - (sum - 0.5 * squared), 0.5 * squared + risk);
@@ -112,7 +115,8 @@ std::int64_t hinge_passes(const Features& features, const HingeProblem& problem,
             risk += most * std::max(slack, 0.0);
             used += now * slack;
             sum += now;
-            double gradient = slack;  // of the dual, along what b_i may do
+            // gradient of the dual, clipped to the directions that b_i may take
+            double gradient = slack;
             if (now <= 0) {
                 if (slack < -most_before) {
                     std::swap(order[k--], order[--active]);
@@ -138,7 +142,8 @@ std::int64_t hinge_passes(const Features& features, const HingeProblem& problem,
         }
         ++done;
         poll();
-        // The gap by the scores met on the way; where that promises enough, by all anew.
+        // Compute the gap from the scores of the pass; if that is small enough, from new scores of
+        // all elements.
         if (whole) room = room_of(risk, used, sum);
         if (risk - used <= 1.5 * tol * room) {
             risk = used = sum = 0;

@@ -1,7 +1,9 @@
-// The dual of a sum of convex risks of sets over planes that were found below them, some for each set:
-//     risk_i(g) >= offset_k + <slope_k, g>   for the scores g of its elements,
-//     maximise  sum_i scale_i <share_i, offset_i> - 1/2 |W|^2   over the shares, a simplex a set,
-// where the elements of set i have v_i = -scale_i sum_k share_k slope_k of their features in W.
+// The dual of a sum of convex risks of sets over planes that were found below them, some for each
+// set:
+//        risk_i(g) >= offset_k + <slope_k, g>   for the scores g of its elements,
+//        maximise  sum_i scale_i <share_i, offset_i> - 1/2 |W|^2
+// over the shares, one simplex per set, where the elements of set i have the coefficients v_i =
+// -scale_i sum_k share_k slope_k of their features in W.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +19,7 @@ namespace setwise {
 
 class KeptPlanes {
   public:
-    // Each set begins with the plane 0, which stays its first.
+    // Each set begins with the plane 0, which remains its first plane.
     KeptPlanes(const std::int64_t* offsets, const double* scales, std::int64_t n, std::int64_t most)
         : offsets_(offsets, offsets + n + 1),
           scales_(scales, scales + n),
@@ -45,14 +47,15 @@ class KeptPlanes {
         return slopes_.data() + begin(i) * most_ + k * size(i);
     }
 
-    // The height of each plane of set i at its scores.
+    // Write the height of each plane of set i at its scores.
     void heights(std::int64_t i, const double* scores, double* out) const {
         for (std::int64_t k = 0; k < counts_[i]; ++k)
             out[k] = heights_[i * most_ + k] + dot(slope(i, k), scores, size(i));
     }
 
-    // One more plane for set i, without a share. Where there is no room for it, the plane that had no
-    // share for longest goes; where all have one, the two smallest shares become one plane.
+    // Add a plane for set i, without a share. If the memory is full, remove the plane that has had
+    // no share for the longest time; if all have shares, merge the planes of the two smallest
+    // shares.
     void add(std::int64_t i, const double* slope, double offset) {
         if (counts_[i] < most_) {
             put(i, counts_[i]++, slope, offset);
@@ -85,9 +88,9 @@ class KeptPlanes {
         put(i, least, slope, offset);
     }
 
-    // The shares of all planes, those of one set after those of the other, `most` a set.
+    // Copy the shares of all planes, set after set, `most` per set.
     void copy_shares(double* out) const { std::copy(shares_.begin(), shares_.end(), out); }
-    // Others in their place: none below 0, and the sum 1 in each set.
+    // Replace the shares: none below 0, and the sum 1 in each set.
     void put_shares(const double* from) {
         for (std::int64_t i = 0; i < n(); ++i) {
             double sum = 0;
@@ -97,13 +100,13 @@ class KeptPlanes {
         }
     }
 
-    // How many planes of each set have a share.
+    // Write how many planes of each set have a share.
     void count_used(std::int64_t* out) const {
         for (std::int64_t i = 0; i < n(); ++i)
             out[i] =
                 std::count_if(shares(i), shares(i) + counts_[i], [](double x) { return x > 0; });
     }
-    // Those planes, one after the other, for another start.
+    // Copy those planes, one after the other, for another start.
     void copy_used(double* shares, double* heights, double* slopes) const {
         for (std::int64_t i = 0; i < n(); ++i)
             for (std::int64_t k = 0; k < counts_[i]; ++k) {
@@ -114,7 +117,7 @@ class KeptPlanes {
             }
     }
 
-    // Planes with shares, of which the plane 0 has the rest.
+    // Set planes with shares; the plane 0 has the rest.
     void begin_with(std::int64_t i, std::int64_t count, const double* shares, const double* heights,
                     const double* slopes) {
         double rest = 1;
@@ -126,7 +129,7 @@ class KeptPlanes {
         this->shares(i)[0] = std::max(rest, 0.0);
     }
 
-    // A larger price for all sets; their shares times `part`, and the plane 0 has the rest.
+    // Multiply the scales of all sets by `price` and their shares by `part`; the plane 0 has the rest.
     void raise(double price, double part) {
         for (std::int64_t i = 0; i < n(); ++i) {
             scales_[i] *= price;
@@ -141,7 +144,8 @@ class KeptPlanes {
             idle_[i * most_ + k] = shares(i)[k] > 0 ? 0 : idle_[i * most_ + k] + 1;
     }
 
-    // v of all elements; the answer is sum_i scale_i <share_i, offset_i>. Shares are brought to the sum 1.
+    // Write v of all elements and return sum_i scale_i <share_i, offset_i>. Shares are normalised
+    // to the sum 1.
     double dual(double* v) {
         double total = 0;
         for (std::int64_t i = 0; i < n(); ++i) {
@@ -183,11 +187,12 @@ class KeptPlanes {
     std::vector<double> products_;
 };
 
-// A plane for each set whose risk lies above all that are kept, from the risks and subgradients at the
-// scores. The answer is the gap: by how much the risks lie above the planes with their shares.
+// Add a plane for each set whose risk lies above all its planes, from the risks and subgradients at
+// the scores. Return the gap: how far the risks lie above the planes with their shares.
 inline double add_planes(KeptPlanes& planes, const double* scores, const double* values,
                          const double* slopes) {
-    constexpr double least = 1e-12;  // of the risk: a plane that is nearer is one that is there
+    // relative to the risk: a nearer plane is one of those that exist
+    constexpr double least = 1e-12;
     std::vector<double> heights(static_cast<std::size_t>(planes.most()));
     double gap = 0;
     for (std::int64_t i = 0; i < planes.n(); ++i) {
@@ -206,12 +211,12 @@ inline double add_planes(KeptPlanes& planes, const double* scores, const double*
     return gap;
 }
 
-// The best shares of one set where its planes have these heights, which fall by `bend` times their
-// products with what the shares have moved: from the lowest plane in use to the highest, as far as the
-// dual rises, until the two are near each other.
+// Compute the best shares of one set for the given heights of its planes, which fall by `bend`
+// times their products with the changes of the shares. Shares move from the lowest plane in use to
+// the highest, as far as the dual rises, until the two heights are near each other.
 inline void move_shares(const double* products, std::int64_t most, std::int64_t count, double bend,
                         double* heights, double* shares) {
-    constexpr double near = 0.02;  // of how far apart they were at first
+    constexpr double near = 0.02;  // relative to their distance at first
     double first = -1;
     for (std::int64_t step = 0; step < 8 * count; ++step) {
         std::int64_t high = 0, low = -1;
@@ -236,11 +241,11 @@ inline void move_shares(const double* products, std::int64_t most, std::int64_t 
 
 struct PlaneState {
     double* weights;          // the state of the features
-    const double* curvature;  // of each set
-    double gain;              // of the weights by a step
+    const double* curvature;  // curvature of each set
+    double gain;              // share of each step that the weights take
 };
 
-// The scores of all sets, one after the other.
+// Write the scores of all sets, one after the other.
 template <class Features>
 void plane_scores(const Features& features, const KeptPlanes& planes, const double* weights,
                   double* out, Poll poll) {
@@ -250,8 +255,8 @@ void plane_scores(const Features& features, const KeptPlanes& planes, const doub
     }
 }
 
-// The best shares of one set after the other, in a random order. A set is the labels of one example:
-// its curvature is |x_i|^2 in every direction.
+// Optimise the shares of one set after the other, in a random order. A set consists of the labels
+// of one example: its curvature is |x_i|^2 in every direction.
 template <class Features>
 void plane_pass(const Features& features, KeptPlanes& planes, std::int64_t number,
                 const PlaneState& state, Poll poll) {

@@ -1,9 +1,9 @@
 // Projections onto the polymatroid of an increasing submodular function F of one set,
-//     P(F) = {b >= 0, b(A) <= F(A) for all A},
-// for functions of the number of elements, and of the two counts of positives and negatives.
-// With t the minimiser of 1/2 |t - z|^2 + (the Lovász extension of F at t), b = z - max(t, 0); an
-// element with z <= 0 has b = 0. The level sets of t are beginnings of the sorted z: of all elements,
-// or of the positives and of the negatives.
+//        P(F) = {b >= 0, b(A) <= F(A) for all A},
+// for functions of the number of elements, and of the two counts of positives and negatives. With t
+// the minimiser of 1/2 |t - z|^2 + (the Lovász extension of F at t), b = z - max(t, 0); an element
+// with z <= 0 has b = 0. The level sets of t are prefixes of the sorted z: of all elements, or of
+// the positives and of the negatives.
 #pragma once
 
 #include <algorithm>
@@ -27,16 +27,16 @@ struct PolymatroidWork {
     };
     struct Segment {
         std::int64_t a0, a1, q0, q1;
-        double excess;  // of z over F, summed
+        double excess;  // excess of z over F, summed
     };
     std::vector<Item> items;
     std::vector<Pool> pools;
     std::vector<Segment> segments;
     std::vector<double> positives, negatives;  // sums of the largest a, of the largest q
-    std::vector<std::uint32_t> where[2];       // whose they are
+    std::vector<std::uint32_t> where[2];       // the elements that they belong to
     std::vector<double> reciprocals;           // 1 / k
 
-    // Of all numbers up to n.
+    // Return the reciprocals of all numbers up to n.
     const double* reciprocals_to(std::int64_t n) {
         for (auto k = static_cast<std::int64_t>(reciprocals.size()); k <= n; ++k)
             reciprocals.push_back(k > 0 ? 1.0 / static_cast<double>(k) : 0.0);
@@ -67,10 +67,11 @@ struct JaccardCounts {
     Chain chain() const { return {reciprocals, m, m}; }
 };
 
-// Few numbers are sorted by their ranks, counted without a branch: how many come before each.
+// At most few_items numbers are sorted by their ranks. The rank of a number is how many come before
+// it, counted without a branch.
 constexpr std::int64_t few_items = 40;
 
-// Whether no two are equal; else the ranks are none.
+// Return whether no two numbers are equal; otherwise the ranks are invalid.
 SETWISE_VECTORIZED inline bool count_ranks(const double* __restrict z, std::int64_t n,
                                            std::int64_t* __restrict ranks) {
     const std::int64_t padded = (n + 7) & ~std::int64_t{7};
@@ -85,7 +86,7 @@ SETWISE_VECTORIZED inline bool count_ranks(const double* __restrict z, std::int6
     return 2 * sum == n * (n - 1);
 }
 
-// The elements with z > 0, by decreasing z; equal ones by their index.
+// Sort the elements with z > 0 by decreasing z, equal ones by their index.
 inline void sort_above_zero(const double* z, std::int64_t p, PolymatroidWork& work) {
     auto& items = work.items;
     items.clear();
@@ -113,8 +114,8 @@ inline void sort_above_zero(const double* z, std::int64_t p, PolymatroidWork& wo
     });
 }
 
-// No b is larger than `largest`, so a step of the sorted z that is higher decides no more than one of
-// that height. Numbers far above F would leave only their own rounding in b.
+// No b is larger than `largest`, so a step of the sorted z that is higher has the same effect as
+// one of that height. Numbers far above F would leave only their own rounding in b.
 inline void lower_steps(double largest, PolymatroidWork& work) {
     double before = 0, now = 0;
     for (auto item = work.items.rbegin(); item != work.items.rend(); ++item) {
@@ -123,7 +124,8 @@ inline void lower_steps(double largest, PolymatroidWork& work) {
     }
 }
 
-// F(A) = scale table[|A|] with table[0] = 0: sort, then pool adjacent violators. O(p log p).
+// Project for F(A) = scale table[|A|] with table[0] = 0: sort, then pool adjacent violators. O(p
+// log p).
 inline void project_sizes(const double* z, std::int64_t p, const double* table, double scale,
                           double* b, PolymatroidWork& work) {
     std::fill(b, b + p, 0.0);
@@ -149,15 +151,15 @@ inline void project_sizes(const double* z, std::int64_t p, const double* table, 
     }
 }
 
-// Which counts (a, q) within a segment minimise
-//     F(a, q) - z(the a largest positives and the q largest negatives) + level (a + q),
-// and by how much that is lower than at the segment's beginning.
+// The counts (a, q) within a segment that minimise
+//        F(a, q) - z(the a largest positives and the q largest negatives) + level (a + q),
+// and by how much that minimum is below the value at the segment's beginning.
 struct CountsMinimum {
     std::int64_t a, q;
     double value;
 };
 
-// For a function of two counts in general: over the whole grid.
+// Search the whole grid, for a general function of two counts.
 template <class Counts>
 CountsMinimum least_counts(const Counts& F, double scale, const PolymatroidWork::Segment& s,
                            double level, const PolymatroidWork& work) {
@@ -174,8 +176,8 @@ CountsMinimum least_counts(const Counts& F, double scale, const PolymatroidWork:
     return best;
 }
 
-// Jaccard is linear in the positives, with a slope 1 / (m + q) that falls with the negatives: the best
-// a for each q is found by going on from that of q - 1. O(p).
+// Jaccard is linear in the positives, with a slope 1 / (m + q) that falls with the negatives. So
+// the search for the best a for each q can start from that of q - 1. O(p).
 inline CountsMinimum least_counts(const JaccardCounts& F, double scale,
                                   const PolymatroidWork::Segment& s, double level,
                                   const PolymatroidWork& work) {
@@ -195,7 +197,8 @@ inline CountsMinimum least_counts(const JaccardCounts& F, double scale,
     return best;
 }
 
-// The largest (sum of b over a set) / (scale F of it), or 1 if it is less; sums as part_by_label has them.
+// Return the largest (sum of b over a set) / (scale F of the set), or 1 if that is less, with sums
+// as part_by_label writes them.
 template <class Counts>
 double largest_share(const Counts& F, double scale, std::int64_t A, std::int64_t Q,
                      const PolymatroidWork& work) {
@@ -209,7 +212,8 @@ double largest_share(const Counts& F, double scale, std::int64_t A, std::int64_t
     return most;
 }
 
-// Where a minimum takes O(p), so does this: a set beyond a share has a larger one, until none is left.
+// If a minimum takes O(p), so does this: a set beyond the present share has a larger one, until no
+// set is beyond.
 inline double largest_share(const JaccardCounts& F, double scale, std::int64_t A, std::int64_t Q,
                             const PolymatroidWork& work) {
     double most = 1.0;
@@ -219,11 +223,13 @@ inline double largest_share(const JaccardCounts& F, double scale, std::int64_t A
         const double sum = work.positives[beyond.a] + work.negatives[beyond.q];
         const double share = sum / (scale * F.value(beyond.a, beyond.q));
         if (!(share > most)) return most;
-        most = share * (1 + 4 * std::numeric_limits<double>::epsilon());  // not again for rounding
+        // not again because of rounding
+        most = share * (1 + 4 * std::numeric_limits<double>::epsilon());
     }
 }
 
-// The elements above 0, positives and negatives apart, with the sums of the largest of them; how many.
+// Split the elements above 0 into positives and negatives, with the sums of the largest of them.
+// Return their numbers.
 inline std::pair<std::int64_t, std::int64_t> part_by_label(const std::uint8_t* positive,
                                                            PolymatroidWork& work) {
     const std::size_t most = work.items.size();
@@ -242,9 +248,10 @@ inline std::pair<std::int64_t, std::int64_t> part_by_label(const std::uint8_t* p
     return {counts[1], counts[0]};
 }
 
-// Segments of the elements up to (A, Q), each with a lower level than the one before: one element after
-// the other, of the two kinds the one with the higher level, pooled where levels rise. Whether each
-// segment has one level indeed, which makes them the right ones: none has a lower minimum inside.
+// Find segments of the elements up to (A, Q), each with a lower level than the one before. Elements
+// are taken one after the other, of the two kinds the one with the higher level, and pooled where
+// levels rise. Return whether each segment really has one level, which makes the segments correct:
+// none has a lower minimum inside.
 template <class Counts>
 bool greedy_segments(const Counts& F, double scale, std::int64_t A, std::int64_t Q, double rounding,
                      PolymatroidWork& work) {
@@ -284,8 +291,8 @@ bool greedy_segments(const Counts& F, double scale, std::int64_t A, std::int64_t
     return true;
 }
 
-// The same in any case: a segment of the sorted elements has one level, or is cut where a lower minimum
-// shows that it has not.
+// Find the segments in every case: a segment of the sorted elements has one level, or is cut where
+// a lower minimum shows that it does not.
 template <class Counts>
 void cut_segments(const Counts& F, double scale, std::int64_t A, std::int64_t Q, double rounding,
                   PolymatroidWork& work) {
@@ -314,7 +321,8 @@ void cut_segments(const Counts& F, double scale, std::int64_t A, std::int64_t Q,
     }
 }
 
-// F(A) = scale times a function of two counts, 0 at (0, 0). O(p) for Jaccard as a rule, and O(p) a cut.
+// Project for F(A) = scale times a function of two counts, 0 at (0, 0). For Jaccard usually O(p),
+// and O(p) per cut.
 template <class Counts>
 void project_counts(const double* z, const std::uint8_t* positive, std::int64_t p, std::int64_t m,
                     const Counts& F, double scale, double* b, PolymatroidWork& work) {
@@ -323,7 +331,7 @@ void project_counts(const double* z, const std::uint8_t* positive, std::int64_t 
     const double single[2] = {m < p ? F.value(0, 1) - F.value(0, 0) : 0.0,
                               m > 0 ? F.value(1, 0) - F.value(0, 0) : 0.0};
     sort_above_zero(z, p, work);
-    // What costs nothing by itself costs nothing at all.
+    // If single elements cost nothing, all of them together cost nothing.
     if (!(single[0] > 0) || !(single[1] > 0)) {
         auto& items = work.items;
         items.erase(std::remove_if(
@@ -337,7 +345,7 @@ void project_counts(const double* z, const std::uint8_t* positive, std::int64_t 
     for (const auto& item : work.items) b[item.index] = item.z;
     const double rounding =
         8 * eps * (work.positives[A] + work.negatives[Q] + scale * F.value(A, Q));
-    // Above the level 0: what lies below has b = z already.
+    // Only elements above the level 0 matter: those below have b = z already.
     const CountsMinimum above = least_counts(F, scale, {0, A, 0, Q, 0.0}, 0.0, work);
     if (!greedy_segments(F, scale, above.a, above.q, rounding, work))
         cut_segments(F, scale, above.a, above.q, rounding, work);
@@ -356,7 +364,7 @@ void project_counts(const double* z, const std::uint8_t* positive, std::int64_t 
     }
 }
 
-// How the sets of a batch see their function: Jaccard, a table a set of |A| or of the two counts, or
+// The functions of the sets of a batch: Jaccard, one table per set of |A| or of the two counts, or
 // weights that are summed, whose polymatroid is a box.
 struct SetFamilies {
     enum Kind : int { jaccard = 0, sizes = 1, counts = 2, modular = 3 };
@@ -365,7 +373,7 @@ struct SetFamilies {
     const std::int64_t* starts;
 };
 
-// One set: its function times a scale, and what a block step asks of it.
+// One set: its function times a scale, with the operations that a block step needs.
 struct Polymatroid {
     const SetFamilies& families;
     std::int64_t set;
@@ -379,7 +387,7 @@ struct Polymatroid {
         for (std::int64_t i = 0; i < p; ++i) m += positive[i] != 0;
     }
 
-    // Calls body(function of counts) or body(table, of sizes).
+    // Call body(function of counts) or body(table, of sizes).
     template <class OfCounts, class OfSizes>
     auto visit(PolymatroidWork& work, OfCounts of_counts, OfSizes of_sizes) const {
         static constexpr double any[2] = {0.0, 1.0};
@@ -408,7 +416,7 @@ struct Polymatroid {
             });
     }
 
-    // The largest <b, s> over P(F): the Lovász hinge at the slacks s.
+    // Return the largest <b, s> over P(F): the Lovász hinge at the slacks s.
     double support(const double* s, PolymatroidWork& work) const {
         if (families.kind == SetFamilies::modular) {
             const double* const weights = families.tables + families.starts[set];
@@ -430,7 +438,7 @@ struct Polymatroid {
             [&](const double* table) { return along(CardinalityTable{table}.chain()); });
     }
 
-    // By which factor b must shrink to lie in P(F): 1 but for rounding.
+    // Return the factor by which b must shrink to lie in P(F), which is 1 up to rounding.
     double excess(const double* b, PolymatroidWork& work) const {
         if (families.kind == SetFamilies::modular) return 1.0;
         sort_above_zero(b, p, work);
@@ -452,7 +460,7 @@ struct Polymatroid {
   private:
     bool is_any() const { return families.kind == SetFamilies::jaccard && m == 0; }
 
-    // F(A) = scale [A is not empty]: b >= 0 with a sum of at most scale.
+    // Project for F(A) = scale [A is not empty]: b >= 0 with a sum of at most scale.
     void project_any(const double* z, double* b, PolymatroidWork& work) const {
         std::fill(b, b + p, 0.0);
         sort_above_zero(z, p, work);

@@ -18,9 +18,9 @@ namespace setwise {
 struct SetProblem {
     SetFamilies families;
     const std::uint8_t* positive;
-    const std::int64_t* offsets;  // of the elements of a set
-    const double* scales;         // of the function of a set
-    std::int64_t n;               // sets
+    const std::int64_t* offsets;  // offsets of the elements of a set
+    const double* scales;         // scale of the function of a set
+    std::int64_t n;               // number of sets
 
     std::int64_t begin(std::int64_t i) const { return offsets[i]; }
     std::int64_t size(std::int64_t i) const { return offsets[i + 1] - offsets[i]; }
@@ -29,17 +29,17 @@ struct SetProblem {
     }
 };
 
-// What is kept of the sets from one call to the next.
+// The data of the sets that are kept from one call to the next.
 struct SetState {
-    double* b;           // an entry an element
+    double* b;           // one entry per element
     double* weights;     // the state of the features
-    double* gaps;        // of each set when it was last visited
-    double* curvature;   // of each set; only those of groups change
-    double gain;         // of the weights by a step: 1, or less where they are held back
-    std::int32_t* rest;  // for how many passes a set is left out, and was the last time
+    double* gaps;        // gap of each set when it was last visited
+    double* curvature;   // curvature of each set; only those of groups change
+    double gain;         // share of each step that the weights take: 1, or less if they are damped
+    std::int32_t* rest;  // for how many passes a set is skipped now, and was skipped last time
 };
 
-// A set whose step was nothing is left out of the next passes, of twice as many each time.
+// A set whose step was zero is skipped in the next passes, each time in twice as many.
 struct Rest {
     static constexpr std::int32_t longest = 16;
     std::int32_t* counts;
@@ -61,9 +61,9 @@ struct SetWork {
     }
 };
 
-// The rows of labels: element j of set i has the score of label j at example i. |W|^2 is separable by
-// labels and |x_i|^2 is common to all, so that the exact step is a projection:
-//     b_i <- projection of b_i + (1 - y_i * (W x_i)) / |x_i|^2.
+// The rows of labels: element j of set i has the score of label j at example i. |W|^2 is separable
+// by labels and |x_i|^2 is common to all, so the exact step is a projection:
+//        b_i <- projection of b_i + (1 - y_i * (W x_i)) / |x_i|^2.
 template <class Features>
 struct LabelSteps {
     const Features& features;
@@ -75,7 +75,7 @@ struct LabelSteps {
         for (std::int64_t j = 0; j < p; ++j)
             work.slacks[j] = problem.positive[at + j] ? 1.0 - work.scores[j] : 1.0 + work.scores[j];
     }
-    // Moves the weights by the change of b; the answer is how far along it the dual wants to go.
+    // Move the weights by the change of b. Return how far along it the dual rises.
     double move(std::int64_t i, const SetState& state, SetWork& work) const {
         const std::int64_t p = problem.size(i), at = problem.begin(i);
         for (std::int64_t j = 0; j < p; ++j)
@@ -86,7 +86,7 @@ struct LabelSteps {
 };
 
 // Groups of samples: each element has features of its own, the weights are shared. The step is a
-// projection for a curvature that is guessed, and then as far along its direction as the dual rises.
+// projection with an estimated curvature, followed by a line search along its direction.
 template <class Features>
 struct SampleSteps {
     const Features& features;
@@ -140,12 +140,12 @@ struct SampleSteps {
     }
 };
 
-// Of the scale of a set: a shorter step has no direction but that of rounding.
+// Relative to the scale of a set: the direction of a shorter step is only rounding.
 constexpr double least_step = 1e-13;
 
-// Passes over the sets in random order, until their gaps as they were met add up to `target`; the
-// answer is the number of passes. Gaps that decide nothing, of a target of 0, are those of the last pass
-// alone, and none below 0. All that is in the state changes in place.
+// Make passes over the sets in random order, until the gaps at their visits add up to at most
+// `target`. Return the number of passes. With a target of 0 the gaps decide nothing, and only those
+// of the last pass are reported, none below 0. Everything in the state changes in place.
 template <class Steps>
 std::int64_t set_passes(const Steps& steps, double target, std::int64_t passes, std::int64_t first,
                         const SetState& state, Poll poll) {
@@ -154,7 +154,7 @@ std::int64_t set_passes(const Steps& steps, double target, std::int64_t passes, 
     SetWork work;
     work.order.resize(static_cast<std::size_t>(problem.n));
     std::int64_t done = 0;
-    double small = 0;  // a gap that the next passes can leave as it is
+    double small = 0;  // a gap so small that the next passes can skip the set
     const auto share_of_gaps = [&](double share) {
         double left = 0;
         for (std::int64_t i = 0; i < problem.n; ++i) left += state.gaps[i];
@@ -206,7 +206,8 @@ std::int64_t set_passes(const Steps& steps, double target, std::int64_t passes, 
     return done;
 }
 
-// By which factor all b must shrink to lie in their polymatroids: 1 but for rounding.
+// Return the factor by which all b must shrink to lie in their polymatroids, which is 1 up to
+// rounding.
 inline double largest_excess(const SetProblem& problem, const double* b, Poll poll) {
     PolymatroidWork work;
     double most = 1.0;

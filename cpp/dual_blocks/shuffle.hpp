@@ -1,4 +1,4 @@
-// A random order that depends on a number alone.
+// A random order that depends only on a seed.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The dual of many Lovász hinges for all sets at once: projections in turn with a linear system,
-//     b = projection of z,   (K + 1/rho) a = y * (1 + (2 b - z) / rho),   z += relaxed (y * a - b).
+// The dual of many Lovász hinges for all sets at once: projections alternate with a linear system,
+//        b = projection of z,   (K + 1/rho) a = y * (1 + (2 b - z) / rho),   z += relaxed (y * a - b).
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,8 @@
 
 namespace setwise {
 
-// Rows of a system that share what is read of the others, and the most columns that share the rows, in fours.
+// The number of rows of a system that are solved together and share the reads of the other rows,
+// and the largest number of groups of four columns that share these rows.
 constexpr int solved_rows = 4, most_fours = 3;
 
 namespace loops {
@@ -45,7 +46,7 @@ SETWISE_INLINED void multiply(double factor, Four (&row)[F]) {
     for (int f = 0; f < F; ++f) row[f] = row[f] * all;
 }
 
-// Rows i to i + R of U' x = x, whose part in the rows after them is taken off these.
+// Solve rows i to i + R of U' x = x, and subtract their part from the rows after them.
 template <int R, int F>
 SETWISE_INLINED void solve_down(const double* __restrict U, std::int64_t n, std::int64_t i,
                                 double* __restrict x) {
@@ -64,7 +65,7 @@ SETWISE_INLINED void solve_down(const double* __restrict U, std::int64_t n, std:
     }
 }
 
-// Rows i to i + R of U x = x; those after them are solved.
+// Solve rows i to i + R of U x = x; those after them are solved.
 template <int R, int F>
 SETWISE_INLINED void solve_up(const double* __restrict U, std::int64_t n, std::int64_t i,
                               double* __restrict x) {
@@ -107,12 +108,12 @@ SETWISE_VECTORIZED inline void solve_factored(const double* U, std::int64_t n, i
 struct SplitState {
     const double* factor;  // U of K + 1/rho = U' U
     double rho, relaxed;
-    double *z, *b, *a;     // (n, p), an entry an element
-    double* sizes;         // |y * a - b| of each pass
+    double *z, *b, *a;     // (n, p), one entry per element
+    double* sizes;         // |y * a - b| for each pass
 };
 
-// Passes, until one after the first `least` is no longer than `size`; the answer is their number. The sets
-// are the labels of rows, p of each.
+// Make passes until one after the first `least` has a step of at most `size`. Return their number.
+// The sets are the labels of rows, p for each.
 inline std::int64_t split_passes(const SetProblem& problem, std::int64_t p, std::int64_t passes,
                                  std::int64_t least, double size, const SplitState& state,
                                  Poll poll) {

@@ -1,4 +1,5 @@
-// Energies of labellings: one row of labels after another, nothing larger than a row in between.
+// Energies of labellings: one row of labels after another, with no intermediate array larger than a
+// row.
 #pragma once
 
 #include <algorithm>
@@ -10,9 +11,9 @@
 
 namespace setwise {
 
-// Whether all entries lie in [0, bound).
+// Return whether all entries lie in [0, bound).
 inline bool all_below(const std::int64_t* x, std::int64_t size, std::int64_t bound) {
-    std::uint64_t highest = 0;  // a negative one is the highest of all
+    std::uint64_t highest = 0;  // a negative entry becomes the highest of all
     for (std::int64_t i = 0; i < size; ++i)
         highest = std::max(highest, static_cast<std::uint64_t>(x[i]));
     return size == 0 || highest < static_cast<std::uint64_t>(bound);
@@ -92,7 +93,8 @@ inline void count_energies(const Labelings& x, const Regions& regions, const dou
             const std::int64_t begin = regions.offsets[r], end = regions.offsets[r + 1];
             for (std::int64_t k = begin; k < end; ++k)
                 ++counts[static_cast<std::size_t>(labels[regions.members[k]])];
-            // Only the labels that the region holds are met, each once: its count goes back to 0.
+            // Visit only the labels that occur in the region, each once: its count is then reset to
+            // 0.
             for (std::int64_t k = begin; k < end; ++k) {
                 std::int64_t& count = counts[static_cast<std::size_t>(labels[regions.members[k]])];
                 if (count == 0) continue;
@@ -133,7 +135,8 @@ inline void used_labels(const Labelings& x, std::uint8_t* used, Poll poll) {
     }
 }
 
-// sum over a < b of costs[a, b] heights[n_ab], n_ab of the edges joining the labels a and b.
+// sum over a < b of costs[a, b] heights[n_ab], with n_ab the number of edges joining the labels a
+// and b.
 inline void transition_energies(const Labelings& x, const FieldEdges& edges, const double* costs,
                                 const double* heights, double* energies, Poll poll) {
     std::vector<std::int64_t> counts(static_cast<std::size_t>(x.n_labels * x.n_labels));

@@ -1,4 +1,4 @@
-// What every variable would choose alone.
+// The label of least unary of every variable.
 #pragma once
 
 #include <algorithm>
@@ -7,8 +7,8 @@
 
 namespace setwise {
 
-// Of each row the least entry and the first label that has it. Returns the largest that an entry
-// which is not +inf is above the least of its row.
+// Write the least entry of each row and the first label that has it. Return the largest difference
+// between a finite entry and the least of its row.
 inline double favourites(const double* unary, std::int64_t rows, std::int64_t labels, double* least,
                          std::int64_t* places) {
     constexpr double forbidden = std::numeric_limits<double>::infinity();

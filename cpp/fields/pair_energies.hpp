@@ -32,14 +32,15 @@ class PairEnergies {
         tables_.insert(tables_.end(), tables, tables + count * size);
     }
 
-    // The tables added last take new values (one each, in the same order).
+    // Replace the values of the tables added last (one each, in the same order).
     void replace_tables(const double* tables, Index count) {
         const Index size = n_labels_ * n_labels_;
         std::copy(tables, tables + count * size,
                   tables_.end() - static_cast<std::ptrdiff_t>(count * size));
     }
 
-    // Arc 2 e leaves the first end of edge e, arc 2 e + 1 the second. To be called when all are added.
+    // Arc 2 e leaves the first end of edge e, arc 2 e + 1 the second. Call this after all pairs are
+    // added.
     void close() {
         starts_.assign(static_cast<std::size_t>(n_ + 1), 0);
         for (const Index v : ends_) ++starts_[v + 1];
@@ -49,7 +50,7 @@ class PairEnergies {
         for (Index a = 0; a < static_cast<Index>(ends_.size()); ++a) arcs_[next[ends_[a]]++] = a;
     }
 
-    // The same energies, variable i as number position[i], and edge order[k] as edge k.
+    // Return the same energies with variable i as number position[i], and edge order[k] as edge k.
     PairEnergies renumbered(const std::vector<Index>& order,
                             const std::vector<Index>& position) const {
         PairEnergies fresh(n_, n_labels_);
@@ -72,13 +73,13 @@ class PairEnergies {
     Index head(Index arc) const { return ends_[arc ^ 1]; }
     bool is_table(Index arc) const { return table_[arc >> 1] >= 0; }
     double weight(Index arc) const { return weight_[arc >> 1]; }
-    // The energy of label a at the tail of the arc and b at its head.
+    // Return the energy of label a at the tail of the arc and b at its head.
     double at(Index arc, Index a, Index b) const {
         const double* const table = tables_.data() + table_[arc >> 1];
         return arc & 1 ? table[b * n_labels_ + a] : table[a * n_labels_ + b];
     }
 
-    // Adds to `out` (L,) the expected energy of each label at the tail, q (L,) at the head.
+    // Add to `out` (L,) the expected energy of each label at the tail, with q (L,) at the head.
     void add_expected(Index arc, const double* q, double* out) const {
         if (!is_table(arc)) {
             const double w = weight(arc);

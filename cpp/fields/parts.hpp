@@ -7,8 +7,8 @@
 
 namespace setwise {
 
-// How many variables the largest part of a set has that edges between its variables join: by a
-// union of trees of sizes, with the paths to their roots halved. O(n + edges), nearly.
+// Return the number of variables in the largest part of a set that the edges between its variables
+// connect. Uses union-find by size with path halving: O(n + edges), nearly.
 inline std::int64_t largest_part(const bool* inside, std::int64_t n, const std::int64_t* edges,
                                  std::int64_t count) {
     std::vector<std::int32_t> above(static_cast<std::size_t>(n));

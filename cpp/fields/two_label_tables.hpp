@@ -1,12 +1,15 @@
-// Tables of two labels as weights of edges and what is left of them for single variables.
+// Tables of two labels as weights of edges plus unary remainders.
 //
-// A table (a, b; c, d) of x_i and x_j is a + x_i ((c - a) + (d - b)) / 2 + x_j ((b - a) + (d - c)) / 2
-// + w [x_i != x_j] with w = ((b - a) + (c - d)) / 2, which a cut can take where w is not negative.
+// A table (a, b; c, d) of x_i and x_j is a + x_i ((c - a) + (d - b)) / 2 + x_j ((b - a) + (d - c))
+// / 2 + w [x_i != x_j] with w = ((b - a) + (c - d)) / 2, which a cut can represent if w is not
+// negative.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+
+#include "numeric/compensated_sum.hpp"
 
 namespace setwise {
 
@@ -27,11 +30,13 @@ inline double largest_entry(const double* t) {
     return std::max(std::max(t[0], t[1]), std::max(t[2], t[3]));
 }
 
-// Writes the weights, and adds to unary (n, 2) what label 1 costs more than label 0. Returns the largest
-// entry of a table above its least one, or -1 where a weight is negative by more than rounding, which
-// is `slack` of that.
-inline double split_tables(const EdgeTables& edges, double slack, double* unary, double* weights) {
+// Write the weights, and add to unary (n, 2) what label 1 costs more than label 0. Return the
+// largest entry of a table above its least one, or -1 if a weight is negative by more than
+// rounding, which is `slack` times that entry. `total` is the sum of these entries over the tables.
+inline double split_tables(const EdgeTables& edges, double slack, double* unary, double* weights,
+                           double& total) {
     double largest = 0;
+    total = 0;
     for (std::int64_t e = 0; e < edges.size; ++e) {
         const double* const t = edges.table(e);
         const double w = 0.5 * ((t[1] - t[0]) + (t[2] - t[3]));
@@ -41,26 +46,36 @@ inline double split_tables(const EdgeTables& edges, double slack, double* unary,
         unary[2 * edges.ends[2 * e] + 1] += 0.5 * ((t[2] - t[0]) + (t[3] - t[1]));
         unary[2 * edges.ends[2 * e + 1] + 1] += 0.5 * ((t[1] - t[0]) + (t[3] - t[2]));
         largest = std::max(largest, high - low);
+        total += high - low;
     }
     return largest;
 }
 
-// What labels pay above the least entry of every table.
+// Return the energy of the labels above the least entry of every table.
 inline double tables_above_least(const EdgeTables& edges, const std::int64_t* labels) {
-    double sum = 0;
+    SumOfBlocks sum;
     for (std::int64_t e = 0; e < edges.size; ++e) {
         const double* const t = edges.table(e);
-        sum += t[2 * labels[edges.ends[2 * e]] + labels[edges.ends[2 * e + 1]]] - least_entry(t);
+        sum.add(t[2 * labels[edges.ends[2 * e]] + labels[edges.ends[2 * e + 1]]] - least_entry(t));
     }
-    return sum;
+    return sum.sum().value();
 }
 
-// What labels pay above the least of every row of unary (n, 2).
+// Return the energy of the labels above the least entry of every row of unary (n, 2).
 inline double unary_above_least(const double* unary, std::int64_t n, const std::int64_t* labels) {
-    double sum = 0;
+    SumOfBlocks sum;
     for (std::int64_t i = 0; i < n; ++i)
-        sum += std::max(0.0, unary[2 * i + labels[i]] - unary[2 * i + 1 - labels[i]]);
-    return sum;
+        sum.add(std::max(0.0, unary[2 * i + labels[i]] - unary[2 * i + 1 - labels[i]]));
+    return sum.sum().value();
+}
+
+// Return the sum of the weights of all edges whose ends have different labels.
+inline double weights_between(const std::int64_t* ends, std::int64_t size, const double* weights,
+                              const std::int64_t* labels) {
+    SumOfBlocks sum;
+    for (std::int64_t e = 0; e < size; ++e)
+        if (labels[ends[2 * e]] != labels[ends[2 * e + 1]]) sum.add(weights[e]);
+    return sum.sum().value();
 }
 
 }  // namespace setwise

@@ -1,19 +1,21 @@
-// A maximum flow of blocks of nodes that are solved apart, on several threads, and then joined.
+// A maximum flow of blocks of nodes that are first solved separately, on several threads, and then
+// joined.
 //
-// The plan is that of Liu, Sun, "Parallel graph-cuts by adaptive bottom-up merging" (CVPR 2010), with
-// the closed cuts of maxflow.hpp in the place of their search trees. First nothing passes between
-// blocks, and each has its own minimum cut. Then blocks are joined two by two. Where the two cuts
-// agree, as they do along most of a border, their union is closed and nothing is to be done. An arc
-// from a source side to a sink side is saturated, which closes the cut and leaves an excess at the one
-// end and a deficit at the other, and the search goes on from those nodes alone. The work of a join
-// follows what the border changes, not the size of the blocks.
+// The method follows Liu, Sun, "Parallel graph-cuts by adaptive bottom-up merging" (CVPR 2010),
+// with the closed cuts of maxflow.hpp in place of their search trees. At first nothing passes
+// between blocks, and each block has its own minimum cut. Then blocks are joined in pairs. Where
+// the two cuts agree, as they do along most of a border, their union is closed and needs no work.
+// An arc from a source side to a sink side is saturated. This closes the cut and leaves an excess
+// at one end and a deficit at the other, and the search continues from those nodes alone. The work
+// of a join depends on what the border changes, not on the size of the blocks.
 //
-// Blocks are ranges of nodes: strips of a picture, slabs of a volume. How many there are follows from
-// the graph and not from the number of threads, and each is solved and joined by itself, so that
+// Blocks are ranges of nodes: strips of a picture, slabs of a volume. Their number depends on the
+// graph and not on the number of threads, and each block is solved and joined by itself. Therefore
 // any number of threads sends the same flow, to the last bit, and finds the same cut.
 //
-// A block knows little of the whole when paths in it are much longer than it is thick. Then all are
-// given up, what was sent is kept, and the whole is solved at once.
+// A block carries little information about the whole graph if paths in it are much longer than it
+// is thick. Then all blocks are abandoned, the flow sent so far is kept, and the whole graph is
+// solved at once.
 #pragma once
 
 #include <algorithm>
@@ -79,21 +81,22 @@ class BlockFlow {
     }
 
   private:
-    // Part k is the whole for k = 1; its halves are 2 k and 2 k + 1, and from count_ on blocks.
+    // Part k is the whole graph for k = 1. Its halves are 2 k and 2 k + 1. The parts from count_ on
+    // are blocks.
     struct Part {
         Sum sent;
         Capacity lost = 0, lent = 0;
         bool gave_up = false;
     };
-    // An arc between two blocks that are not yet joined, and what it would let through.
+    // An arc between two blocks that are not yet joined, and its residual capacity.
     struct Crossing {
         FlowArc arc;
         FlowNode tail, head;
         Capacity residual;
     };
 
-    // At the end, also that of a solution that was abandoned, arcs let through what they did, and the
-    // whole knows what its parts lost.
+    // At the end, also if a solution is abandoned, restores the capacities of the arcs and adds the
+    // rounding of the parts to that of the whole.
     struct Restored {
         BlockFlow& blocks;
         void now() const {
@@ -113,7 +116,8 @@ class BlockFlow {
 
     FlowNode first(std::int64_t block) const { return static_cast<FlowNode>(n_ * block / count_); }
 
-    // How many nodes of a block have arcs to later ones. Of any graph the mean, or more than would do.
+    // Return the number of nodes of a block with arcs to later blocks: for any graph the mean, or
+    // an upper bound.
     std::int64_t border_size(BlockSizes sizes) const {
         const Topology& topology = flow_.topology();
         if (topology.margin() > 0) return topology.margin();
@@ -163,7 +167,7 @@ class BlockFlow {
         here.gave_up = part.gave_up();
     }
 
-    // Whoever joins the second half of a part goes on with that part.
+    // The thread that joins the second half of a part continues with that part.
     void join_all(int n_threads, Poll poll) {
         std::vector<std::atomic<bool>> half_done(static_cast<std::size_t>(count_));
         for (auto& flag : half_done) flag = false;
@@ -176,7 +180,7 @@ class BlockFlow {
         });
     }
 
-    // Makes one part of `width` blocks that are two.
+    // Join two parts into one of `width` blocks.
     void join(std::int64_t at, std::int64_t block, std::int64_t width, Poll poll) {
         const std::vector<Crossing> joined = take_crossings(block, width);
         std::vector<FlowNode> changed;
@@ -204,7 +208,7 @@ class BlockFlow {
                    [&](Flow& part) { return part.solve_again(changed, poll); });
     }
 
-    // The arcs between the nodes of these blocks: none is left that is not joined.
+    // Remove and return the arcs between the nodes of these blocks, all of which are then joined.
     std::vector<Crossing> take_crossings(std::int64_t block, std::int64_t width) {
         const FlowNode low = first(block), high = first(block + width);
         std::vector<Crossing> taken;
@@ -223,7 +227,7 @@ class BlockFlow {
         return taken;
     }
 
-    // What a node has left of its excess was not sent.
+    // The excess that a node has left was not sent.
     void add_excess(Part& here, FlowNode v, Capacity amount) {
         Capacity& excess = flow_.excess(v);
         const Capacity before = excess;
@@ -235,7 +239,7 @@ class BlockFlow {
             here.sent.add(before);
         }
         if constexpr (is_float) {
-            // All arcs of a node may leave it as much.
+            // Each arc of a node may carry all of its excess.
             const auto g = flow_.topology().rows();
             const Capacity arcs = static_cast<Capacity>(g.end(v) - g.begin(v));
             here.lent = std::max(here.lent, std::min(arcs * std::abs(amount), Flow::most_lent));
@@ -249,11 +253,11 @@ class BlockFlow {
     Flow& flow_;
     std::int64_t n_, count_ = 1;
     std::int32_t deepest_ = 0;
-    std::vector<std::vector<Crossing>> crossings_;  // of each block, those that leave it
+    std::vector<std::vector<Crossing>> crossings_;  // for each block, the arcs that leave it
     std::vector<Part> parts_;
 };
 
-// As flow.solve(poll), and with the same answer for any number of threads.
+// Solve like flow.solve(poll), with the same answer for any number of threads.
 template <class Topology, class Capacity>
 typename MaxFlow<Topology, Capacity>::Sum solve_in_blocks(MaxFlow<Topology, Capacity>& flow,
                                                           Poll poll, int n_threads,

@@ -1,13 +1,14 @@
-// Minimum cuts of one graph while the costs of its nodes change, each from the flow of the last.
+// Minimum cuts of one graph while the costs of its nodes change, each computed from the flow of the
+// one before.
 //
-// E(A) = sum_{i in A} c_i + sum_e there_e [i in A, j not in A] + back_e [j in A, i not in A] for an edge
-// e = (i, j), the costs c being those of the graph plus a tilt that is new in every call. A is the
-// sink's side; of all least sets the smallest is found, whatever was solved before.
+// E(A) = sum_{i in A} c_i + sum_e there_e [i in A, j not in A] + back_e [j in A, i not in A] for an
+// edge e = (i, j). The costs c are those of the graph plus a tilt that is new in each call. A is
+// the sink's side. Of all minimisers the smallest set is found, whatever was solved before.
 //
-// A change of a cost changes the node's excess by as much, and nothing else is computed anew: what
-// rounding takes is added up. A flow that lost more than a share of what the cut pays is found from
-// nothing. FlowGraph counts what is sent, too, and every excess from the flow around it, for which it
-// needs several times as long.
+// A change of a cost changes the node's excess by the same amount, and nothing else is recomputed;
+// the rounding errors are summed. A flow whose rounding error exceeds a given share of the cut is
+// recomputed from zero. FlowGraph also counts what is sent, and recomputes every excess from the
+// flow around it, which takes several times as long.
 #pragma once
 
 #include <algorithm>
@@ -31,8 +32,8 @@ namespace setwise {
 
 struct ChangedCut {
     double value = 0;  // E of the set found, without the tilt
-    double paid = 0;   // E with the tilt, less the sum of all negative costs
-    double lost = 0;   // by how much another set may be better, by what rounding took from the flow
+    double paid = 0;   // E with the tilt, minus the sum of all negative costs
+    double lost = 0;   // how much better another set may be, because of the rounding of the flow
 };
 
 class ChangingCut {
@@ -40,10 +41,11 @@ class ChangingCut {
     virtual ~ChangingCut() = default;
     virtual std::int64_t nodes() const = 0;
 
-    // tilt: of the first `count` nodes; +inf keeps a node out of the set, -inf in it. `inside` has as
-    // many entries. What rounding takes is at most a share of what is paid, or 64 units in the last
-    // place of it, unless no float could do better. With `apart`, changes that reach many nodes are
-    // solved in blocks, on several threads: the same set, though rounding may take another amount.
+    // tilt: for the first `count` nodes; +inf keeps a node out of the set, -inf in it. `inside` has
+    // as many entries. The rounding error is at most `share` of `paid`, or 64 units in its last
+    // place, unless double precision cannot do better. With `apart`, changes of many nodes are
+    // solved in blocks, on several threads. This gives the same set, but the rounding error may
+    // differ.
     virtual ChangedCut solve(const double* tilt, std::int64_t count, double share, bool apart,
                              bool* inside, Poll poll, int n_threads) = 0;
 };
@@ -51,14 +53,15 @@ class ChangingCut {
 template <class Topology>
 class ChangingCutOf final : public ChangingCut {
   public:
-    // there and back of the edges of the topology; costs of its nodes.
+    // there and back: capacities of the edges of the topology. costs: those of its nodes.
     ChangingCutOf(Topology&& topology, const double* costs, const double* there, const double* back)
         : flow_(std::make_shared<const Topology>(std::move(topology))),
           capacity_(static_cast<std::size_t>(flow_.topology().arcs())),
           own_(costs, costs + flow_.topology().nodes()),
           costs_(own_.size()),
           sides_(own_.size()) {
-        // What leads from the source's side to the sink's is cut: from outside the set to its inside.
+        // The arc that leads from the source's side to the sink's is cut, from outside the set to
+        // its inside.
         flow_.topology().for_edges([&](std::int64_t e, FlowArc a, FlowArc b) {
             capacity(a) = back[e];
             capacity(b) = there[e];
@@ -76,11 +79,11 @@ class ChangingCutOf final : public ChangingCut {
         const double most = std::max(share, 64 * std::numeric_limits<double>::epsilon());
         ChangedCut found;
         found.lost = unlimited;
-        if (std::exchange(solved_, false)) {  // stays so if the call is abandoned
+        if (std::exchange(solved_, false)) {  // stays false if the call is abandoned
             change(cost);
             const bool many = static_cast<std::int64_t>(wrong_.size()) > nodes() / few_nodes;
             if (apart && many)
-                solve_in_blocks(flow_, poll, n_threads);  // what flows already goes on flowing
+                solve_in_blocks(flow_, poll, n_threads);  // the present flow is kept
             else
                 flow_.solve_again(wrong_, poll);
             found = read(poll, n_threads);
@@ -90,7 +93,8 @@ class ChangingCutOf final : public ChangingCut {
             for (FlowNode v = 0; v < nodes(); ++v) costs_[static_cast<std::size_t>(v)] = cost(v);
             found = from_nothing(limit, poll, n_threads);
         }
-        // Capacities far above the cut take digits from it: lowered to twice the cut they change none.
+        // Capacities far above the cut lose digits of it. Lowering them to twice the cut changes no
+        // minimum cut.
         while (found.lost > most * found.paid) {
             const double lower = std::max(2 * found.paid, std::numeric_limits<double>::min());
             if (!(2 * lower < std::min(limit, largest_))) break;
@@ -106,11 +110,12 @@ class ChangingCutOf final : public ChangingCut {
   private:
     using Flow = MaxFlow<Topology, double>;
     static constexpr double unlimited = std::numeric_limits<double>::infinity();
-    static constexpr std::int64_t few_nodes = 100;  // one in so many is not many
+    // changes of at most one node in few_nodes are solved without blocks
+    static constexpr std::int64_t few_nodes = 100;
 
     double& capacity(FlowArc a) { return capacity_[static_cast<std::size_t>(a)]; }
 
-    // Costs that change change excesses: `wrong_` are the nodes that lie on the wrong side after it.
+    // Changes of costs change excesses. `wrong_` are the nodes that are then on the wrong side.
     template <class Cost>
     void change(Cost cost) {
         wrong_.clear();
@@ -136,8 +141,9 @@ class ChangingCutOf final : public ChangingCut {
         flow_.lend(lent);
     }
 
-    // The excess that follows from a cost and from what comes in over the edges. Returns the rounding,
-    // but for a unit in the last place of the cost itself, which does not matter while it lasts.
+    // Write the excess that follows from a cost and from the inflow over the edges. Return its
+    // rounding error, without a unit in the last place of the cost itself, which does not matter
+    // while that cost lasts.
     double write_excess(FlowNode v, double cost) {
         double& excess = flow_.excess(v);
         if (std::isinf(cost)) {
@@ -158,7 +164,8 @@ class ChangingCutOf final : public ChangingCut {
         return std::max(std::abs(sum.value()) - unit, 0.0);
     }
 
-    // Half of all costs are no larger in size: rounding beside such excesses is counted, in full.
+    // Return the median size of the costs. The rounding of excesses of that size is counted in
+    // full.
     double usual_cost() {
         std::vector<double> sizes(costs_.size());
         std::transform(costs_.begin(), costs_.end(), sizes.begin(),
@@ -208,17 +215,18 @@ class ChangingCutOf final : public ChangingCut {
 
     Flow flow_;
     LargeArray<double> capacity_;
-    std::vector<double> own_, costs_;  // of the graph; with the last tilt
+    std::vector<double> own_, costs_;  // costs of the graph; costs with the last tilt
     std::vector<Side> sides_;
     std::vector<FlowNode> wrong_;
-    // With a cost beyond it a node may be a seed, the rounding of whose excess is not counted while it
-    // stays large: when the cost changes, the excess is found anew from the flow around it.
+    // A node whose cost exceeds this bound may be a seed, the rounding of whose excess is not
+    // counted while it stays large. When its cost changes, its excess is recomputed from the flow
+    // around it.
     double counted_ = 0;
     double largest_ = 0;  // capacity
     bool solved_ = false;
 };
 
-// The cuts of an edge list, in the most compact form that holds it.
+// Return the cuts of an edge list, in the most compact form that can hold it.
 inline std::unique_ptr<ChangingCut> make_changing_cut(std::int64_t n, EdgeList<std::int64_t> edges,
                                                       const double* costs, const double* there,
                                                       const double* back) {

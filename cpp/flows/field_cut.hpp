@@ -1,8 +1,10 @@
-// The best labelling of two labels by one minimum cut, straight from the arrays of a field.
+// The best labelling with two labels by one minimum cut, computed directly from the arrays of a
+// field.
 //
 // E(x) = sum_i u[i, x_i] + sum_e w[e] [x_i != x_j]. Label 1 is the side of the sink: node i has the
-// excess u[i, 1] - u[i, 0], an edge its weight both ways, and what flows is the least energy less the
-// least unary of every node. Of all best labellings the one with the fewest ones is found.
+// excess u[i, 1] - u[i, 0], an edge has its weight both ways, and the flow is the least energy
+// minus the least unary of every node. Of all best labellings, the one with the fewest ones is
+// found.
 #pragma once
 
 #include <algorithm>
@@ -27,20 +29,23 @@
 namespace setwise {
 
 struct FieldCut {
-    double unary = 0, edges = 0;  // what the labels pay, summed in the order of the arrays
-    double paid = 0;              // the same less the least unary of every node
-    double sent = 0;              // the flow: no labelling pays less
-    double lost = 0;              // by what rounding may have taken from that
+    // energy of the unaries and of the edges, summed in the order of the arrays
+    double unary = 0, edges = 0;
+    double paid = 0;  // the energy minus the least unary of every node
+    double sent = 0;  // the flow, a lower bound of `paid` for every labelling
+    // rounding error of that bound, 0 if it is within a few units in the last place
+    double lost = 0;
+    double rounding = 0;  // the same rounding error, however small
 };
 
-// Writes the weights of edges, and lets what one end has flow at once to the other that lacks it: much
-// of all that flows goes no further, and here it costs no search and no branch.
+// Writes the weights of edges. At once it sends the excess of one end to a deficit of the other:
+// much of the flow goes no further, and here it needs no search and no branch.
 template <class Flow>
 class WeightWriter {
   public:
     explicit WeightWriter(Flow& flow) : flow_(flow) {}
 
-    // Arc a from tail to head, and arc b back.
+    // Write arc a from tail to head, and arc b back.
     void write(FlowNode tail, FlowNode head, FlowArc a, FlowArc b, double weight) {
         const double x = flow_.excess(tail), y = flow_.excess(head);
         const double flow = std::max(0.0, std::min(std::min(x, -y), weight)) -
@@ -54,20 +59,21 @@ class WeightWriter {
         // The rounding of an excess does not matter where much of it is left.
         const double of_tail = std::abs((x - after) - flow),
                      of_head = std::abs((y - beside) + flow);
-        sent_ += amount;
+        sent_.add(amount);
         lost_ += std::abs((weight - less) - amount) + std::abs((more - weight) - amount) +
                  (std::abs(after) <= 16 * amount ? of_tail : 0.0) +
                  (std::abs(beside) <= 16 * amount ? of_head : 0.0);
     }
-    double sent() const { return sent_; }
+    CompensatedSum<double, 2> sent() const { return sent_.sum(); }
     double lost() const { return lost_; }
 
   private:
     Flow& flow_;
-    double sent_ = 0, lost_ = 0;
+    SumOfBlocks sent_;
+    double lost_ = 0;
 };
 
-// What flowed while weights were written.
+// The flow sent while weights were written.
 struct Written {
     CompensatedSum<double> sent;
     double lost = 0;
@@ -84,9 +90,9 @@ struct Written {
 };
 
 // unary (n, 2), where +inf forbids a label. `write(k)` writes the weights of slab k's edges,
-// `write_between(k)` those from slab k to the one before, and each says what flowed on the way;
-// `border(sides, pay)` calls pay(weight or zero) for the edges, in their order, with the weights of
-// all that lie between two sides. What the flow was before does not matter.
+// `write_between(k)` those from slab k to the one before; each returns the flow sent meanwhile.
+// `border(sides, pay)` calls pay(weight or zero) for the edges in their order, with the weights of
+// all edges between the two sides. The flow before the call does not matter.
 template <class Topology, class Write, class Between, class Border>
 FieldCut cut_field(MaxFlow<Topology, double>& flow, const double* unary, const Slabs& slabs,
                    Write write, Between write_between, Border border, std::int64_t* labels,
@@ -110,6 +116,7 @@ FieldCut cut_field(MaxFlow<Topology, double>& flow, const double* unary, const S
     FieldCut answer;
     answer.sent = all.sent.value();
     answer.lost = unproved(flow, answer.sent);
+    answer.rounding = flow.lost();
 
     std::vector<Side> sides(static_cast<std::size_t>(n));
     read_least_sink_side(flow, sides, slabs, n_threads, poll);
@@ -117,12 +124,15 @@ FieldCut cut_field(MaxFlow<Topology, double>& flow, const double* unary, const S
         for (FlowNode v = slabs.first(k); v < slabs.first(k + 1); ++v)
             labels[v] = sides[static_cast<std::size_t>(v)];
     });
-    // Sums in the order of the arrays, so on one thread each.
-    double paid = 0;
+    // The sums are made in the order of the arrays, so each runs on one thread.
+    SumOfBlocks paid, between;
     each_task(2, count == 1 ? 1 : n_threads, poll, [&](std::int64_t what, int) {
         if (what == 1) {
             double sum = 0;
-            border(sides.data(), [&](double weight) { sum += weight; });
+            border(sides.data(), [&](double weight) {
+                sum += weight;
+                between.add(weight);
+            });
             answer.edges = sum;
             return;
         }
@@ -131,15 +141,17 @@ FieldCut cut_field(MaxFlow<Topology, double>& flow, const double* unary, const S
             const std::int64_t x = sides[static_cast<std::size_t>(v)];
             const double mine = unary[2 * v + x], other = unary[2 * v + 1 - x];
             sum += mine;
-            paid += std::max(0.0, mine - other);
+            paid.add(std::max(0.0, mine - other));
         }
         answer.unary = sum;
     });
-    answer.paid = paid + answer.edges;
+    CompensatedSum<double, 2> whole = paid.sum();
+    whole.add(between.sum());
+    answer.paid = whole.value();
     return answer;
 }
 
-// False, and nothing is done, where the grid has not the form that a compact graph needs.
+// Return false, and do nothing, if the grid does not have the form that a compact graph needs.
 template <int pairs>
 bool cut_grid(const GridNumbering& grid, std::int64_t n, const double* unary, const double* weights,
               std::int64_t* labels, FieldCut& answer, Poll poll, int n_threads = 1,
@@ -150,7 +162,8 @@ bool cut_grid(const GridNumbering& grid, std::int64_t n, const double* unary, co
     MaxFlow<OffsetTopology<pairs>, double> flow(
         std::make_shared<const OffsetTopology<pairs>>(std::move(*topology)));
     const Slabs slabs(n, flow.topology().margin(), grid.row(), least_slab);
-    // The runs of edges that begin in these rows and that `chosen(first tail, first head)` chooses.
+    // Write the runs of edges that begin in these rows and for which `chosen(first tail, first
+    // head)` holds.
     const auto write = [&](std::int64_t first_row, std::int64_t last_row, auto chosen) {
         const auto g = flow.topology().rows();
         Written written;
@@ -163,7 +176,8 @@ bool cut_grid(const GridNumbering& grid, std::int64_t n, const double* unary, co
                 if (!chosen(tail, tail + by)) return;
                 const FlowArc a = g.begin(tail) + static_cast<FlowArc>(2 * slot + (by < 0));
                 const FlowArc b = g.begin(tail + by) + static_cast<FlowArc>(2 * slot + (by > 0));
-                // Edges that meet wait for each other: so those of every other stretch come first.
+                // Edges that share a node must be written one after the other, so every second
+                // stretch comes first.
                 const FlowNode stretch = std::abs(by) < count ? 2 * std::abs(by) : 1;
                 WeightWriter writer(flow);
                 for (FlowNode begin = 0; begin < std::min(stretch, count); ++begin)
@@ -191,7 +205,7 @@ bool cut_grid(const GridNumbering& grid, std::int64_t n, const double* unary, co
                                    std::int64_t size) {
             const Side *x = sides + first, *y = x + grid.directions()[k].offset;
             for (std::int64_t c = 0; c < size;) {
-                std::uint64_t here, there;  // most of eight pairs at a time are eight that agree
+                std::uint64_t here, there;  // usually, all eight pairs of such a block are equal
                 const std::int64_t end = std::min<std::int64_t>(c + sizeof here, size);
                 if (end - c == sizeof here) {
                     std::memcpy(&here, x + c, sizeof here);
@@ -206,7 +220,7 @@ bool cut_grid(const GridNumbering& grid, std::int64_t n, const double* unary, co
     return true;
 }
 
-// Any edges, which are those of the flow's topology.
+// Cut any list of edges, which must be those of the flow's topology.
 template <class Topology>
 FieldCut cut_edges(MaxFlow<Topology, double>& flow, EdgeList<std::int64_t> edges,
                    const double* unary, const double* weights, std::int64_t* labels, Poll poll,
@@ -230,7 +244,7 @@ FieldCut cut_edges(MaxFlow<Topology, double>& flow, EdgeList<std::int64_t> edges
     return cut_field(flow, unary, whole, write, between, border, labels, poll, n_threads);
 }
 
-// The same in the most compact form that holds them.
+// Cut an edge list in the most compact form that can hold it.
 inline FieldCut cut_edges(EdgeList<std::int64_t> edges, std::int64_t n, const double* unary,
                           const double* weights, std::int64_t* labels, Poll poll,
                           int n_threads = 1) {

@@ -1,5 +1,4 @@
-// A flow problem with its capacities, its terminals, and the state of the solver that answers for
-// them.
+// A flow problem with its capacities, its terminals, and the state of the solver.
 #pragma once
 
 #include <algorithm>
@@ -22,13 +21,14 @@
 
 namespace setwise {
 
-// Excesses are kept as source - sink + inflow, so the excess of a node of a true flow lies in
-// [-sink, source]; a change of the problem may leave that range, and make_flow brings it back.
+// Excesses are kept as source - sink + inflow. The excess of a node of a true flow lies in [-sink,
+// source]; a change of the problem may leave that range, and make_flow restores it.
 //
-// Rounding. The value is the sum of what was sent, and of min(source, sink) of all nodes. Where
-// residual capacities have lost more than a few units in the last place of what is sent, the flow is
-// found anew from nothing: the loss may be that of capacities long gone. Where it is lost again, to
-// capacities far above the cut, they are lowered to twice the cut, which changes no minimum cut.
+// Rounding. The value is the sum of what was sent, and of min(source, sink) of all nodes. If
+// residual capacities have lost more than a few units in the last place of what is sent, the flow
+// is recomputed from zero, because the loss may come from capacities that have since changed. If
+// that flow loses as much, because some capacities are far above the cut, these are lowered to
+// twice the cut, which changes no minimum cut.
 template <class Topology, class Capacity>
 class FlowGraph final : public FlowProblem<Capacity> {
   public:
@@ -63,8 +63,8 @@ class FlowGraph final : public FlowProblem<Capacity> {
         return true;
     }
 
-    // Before any flow: the capacities of a grid whose arcs have none yet, from arrays that may be laid
-    // out in any way.
+    // Set the capacities of a grid whose arcs have none yet, before any flow, from arrays of any
+    // layout.
     bool set_grid_capacities(const GridWeights<Capacity>& there,
                              const GridWeights<Capacity>& back) {
         const bool same = there == back;
@@ -121,7 +121,7 @@ class FlowGraph final : public FlowProblem<Capacity> {
         if constexpr (is_float) {
             if (base_.value() < 1e-30 * largest_base_) count_base();
             if (is_new) largest_change_ = 0;
-            // What is sent may be the rounding of changes that cancelled each other.
+            // The flow sent may be the rounding error of changes that cancelled each other.
             if (sent_.value() < forgetful * std::exchange(largest_change_, 0)) {
                 const Capacity most = cut_beyond_base().value();
                 if (std::abs(sent_.value() - most) > most_lost * most) {
@@ -145,7 +145,7 @@ class FlowGraph final : public FlowProblem<Capacity> {
         return sum.value();
     }
 
-    // Rounding may only raise it.
+    // Rounding may only raise the cut.
     Capacity cut() const override {
         Sum sum = cut_beyond_base();
         sum.add(base_);
@@ -172,7 +172,8 @@ class FlowGraph final : public FlowProblem<Capacity> {
     void read_flows(Capacity* flows, Capacity* residuals, Poll poll) override {
         make_flow(poll);
         if constexpr (is_float) {
-            // What came back over large capacities may have lost what goes on over them.
+            // Flow returned over large capacities may have lost the digits of what is sent over
+            // them.
             while (unbalanced() > forgetful * std::max(sent_.value(), least) && lower_limit()) {
                 run(poll, 1, {});
                 make_flow(poll);
@@ -211,7 +212,7 @@ class FlowGraph final : public FlowProblem<Capacity> {
     static constexpr Capacity unit =
         is_float ? std::numeric_limits<Capacity>::epsilon() : Capacity(0);
     static constexpr Capacity forgetful = is_float ? Capacity(1e-9) : Capacity(0);
-    static constexpr Capacity most_lost = 64 * unit;  // a share of what is sent
+    static constexpr Capacity most_lost = 64 * unit;  // as a share of what is sent
 
     struct Terminals {
         Capacity source, sink;
@@ -235,8 +236,8 @@ class FlowGraph final : public FlowProblem<Capacity> {
           solved_(other.solved_),
           stale_(other.stale_) {}
 
-    // While some capacities are replaced, sums of old and new ones occur: for floats a quarter of
-    // what there is keeps those finite, and the rounding of the total out of it.
+    // While some capacities are replaced, sums of old and new ones occur. For floats, a quarter of
+    // the largest number keeps these finite and leaves room for the rounding of their total.
     static constexpr Capacity most() {
         constexpr Capacity highest = std::numeric_limits<Capacity>::max();
         return is_float ? highest / 4 : highest;
@@ -259,14 +260,14 @@ class FlowGraph final : public FlowProblem<Capacity> {
     Capacity capacity(FlowArc a) const { return capacity_[static_cast<std::size_t>(a)]; }
     const Terminals& terminals(FlowNode v) const { return terminals_[static_cast<std::size_t>(v)]; }
 
-    // What the solver knows of a capacity.
+    // Return the capacity as the solver sees it.
     Capacity usable(FlowArc a) const { return std::min(capacity(a), limit_); }
     Capacity net(FlowNode v) const { return terminals(v).source - terminals(v).sink; }
 
-    // Solves from the state as it is. Whether that was without flow.
+    // Solve from the present state. Return whether that state was without flow.
     bool run(Poll poll, int n_threads, BlockSizes sizes) {
         const bool is_new = !std::exchange(started_, true);
-        if (std::exchange(solved_, false)) {  // stays so if the call is abandoned
+        if (std::exchange(solved_, false)) {  // stays false if the call is abandoned
             sent_.add(solver_.solve_again(changed_, poll));
             if (counted_ > 16 * static_cast<std::int64_t>(nodes())) count_sent();
         } else {
@@ -280,7 +281,7 @@ class FlowGraph final : public FlowProblem<Capacity> {
         return is_new;
     }
 
-    // Writes the problem into the solver, without flow.
+    // Write the problem into the solver, without flow.
     void write(Capacity limit) {
         limit_ = limit;
         for (FlowArc a = 0; a < topology().arcs(); ++a) solver_.residual(a) = usable(a);
@@ -290,7 +291,7 @@ class FlowGraph final : public FlowProblem<Capacity> {
         started_ = solved_ = false;
     }
 
-    // Writes the problem with capacities of at most twice the cut, where some are far above it.
+    // Write the problem with capacities of at most twice the cut, if some are far above it.
     bool lower_limit() {
         const Capacity limit = std::max(2 * cut_beyond_base().value(), least);
         if (!(2 * limit < std::min(limit_, largest()))) return false;
@@ -298,13 +299,13 @@ class FlowGraph final : public FlowProblem<Capacity> {
         return true;
     }
 
-    // As a share of what is sent.
+    // Return the rounding error as a share of what is sent.
     Capacity lost() const {
         return solver_.lost() > 0 ? solver_.lost() / std::max(sent_.value(), least) : 0;
     }
     Capacity largest() const { return *std::max_element(capacity_.begin(), capacity_.end()); }
 
-    // The cut's capacity without min(source, sink) of all nodes.
+    // Return the cut's capacity minus min(source, sink) of all nodes.
     Sum cut_beyond_base() const {
         Sum sum;
         const auto g = topology().rows();
@@ -321,8 +322,8 @@ class FlowGraph final : public FlowProblem<Capacity> {
         return sum;
     }
 
-    // What comes in over the edges minus what goes out. Two levels do: where more is lost the
-    // rounding of the excess is large, and noted.
+    // The inflow over the edges minus the outflow. Two levels suffice: where more is lost, the
+    // rounding of the excess is large, and it is recorded.
     using Inflow = CompensatedSum<Capacity, 2>;
     Inflow inflow(FlowNode v) const {
         Inflow sum;
@@ -335,7 +336,7 @@ class FlowGraph final : public FlowProblem<Capacity> {
         return sum;
     }
 
-    // The excess that follows from the inflow, and its rounding.
+    // Return the excess that follows from the inflow, and its rounding error.
     std::pair<Capacity, Capacity> rounded_excess(FlowNode v, Inflow excess) const {
         if (is_infinite(net(v))) return {net(v), 0};
         excess.add(terminals(v).source);
@@ -345,9 +346,9 @@ class FlowGraph final : public FlowProblem<Capacity> {
         return {rounded, excess.value()};
     }
 
-    // What the source sends to a node beyond min(source, sink): max(net, 0) - max(net + inflow, 0). An
-    // augmentation adds to the sum of these what it sends, so that a second solution costs no pass
-    // over all nodes.
+    // Return what the source sends to a node beyond min(source, sink): max(net, 0) - max(net +
+    // inflow, 0). An augmentation adds what it sends to the sum of these, so a second solution
+    // needs no pass over all nodes.
     Inflow sent(FlowNode v, const Inflow& in) const {
         Inflow sum;
         const bool gives = net(v) > 0, has_left = solver_.excess(v) > 0;
@@ -358,14 +359,15 @@ class FlowGraph final : public FlowProblem<Capacity> {
         }
         return sum;
     }
-    // Sums it, which also ends the rounding of many changes.
+    // Recompute this sum, which also removes the rounding of many changes.
     void count_sent() {
         sent_ = {};
         counted_ = 0;
         for (FlowNode v = 0; v < nodes(); ++v) sent_.add(sent(v, inflow(v)));
     }
 
-    // Sums min(source, sink), which ends the rounding of terminals far above those that are left.
+    // Recompute the sum of min(source, sink), which removes the rounding of terminals far above the
+    // present ones.
     void count_base() {
         base_ = {};
         largest_base_ = 0;
@@ -441,7 +443,7 @@ class FlowGraph final : public FlowProblem<Capacity> {
         add_inflow(head, after, -before);
     }
 
-    // Adds x + y to a node's excess.
+    // Add x + y to a node's excess.
     void add_inflow(FlowNode v, Capacity x, Capacity y) {
         Capacity& excess = solver_.excess(v);
         const Capacity before = excess, more = x + y;
@@ -469,8 +471,8 @@ class FlowGraph final : public FlowProblem<Capacity> {
         largest_change_ = std::max<Capacity>(largest_change_, std::abs(x));
     }
 
-    // Before a node's terminals change: the rounding of its excess, beyond that of what is left, is in
-    // the flow, and no longer excused by what the terminals sent.
+    // Record, before a node's terminals change, the rounding of its excess beyond that of what is
+    // left. It is in the flow, and what the terminals sent no longer covers it.
     void note_rounding(FlowNode v, Inflow excess) {
         if constexpr (is_float) {
             if (is_infinite(net(v))) return;
@@ -484,8 +486,9 @@ class FlowGraph final : public FlowProblem<Capacity> {
         }
     }
 
-    // Takes note of the rounding of an excess. A unit in the last place of the node's own terminals
-    // does not matter while some of them is left, and is little beside what they sent if nothing is.
+    // Record the rounding of an excess. A unit in the last place of the node's own terminals does
+    // not matter while part of their flow is left, and is small beside the flow they sent if
+    // nothing is left.
     void lose(FlowNode v, Capacity rounding) {
         if constexpr (is_float) {
             const Capacity matters = std::abs(rounding) - unit * std::abs(net(v));
@@ -506,13 +509,14 @@ class FlowGraph final : public FlowProblem<Capacity> {
         solver_.residual(a) = residual;
         if constexpr (is_float) solver_.lose(std::abs(lost_in_sum(capacity, -flow, residual)));
     }
-    // Before a change: what was lowered is as it was given, and the flow found anew.
+    // Restore lowered capacities before a change, so that the flow is recomputed.
     void lift_limit() {
         if (limit_ < unlimited) write(unlimited);
     }
 
-    // How much more a node has than its terminal allows, on the source side, or less. Beside a hard
-    // seed that is not to be seen in the excess, but in the inflow.
+    // Return how much more a node has than its terminal allows, on the source side, or less, on the
+    // sink side. Beside the cost of a hard seed this is lost in the excess, so it is computed from
+    // the inflow.
     Capacity beyond_terminal(FlowNode v, bool on_source) const {
         const Terminals& t = terminals(v);
         if constexpr (is_float) {
@@ -529,7 +533,7 @@ class FlowGraph final : public FlowProblem<Capacity> {
         return solver_.excess(v) - (on_source ? t.source : -t.sink);
     }
 
-    // Makes a flow of the pseudoflow: each side sends back what it cannot send on. The cut, the
+    // Turn the pseudoflow into a flow: each side sends back what it cannot send on. The cut, the
     // value and the optimality stay.
     void make_flow(Poll poll) {
         for (const bool on_source : {true, false}) {
@@ -538,7 +542,7 @@ class FlowGraph final : public FlowProblem<Capacity> {
             Sum all;
             for (FlowNode v = 0; v < nodes(); ++v)
                 if (here(v)) all.add(std::max<Capacity>(on_source ? beyond(v) : -beyond(v), 0));
-            const Capacity most = all.value();  // no node need take more
+            const Capacity most = all.value();  // no node needs to take more
             if (most == 0) continue;
             std::vector<std::pair<Capacity, Capacity>> before(static_cast<std::size_t>(nodes()));
             for (FlowNode v = 0; v < nodes(); ++v) {
@@ -567,7 +571,7 @@ class FlowGraph final : public FlowProblem<Capacity> {
         }
     }
 
-    // What nodes get of a flow and cannot give away, or the other way round.
+    // Return what nodes receive from a flow and cannot send on, or the other way round.
     Capacity unbalanced() const {
         Sum sum;
         for (FlowNode v = 0; v < nodes(); ++v) {
@@ -585,14 +589,15 @@ class FlowGraph final : public FlowProblem<Capacity> {
     ZeroedArray<Capacity> capacity_;
     ZeroedArray<Terminals> terminals_;
     std::vector<FlowNode> changed_;
-    Sum base_, sent_;              // min(source, sink) of all nodes, and what is sent beyond it
+    Sum base_, sent_;            // min(source, sink) of all nodes, and the flow sent beyond it
     Capacity total_ = 0, limit_ = unlimited;
-    Capacity largest_base_ = 0;    // since base_ was summed
-    Capacity largest_change_ = 0;  // of what is sent, since that was last compared with the cut
-    Capacity usual_lost_ = 0;      // the share lost by a flow found from nothing
-    std::int64_t counted_ = 0;     // changes of nodes since sent_ was summed
+    Capacity largest_base_ = 0;  // largest base_ since it was summed
+    // largest change of what is sent since that was last compared with the cut
+    Capacity largest_change_ = 0;
+    Capacity usual_lost_ = 0;   // the share lost by a flow computed from zero
+    std::int64_t counted_ = 0;  // number of changes of nodes since sent_ was summed
     // Whether flow may have been sent, whether the sides are those of a closed cut, and whether
-    // capacities changed since.
+    // capacities have changed since.
     bool started_ = false, solved_ = false, stale_ = false;
 };
 

@@ -1,4 +1,4 @@
-// A flow problem that can be changed and solved again, as its users see it.
+// A flow problem that can be changed and solved again, as its callers see it.
 #pragma once
 
 #include <cstdint>
@@ -11,27 +11,28 @@
 
 namespace setwise {
 
-// A first flow is found in blocks of nodes. Their number is a power of two, as large as leaves them not
-// too small, nor too thin for what a border disturbs: as thick as their nodes fill rows like the border.
+// A first flow is computed in blocks of nodes. Their number is a power of two, the largest one that
+// leaves blocks neither too small nor too thin for the disturbance of a border. The thickness of a
+// block is the number of rows of the border's size that its nodes fill.
 struct BlockSizes {
     std::int64_t most_blocks = 16, least_nodes = std::int64_t(1) << 16, least_thickness = 32;
-    std::int64_t deepest = 2;  // how many times the thickness paths may be long
+    std::int64_t deepest = 2;  // bound on the length of paths, in multiples of the thickness
 };
 
-// What a batch needs to know of a problem.
+// The part of a problem that a batch needs.
 class AnyFlowProblem {
   public:
     virtual ~AnyFlowProblem() = default;
-    // The answer does not depend on the number of threads.
+    // Solve the problem. The answer does not depend on the number of threads.
     virtual void solve(Poll poll, int n_threads = 1, BlockSizes sizes = {}) = 0;
-    std::mutex& mutex() const { return mutex_; }  // to be held during every other call
+    std::mutex& mutex() const { return mutex_; }  // must be held during every other call
 
   private:
     mutable std::mutex mutex_;
 };
 
-// A flow problem, whatever its arcs look like. Arrays of nodes have nodes() entries, those of edges
-// edges(); `which` names distinct ones, or all of them if it is null.
+// A flow problem with any form of arcs. Arrays over nodes have nodes() entries, those over edges
+// edges(); `which` lists distinct ones, or means all of them if it is null.
 template <class Capacity>
 class FlowProblem : public AnyFlowProblem {
   public:
@@ -39,22 +40,24 @@ class FlowProblem : public AnyFlowProblem {
     virtual FlowNode nodes() const = 0;
     virtual std::int64_t edges() const = 0;
     virtual bool is_solved() const = 0;
-    virtual bool compact() const = 0;  // whether heads and sisters are computed and not stored
+    virtual bool compact() const = 0;  // whether heads and sisters are computed instead of stored
 
-    // False, and nothing is done, if the sum of all capacities would reach 2^63, or 2^1022 for
-    // floats, infinite terminals apart. A null `back` stands for zeros.
+    // Return false, and do nothing, if the sum of all capacities would reach 2^63, or 2^1022 for
+    // floats, without infinite terminals. A null `back` stands for zeros.
     virtual bool set_capacities(const std::int64_t* which, std::int64_t count,
                                 const Capacity* there, const Capacity* back) = 0;
     virtual bool set_terminals(const std::int64_t* which, std::int64_t count,
                                const Capacity* source, const Capacity* sink) = 0;
-    // The capacity of all arcs out of a node, or into it.
+    // Return the capacity of all arcs out of a node, or into it.
     virtual Capacity through(FlowNode v, bool out) const = 0;
 
-    // Of the present problem, so to be called while it is solved: read_flows writes the state.
+    // These belong to the present problem, so call them while it is solved: read_flows writes the
+    // state.
     virtual Capacity value() const = 0;  // of the flow: what leaves the source
-    virtual Capacity cut() const = 0;    // the cut's capacity, from the problem and the sides alone
-    // By how much the cut may be above the least, and what flows over edges and terminals, the
-    // lesser capacity of each node's two apart: the rounding of sums is a few units of its last place.
+    virtual Capacity cut() const = 0;  // capacity of the cut, from the problem and the sides alone
+    // Return how far the cut may be above the least one, and the flow over edges and terminals,
+    // without the lesser capacity of each node's two terminals: the rounding of sums is a few units
+    // in its last place.
     virtual std::pair<Capacity, Capacity> unproved() const = 0;
     virtual void read_sides(bool* on_source_side) const = 0;
     virtual void read_flows(Capacity* flows, Capacity* residuals,

@@ -1,9 +1,9 @@
-// The arcs of a graph, apart from their capacities: built once, shared by any number of solvers.
+// The arcs of a graph without their capacities: built once, shared by any number of solvers.
 //
-// Every edge is two arcs, one each way, and each of the two is the other's sister. The arcs that leave
-// node u are [begin(u), end(u)). Some of them may belong to no edge: their capacity stays zero, and
-// so does that of their sister. `margin` nodes in front and behind may be looked at, as heads of such
-// arcs; they are not nodes of the graph.
+// Every edge is two arcs, one each way, and each of the two is the other's sister. The arcs that
+// leave node u are [begin(u), end(u)). Some of them may belong to no edge: their capacity and that
+// of their sister stay zero. Such arcs may have heads among the `margin` nodes in front of the
+// graph and behind it. These may be read, but they are not nodes of the graph.
 #pragma once
 
 #include <algorithm>
@@ -38,8 +38,8 @@ struct EdgeList {
 // Any graph: rows of arcs one after the other, with an array of heads and one of sisters.
 class CsrTopology {
   public:
-    // What a search asks for, small enough to be held by value: what it writes then cannot be taken
-    // for a change of the topology. u is always the node that arc a leaves.
+    // The data that a search reads, small enough to be held by value, so that the compiler knows
+    // that writes of the search do not change the topology. u is always the node that arc a leaves.
     struct Rows {
         const FlowArc *first, *sisters;
         const FlowNode* heads;
@@ -85,7 +85,7 @@ class CsrTopology {
     FlowArc arcs() const { return static_cast<FlowArc>(head_.size()); }
     std::int64_t edges() const { return static_cast<std::int64_t>(forward_.size()); }
 
-    // The arc from tail to head of edge e, and the one back.
+    // Return the arc from tail to head of edge e, and the one back.
     FlowArc forward(std::int64_t e) const { return forward_[static_cast<std::size_t>(e)]; }
     FlowArc reverse(std::int64_t e) const { return sister_[static_cast<std::size_t>(forward(e))]; }
     std::pair<FlowNode, FlowNode> ends(std::int64_t e) const {
@@ -93,7 +93,7 @@ class CsrTopology {
                 head_[static_cast<std::size_t>(forward(e))]};
     }
 
-    // visit(edge, the arc forward, the arc back) for all edges.
+    // Call visit(edge, the arc forward, the arc back) for all edges.
     template <class Visit>
     void for_edges(Visit visit) const {
         for (std::int64_t e = 0; e < edges(); ++e) visit(e, forward(e), reverse(e));
@@ -106,8 +106,8 @@ class CsrTopology {
     LargeArray<FlowNode> head_;
 };
 
-// A graph whose edges join nodes at few different distances, as those of a grid do: arc k of every
-// node leads `offsets[k]` further, so that heads and sisters are computed and not stored.
+// A graph whose edges have few different distances between their ends, as those of a grid do. Arc k
+// of every node leads `offsets[k]` further, so heads and sisters are computed and not stored.
 template <int pairs>
 class OffsetTopology {
     static constexpr FlowArc degree = 2 * pairs;
@@ -128,8 +128,9 @@ class OffsetTopology {
         }
     };
 
-    // Nothing if the edges are not such: of more than `pairs` distances, or two of one distance
-    // from one node, or so few that the empty places would cost more than heads and sisters do.
+    // Return nothing if the edges have more than `pairs` distances, or two edges of one distance
+    // leave one node, or the edges are so few that the empty places would need more memory than
+    // heads and sisters.
     template <class Index>
     static std::optional<OffsetTopology> recognize(std::int64_t n, EdgeList<Index> edges) {
         OffsetTopology g;
@@ -166,8 +167,8 @@ class OffsetTopology {
         return g;
     }
 
-    // For edges of known distances, different ones, which whoever writes their capacities finds by
-    // himself: arcs 2 k and 2 k + 1 of a node lead distances[k] forwards and backwards.
+    // Make the topology from known, different distances, for a caller who finds the arcs of his
+    // edges himself: arcs 2 k and 2 k + 1 of a node lead distances[k] forwards and backwards.
     static std::optional<OffsetTopology> of(std::int64_t n, std::int64_t edges,
                                             const std::int64_t* distances) {
         const std::int64_t widest = *std::max_element(distances, distances + pairs);
@@ -179,7 +180,7 @@ class OffsetTopology {
         return g;
     }
 
-    // For a grid, whose edges are not stored but computed.
+    // Make the topology of a grid, whose edges are computed and not stored.
     static std::optional<OffsetTopology> of_grid(const GridNumbering& grid) {
         if (grid.distances().size() != pairs) return std::nullopt;
         auto g = of(grid.pixels(), grid.count(), grid.distances().data());
@@ -204,7 +205,7 @@ class OffsetTopology {
     FlowArc reverse(std::int64_t e) const { return sister(forward(e)); }
     std::pair<FlowNode, FlowNode> ends(std::int64_t e) const { return ends_of(forward(e)); }
 
-    // Of a grid: the arc from a pixel in a direction.
+    // For a grid: return the arc from a pixel in a direction.
     FlowArc first_arc(std::size_t direction, std::int64_t pixel) const {
         const GridNumbering::Direction& d = grid_.directions()[direction];
         return rows_.begin(static_cast<FlowNode>(pixel)) +
@@ -230,8 +231,9 @@ class OffsetTopology {
             });
     }
 
-    // Of a grid: visit(direction, coordinates of the first pixel, first edge, edges, first arc, the one
-    // back) for every run of edges along the last axis; the next arcs lie `stride` further.
+    // For a grid: call visit(direction, coordinates of the first pixel, first edge, edges, first
+    // arc, the one back) for every run of edges along the last axis; the next arcs lie `stride`
+    // further.
     static constexpr FlowArc stride = degree;
     template <class Visit>
     void for_runs(Visit visit) const {
@@ -247,7 +249,7 @@ class OffsetTopology {
   private:
     OffsetTopology() = default;
 
-    // Whether the empty places cost less than heads and sisters would.
+    // Return whether the empty places need less memory than heads and sisters would.
     static bool fits(std::int64_t n, std::int64_t edges, std::int64_t widest) {
         return 4 * widest <= n && 3 * edges >= 2 * pairs * n &&
                (n + 2 * widest) * degree <= most_flow_arcs;
@@ -266,7 +268,7 @@ class OffsetTopology {
     FlowNode nodes_ = 0;
     Rows rows_;
     LargeArray<FlowArc> forward_;
-    GridNumbering grid_;  // instead of forward_
+    GridNumbering grid_;  // used instead of forward_
 };
 
 }  // namespace setwise

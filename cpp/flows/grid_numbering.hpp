@@ -1,5 +1,5 @@
-// The edges of a grid of pixels: direction after direction, and in each in the order of their first
-// pixel.
+// The edges of a grid of pixels: direction after direction, and in each direction in the order of
+// their first pixel.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,8 @@ class GridNumbering {
     struct Direction {
         std::vector<std::int64_t> step;
         std::int64_t offset;  // from a pixel's number to its neighbour's
-        std::int64_t first;   // edge
-        std::int64_t slot;    // of the distance |offset|
+        std::int64_t first;   // number of the first edge
+        std::int64_t slot;    // index of the distance |offset|
     };
 
     GridNumbering() = default;
@@ -54,12 +54,13 @@ class GridNumbering {
     const std::vector<std::int64_t>& sides() const { return sides_; }
     const std::vector<Direction>& directions() const { return directions_; }
 
-    // The distances that occur. Pixels of one distance may lie in several directions, as in a grid of
-    // side 2, but no two of them from the same pixel.
+    // The distances that occur. Pixels of one distance may lie in several directions, as in a grid
+    // of side 2, but no two of them from the same pixel.
     const std::vector<std::int64_t>& distances() const { return distances_; }
 
-    // visit(direction, coordinates of the first pixel, its number, first edge, edges) for every run
-    // of edges along the last axis: pixel row after pixel row, or in the order of the edges.
+    // Call visit(direction, coordinates of the first pixel, its number, first edge, edges) for
+    // every run of edges along the last axis: pixel row after pixel row, or in the order of the
+    // edges.
     template <class Visit>
     void for_runs(Visit visit) const {
         walk(0, directions_.size(), 0, rows(), visit);
@@ -68,15 +69,15 @@ class GridNumbering {
     void for_runs_in_order(Visit visit) const {
         for (std::size_t k = 0; k < directions_.size(); ++k) walk(k, k + 1, 0, rows(), visit);
     }
-    // The same for the runs that begin in some of the pixel rows.
+    // Do the same for the runs that begin in some of the pixel rows.
     template <class Visit>
     void for_runs_of(std::int64_t first_row, std::int64_t last_row, Visit visit) const {
         walk(0, directions_.size(), first_row, last_row, visit);
     }
-    std::int64_t row() const { return sides_.back(); }  // how many pixels
+    std::int64_t row() const { return sides_.back(); }  // number of pixels
     std::int64_t rows() const { return pixels_ / row(); }
 
-    // The direction and the first pixel of an edge.
+    // Return the direction and the first pixel of an edge.
     std::pair<std::size_t, std::int64_t> find(std::int64_t e) const {
         std::size_t k = directions_.size() - 1;
         while (directions_[k].first > e) --k;
@@ -91,9 +92,10 @@ class GridNumbering {
     }
 
   private:
-    // How many runs a direction has in the rows before the one with these coordinates.
+    // Return the number of runs of a direction in the rows before the one with these coordinates.
     std::int64_t runs_before(const Direction& d, const std::vector<std::int64_t>& at) const {
-        std::int64_t runs = 0, share = 1;  // whether rows with the first coordinates have runs
+        // share: whether rows with the first coordinates have runs
+        std::int64_t runs = 0, share = 1;
         for (std::size_t i = 0; i + 1 < sides_.size(); ++i) {
             const std::int64_t low = std::max<std::int64_t>(-d.step[i], 0);
             const std::int64_t high = sides_[i] - std::max<std::int64_t>(d.step[i], 0);
@@ -136,11 +138,11 @@ class GridNumbering {
     std::int64_t pixels_ = 1, count_ = 0;
 };
 
-// A number for each direction and pixel, in an array of any layout; steps of 0 repeat an entry.
+// A number for each direction and pixel, in an array of any layout; strides of 0 repeat an entry.
 template <class T>
 struct GridWeights {
     const T* data;
-    std::vector<std::int64_t> strides;  // of the directions, then of the axes
+    std::vector<std::int64_t> strides;  // first for the directions, then for the axes
 
     const T* at(std::size_t direction, const std::vector<std::int64_t>& pixel) const {
         const T* place = data + static_cast<std::ptrdiff_t>(direction) * strides[0];

@@ -1,4 +1,4 @@
-// Of all minimum cuts of a solved flow the one with the smallest sink side.
+// The minimum cut with the smallest sink side among all minimum cuts of a solved flow.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +12,11 @@
 
 namespace setwise {
 
-using Side = unsigned char;  // of the cut: 1 for the sink's
+using Side = unsigned char;  // side of the cut: 1 for the sink's
 
-// The nodes that reach a deficit that is left: of those on the sink's side all but the ones that might
-// as well be on the other. They are found in each slab by itself, and then from slab to slab.
+// The nodes from which a remaining deficit can be reached. These are all nodes of the sink's side
+// that no minimum cut has on the other side. They are found in each slab by itself, and then from
+// slab to slab.
 template <class Flow>
 class LeastSinkSide {
   public:
@@ -43,7 +44,8 @@ class LeastSinkSide {
 
     Side& side(FlowNode v) { return sides_[static_cast<std::size_t>(v)]; }
 
-    // Settles the nodes of [begin, end) that reach a settled one, and all in [low, high) that reach them.
+    // Settle the nodes of [begin, end) that reach a settled node, and all nodes in [low, high) that
+    // reach them.
     void spread(FlowNode begin, FlowNode end, FlowNode low, FlowNode high) {
         std::vector<FlowNode> stack;
         const auto inside = [&](FlowNode v) { return low <= v && v < high; };

@@ -1,4 +1,4 @@
-// Flow problems of edge lists and of grids, each in the most compact form that holds it.
+// Flow problems of edge lists and of grids, each in the most compact form that can hold it.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,10 @@
 
 namespace setwise {
 
-// The graph of a grid whose neighbours lie at 2, 3, 4 or 13 distances: those of four, six, eight and
-// twenty-six neighbours. Nothing for others, and for grids so narrow that arcs would lead nowhere.
-// `fits` tells whether the sum of all capacities does; if not, the graph is of no use.
+// Return the graph of a grid whose neighbours have 2, 3, 4 or 13 distances: grids with four, six,
+// eight and twenty-six neighbours. Return nothing for others, and for grids so narrow that arcs
+// would lead nowhere. `fits` says whether the sum of all capacities is small enough; if not, the
+// graph must not be used.
 template <class Capacity>
 std::unique_ptr<FlowProblem<Capacity>> make_flow_grid(const GridNumbering& grid,
                                                       const GridWeights<Capacity>& there,
@@ -36,7 +37,7 @@ std::unique_ptr<FlowProblem<Capacity>> make_flow_grid(const GridNumbering& grid,
     return problem;
 }
 
-// The graph of an edge list, in the most compact form that holds it.
+// Return the graph of an edge list, in the most compact form that can hold it.
 template <class Capacity, class Index>
 std::unique_ptr<FlowProblem<Capacity>> make_flow_graph(std::int64_t n, EdgeList<Index> edges) {
     std::unique_ptr<FlowProblem<Capacity>> graph;

@@ -1,31 +1,33 @@
 // Maximum flow and minimum cut by incremental breadth-first search.
 //
-// After Goldberg, Hed, Kaplan, Tarjan, Werneck, "Maximum flows by incremental breadth-first search"
-// (ESA 2011), and, for the pseudoflows and the second solution, Goldberg, Hed, Kaplan, Kohli, Tarjan,
+// See Goldberg, Hed, Kaplan, Tarjan, Werneck, "Maximum flows by incremental breadth-first search"
+// (ESA 2011), and, for pseudoflows and the second solution, Goldberg, Hed, Kaplan, Kohli, Tarjan,
 // Werneck, "Faster and more dynamic maximum flow by incremental breadth-first search" (ESA 2015).
 //
 // A state is a pseudoflow: residual capacities of the arcs and a signed excess of every node (what
-// the source can still send there minus what the sink can still take). A cut (A, B) is closed when no
-// residual arc leads from A to B, and minimum when moreover A has no deficit and B no excess.
-//  1. In A, trees of arcs that lead to deficits grow level by level and take what excess they meet.
-//     When they cannot grow, their nodes go over to B.
-//  2. In B, in the same way, trees that come from excesses grow and meet deficits. When they cannot
-//     grow, their nodes go over to A.
-// Each step keeps the cut closed, so the two of them solve the problem from any closed cut, at a cost
-// that follows what is wrong with that cut and not the size of the graph. A search that goes deep
-// is continued from both ends: then the nodes that were only met so far grow trees of their own, and
-// the step ends when one kind of tree cannot grow.
+// the source can still send there minus what the sink can still take). A cut (A, B) is closed if no
+// residual arc leads from A to B. It is minimum if in addition A has no deficit and B no excess.
+//     1. In A, trees of arcs that lead to deficits grow level by level and take the excess that they
+//        meet. When they cannot grow, their nodes move to B.
+//     2. In B, in the same way, trees that come from excesses grow and meet deficits. When they cannot
+//        grow, their nodes move to A.
+// Each step keeps the cut closed, so the two steps solve the problem from any closed cut. Their
+// cost depends on the errors of that cut and not on the size of the graph. A deep search is
+// continued from both ends: the nodes that were only met so far grow trees of their own, and the
+// step ends when one kind of tree cannot grow.
 //
 // Labels are distances in the tree. An orphan, whose arc to its parent was saturated, looks for a
-// parent of the same label, then for the least label, else it leaves the tree. When no node is left of
-// some distance, all beyond it leave (a gap), and no label rises step by step. Every augmentation
-// makes a residual capacity or an excess exactly zero, also in floating point: no tolerance is used.
+// parent of the same label, then for the least label; otherwise it leaves the tree. When no node of
+// some distance is left, all nodes beyond it leave (a gap), so that no label rises step by step.
+// Every augmentation makes a residual capacity or an excess exactly zero, also in floating point:
+// no tolerance is used.
 //
-// What is sent is an exact sum, but residual capacities and excesses are rounded. `lost` is the sum
-// of these roundings: with arcs and terminals changed by so much in all, the state is that of a
-// pseudoflow, so the cut that is minimum for the state is above the least by no more. Only the
-// rounding of an excess that stays large, as that of a hard seed, does not matter and is left out. An
-// excess that a change has left behind does not stay: of such, up to `lent`, all is counted.
+// The flow sent is an exact sum, but residual capacities and excesses are rounded. `lost` is the
+// sum of these rounding errors. The state is that of a pseudoflow for arcs and terminals changed by
+// this much in all, so the minimum cut of the state is above the least one by no more. The rounding
+// of an excess that stays large, as that of a hard seed, does not matter and is not counted. An
+// excess that a change left behind does not stay large: the rounding of such excesses, up to
+// `lent`, is counted in full.
 #pragma once
 
 #include <algorithm>
@@ -60,8 +62,9 @@ class MaxFlow {
           nodes_(static_cast<std::size_t>(topology_->nodes() + 2 * topology_->margin())),
           residual_(static_cast<std::size_t>(topology_->arcs())) {}
 
-    // A solver for the nodes [low, high) of another, which works on that one's state. No residual arc
-    // may lead into them or out; then solvers of disjoint nodes may work at once.
+    // Make a solver for the nodes [low, high) of another solver, working on that one's state. No
+    // residual arc may lead into these nodes or out of them; then solvers of disjoint nodes may
+    // work at once.
     MaxFlow(MaxFlow& whole, FlowNode low, FlowNode high)
         : topology_(whole.topology_),
           first_(whole.nodes_.data() + topology_->margin()),
@@ -69,7 +72,7 @@ class MaxFlow {
           low_(low),
           high_(high) {}
 
-    // Makes room for the topology as it is now, if it was laid anew: the state is to be written.
+    // Allocate memory for a topology that was built anew; the caller must then write the state.
     void fit() {
         const auto nodes = static_cast<std::size_t>(topology_->nodes() + 2 * topology_->margin()),
                    arcs = static_cast<std::size_t>(topology_->arcs());
@@ -80,7 +83,7 @@ class MaxFlow {
 
     const Topology& topology() const { return *topology_; }
 
-    // The state, to be written before a call of solve and to be read after it.
+    // The state: write it before a call of solve, read it after the call.
     Capacity& residual(FlowArc a) { return residual_[static_cast<std::size_t>(a)]; }
     Capacity residual(FlowArc a) const { return residual_[static_cast<std::size_t>(a)]; }
     Capacity& excess(FlowNode v) { return nodes_[place(v)].excess; }
@@ -91,45 +94,47 @@ class MaxFlow {
         prefetch(residual_.data() + topology_->rows().begin(v));
     }
 
-    // The side of the minimum cut that was found.
+    // Return the side of a node in the minimum cut that was found.
     bool source_side(FlowNode v) const { return nodes_[place(v)].label == on_source_side; }
 
-    // Whether solve has found the cut whose sink side is the smallest: nodes that reach a deficit.
+    // Return whether solve has found the cut with the smallest sink side: nodes that reach a
+    // deficit.
     bool sink_side_is_least() const { return sink_side_is_least_; }
     void forget_least_side() { sink_side_is_least_ = false; }
 
-    // What rounding has taken since the state was last written as a whole.
+    // Return the rounding error since the state was last written as a whole.
     Capacity lost() const { return lost_; }
     void lose(Capacity amount) { lost_ += amount; }
     void forget_lost() { lost_ = lent_ = 0; }
 
-    // The largest excess, or deficit, that flow left behind when arcs or terminals changed: it goes
-    // back the way it came, and beside it little ones would be rounded away.
+    // The largest excess or deficit that flow left behind when arcs or terminals changed. It flows
+    // back the way it came, and smaller excesses would be rounded away beside it.
     static constexpr Capacity most_lent = std::numeric_limits<Capacity>::max() / 64;
     Capacity lent() const { return lent_; }
     void lend(Capacity amount) { lent_ = std::max(lent_, std::min(amount, most_lent)); }
 
     using Sum = CompensatedSum<Capacity>;
 
-    // A search whose trees grow deeper is given up: then what was sent stands, but not the cut.
+    // Abandon a search whose trees grow deeper. What was sent is then valid, but the cut is not.
     void give_up_beyond(std::int32_t depth) { deepest_ = depth; }
     bool gave_up() const { return gave_up_; }
 
-    // Whether there are so few excesses and deficits that nearly all nodes lie far from both.
+    // Return whether there are so few excesses and deficits that nearly all nodes lie far from
+    // both.
     bool has_few_roots() {
         begin(nullptr);
         const auto [excesses, deficits] = count_roots();
         return few(excesses, deficits);
     }
 
-    // Solves from scratch. Returns what flowed from excesses to deficits.
+    // Solve from scratch. Return the flow from excesses to deficits.
     Sum solve(Poll poll) {
         begin(poll);
         const auto [excesses, deficits] = count_roots();
         const bool seeds = few(excesses, deficits);
         flow_ = {};
         send_nearby();
-        // Trees grow from where there are fewer roots.
+        // Trees grow from the side with fewer roots.
         if (deficits <= excesses)
             search_all<true, on_source_side>(seeds);
         else
@@ -137,9 +142,9 @@ class MaxFlow {
         return flow_;
     }
 
-    // Solves again after changes, from the cut of the last call. `changed` are the nodes whose excess
-    // was written since; residual arcs from the source side to the sink side must not have appeared
-    // (saturate them, which changes the excess of their ends).
+    // Solve again after changes, from the cut of the last call. `changed` are the nodes whose
+    // excess was written since. No residual arc from the source side to the sink side may have
+    // appeared (saturate such arcs, which changes the excess of their ends).
     Sum solve_again(const std::vector<FlowNode>& changed, Poll poll) {
         begin(poll);
         flow_ = {};
@@ -155,9 +160,9 @@ class MaxFlow {
         return flow_;
     }
 
-    // Lets what the nodes of one side have too much flow to where that side has too little, and
-    // leaves the cut as it is: written as an excess where there is too much on the source side, or a
-    // deficit where there is too little on the sink side, and the opposite sign where it can go.
+    // Send the surplus of the nodes of one side to the nodes of that side that lack flow, and leave
+    // the cut as it is. A surplus on the source side, or a lack on the sink side, is written as an
+    // excess or a deficit, and nodes that can take it have the opposite sign.
     void balance(bool source, Poll poll) {
         begin(poll);
         const Label side = source ? on_source_side : on_sink_side;
@@ -172,43 +177,43 @@ class MaxFlow {
     }
 
   private:
-    // Twice the distance from the root, and 1 in the trees that lead to deficits; no distance, and
-    // the side, outside the trees.
+    // Twice the distance from the root, plus 1 in the trees that lead to deficits. Outside the
+    // trees, the side of the node in place of a distance.
     using Label = std::int32_t;
     static constexpr Label on_source_side = 0, on_sink_side = 1;
     static constexpr FlowArc root = -1, orphan = -2;
     static constexpr FlowNode nobody = -1;
     static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
-    // Beyond so many looks at each node a search goes on from both ends.
+    // After one_sided visits per node a search continues from both ends.
     static constexpr std::size_t one_sided = 3;
-    // For so many nodes to each root it does so from the start.
+    // With many_nodes nodes per root the search runs from both ends from the start.
     static constexpr std::size_t many_nodes = 64;
-    // Through nodes of more arcs nothing is sent before trees are grown.
+    // Nodes with more than most_nearby arcs send nothing before trees are grown.
     static constexpr std::size_t most_nearby = 32;
 
-    // A solver of neighbouring nodes may look at labels and parents at any time. It learns nothing, for
-    // nothing can pass.
+    // A solver of neighbouring nodes may read labels and parents at any time. The value does not
+    // matter, because nothing can pass.
     struct Node {  // begins as zeros: without excess, on the source side
         Capacity excess;
         Relaxed<Label> label;
-        Relaxed<FlowArc> parent;  // the arc to the parent, in a tree
+        Relaxed<FlowArc> parent;  // the arc to the parent, for a node in a tree
         FlowArc current;          // arcs before it lead to no parent of this label
-        FlowNode next;            // in the list of the orphans of this label
+        FlowNode next;            // next node in the list of the orphans of this label
     };
 
-    // Trees of one kind: those with `sink` lead to deficits, those without come from excesses. The
-    // one are the others with all arcs turned round and all signs changed.
+    // Trees of one kind: those with `sink` lead to deficits, the others come from excesses. The two
+    // kinds are mirror images: all arcs reversed and all signs changed.
     struct Trees {
-        Label depth = 0;                          // no label is larger but those of next_level
-        std::vector<FlowNode> level, next_level;  // of that label, and of the one to come
-        std::vector<FlowNode> orphans;            // of each distance, the first of their list
-        std::vector<FlowNode> sizes;              // of each distance, how many nodes
-        std::size_t lowest = none, highest = 0;   // distances of orphans
+        Label depth = 0;                          // largest label, apart from those of next_level
+        std::vector<FlowNode> level, next_level;  // nodes of the present label and of the next one
+        std::vector<FlowNode> orphans;            // for each distance, the first orphan of its list
+        std::vector<FlowNode> sizes;              // for each distance, the number of nodes
+        std::size_t lowest = none, highest = 0;   // range of the distances of orphans
         bool growing = false;
-        std::size_t work = 0;                     // nodes looked at in this search
+        std::size_t work = 0;                     // number of nodes visited in this search
 
         std::size_t after_a_level() const { return work + level.size(); }
-        void forget_orphans() {  // there are some only where a search was abandoned
+        void forget_orphans() {  // orphans are left only if a search was abandoned
             for (; lowest <= highest; ++lowest) orphans[lowest] = nobody;
             lowest = none;
             highest = 0;
@@ -237,7 +242,7 @@ class MaxFlow {
     void begin(Poll poll) {
         poll_ = poll;
         gave_up_ = false;
-        if (nodes_.empty()) return;  // another solver's are used
+        if (nodes_.empty()) return;  // the memory of another solver is used
         first_ = nodes_.data() + topology_->margin();
         arcs_ = residual_.data();
         low_ = 0;
@@ -252,12 +257,13 @@ class MaxFlow {
     static bool in_tree(Label label) {
         return label > 1 && (label & 1) == sink;
     }
-    // What the trees can take from a node.
+    // Return what the trees can take from a node.
     template <bool sink>
     static Capacity supply(const Node& v) {
         return sink ? v.excess : -v.excess;
     }
-    // What can pass between node v and its parent, to which arc a leads, in the tree's direction.
+    // Return the residual capacity between node v and its parent, to which arc a leads, in the
+    // tree's direction.
     template <bool sink>
     Capacity& room(const Rows& g, FlowNode v, FlowArc a) {
         return arcs_[sink ? a : g.sister(v, a)];
@@ -272,7 +278,7 @@ class MaxFlow {
         back = more;
     }
 
-    // Dissolves the trees, also those of a search that was abandoned: their nodes lie on the side of
+    // Dissolves the trees, also those of an abandoned search: their nodes belong to the side of
     // their roots.
     struct Settle {
         MaxFlow& solver;
@@ -287,9 +293,8 @@ class MaxFlow {
         }
     };
 
-    // Lets excesses flow to deficits one arc away, and two arcs away through a node that has and lacks
-    // nothing: much of all that flows goes no further, and this is one pass over memory in its order,
-    // without trees.
+    // Send excesses to deficits one arc away, and two arcs away through a node with neither. Much
+    // of the flow goes no further, and this is one pass over memory in its order, without trees.
     void send_nearby() {
         const Rows g = topology_->rows();
         std::array<FlowArc, most_nearby> givers, takers;
@@ -302,7 +307,7 @@ class MaxFlow {
                 for (FlowArc a = begin; a < end; ++a) {
                     const Capacity passage = arcs_[a];
                     if (passage == 0)
-                        continue;  // before a look at what may be another solver's node
+                        continue;  // before reading a node that may belong to another solver
                     Node& y = node(g.head(v, a));
                     if (!(y.excess < 0)) continue;
                     const Capacity amount = std::min({x.excess, -y.excess, passage});
@@ -353,7 +358,7 @@ class MaxFlow {
         return many_nodes * std::max(excesses, deficits) < static_cast<std::size_t>(high_ - low_);
     }
 
-    // Grows trees over all nodes, from all roots there are.
+    // Grow trees over all nodes, from all roots.
     template <bool sink, Label free>
     void search_all(bool seeds) {
         const Settle settle{*this};
@@ -369,7 +374,7 @@ class MaxFlow {
         search<sink, free>(seeds);
     }
 
-    // Grows trees over the nodes of label `free` from those of roots_.
+    // Grow trees over the nodes of label `free` from the roots in roots_.
     template <bool sink, Label free>
     void search_from_roots() {
         touched_.clear();
@@ -378,7 +383,7 @@ class MaxFlow {
         Trees& trees = trees_[sink];
         trees.restart();
         for (const FlowNode v : roots_) {
-            if (node(v).label != free) continue;  // named twice
+            if (node(v).label != free) continue;  // listed twice
             plant<sink>(trees, v);
             touched_.push_back(v);
         }
@@ -393,8 +398,8 @@ class MaxFlow {
         ++trees.size(label_of<sink>(1));
     }
 
-    // From few roots both kinds of trees grow from the start, as a cut beside the roots of one kind
-    // would make orphans of much of its trees, time and again.
+    // With few roots both kinds of trees grow from the start, because a cut beside the roots of one
+    // kind would repeatedly make orphans of much of its trees.
     template <bool sink, Label free>
     void search(bool seeds) {
         Trees &ours = trees_[sink], &theirs = trees_[!sink];
@@ -407,7 +412,7 @@ class MaxFlow {
             }
             if (both && !seeds && theirs.level.empty()) {
                 sink_side_is_least_ = !sink;
-                // Theirs are closed: what they have not reached lies on our side.
+                // The other trees are closed: what they have not reached lies on our side.
                 for (Node& v : here())
                     if (v.label == free) v.label = sink ? on_sink_side : on_source_side;
                 break;
@@ -428,7 +433,7 @@ class MaxFlow {
         }
     }
 
-    // Adds a level to the trees, and augments wherever they meet supply or the other trees.
+    // Add a level to the trees, and augment wherever they meet supply or the other trees.
     template <bool sink, Label free>
     void grow() {
         const Rows g = topology_->rows();
@@ -479,7 +484,7 @@ class MaxFlow {
         prefetch(arcs_ + g.begin(v));
     }
 
-    // Brings an excess or a deficit nearer to zero. Rounding does not matter where much is left.
+    // Move an excess or a deficit towards zero. Rounding does not matter where much is left.
     template <bool sink>
     void use(Node& v, Capacity amount) {
         const Capacity before = v.excess, change = sink ? amount : -amount;
@@ -489,8 +494,8 @@ class MaxFlow {
                 lost_ += std::abs((before - v.excess) + change);
     }
 
-    // Sends what it can down the tree of u, over arc a from v: from the root of v's tree if it was
-    // met in one, or else from v itself.
+    // Send what is possible down the tree of u, over arc a from v: from the root of v's tree if v
+    // is in one, otherwise from v itself.
     template <bool sink>
     void augment(const Rows& g, FlowNode v, FlowArc a, FlowNode u, bool met) {
         Capacity amount = std::min(room<sink>(g, v, a), bottleneck<sink>(g, u));
@@ -504,7 +509,7 @@ class MaxFlow {
         flow_.add(amount);
     }
 
-    // What the path from v to its root lets through and the root can take.
+    // Return the flow that the path from v to its root and the root can take.
     template <bool sink>
     Capacity bottleneck(const Rows& g, FlowNode v) {
         Capacity amount = std::numeric_limits<Capacity>::max();
@@ -538,14 +543,15 @@ class MaxFlow {
         trees.highest = std::max(trees.highest, distance);
     }
 
-    // Finds parents for the orphans, those of small label first.
+    // Find parents for the orphans, those of small label first.
     template <bool sink, Label free>
     void adopt() {
         const Rows g = topology_->rows();
         Trees& trees = trees_[sink];
         const Label here = label_of<sink>(trees.depth), most = here + (trees.growing ? 2 : 0);
         bool gap =
-            false;  // whether no node is left of some distance: no orphan has a path to a root
+            // whether some distance has no node left, so that no orphan has a path to a root
+            false;
         for (; trees.lowest <= trees.highest; ++trees.lowest) {
             while (trees.orphans[trees.lowest] != nobody) {
                 const FlowNode v = trees.orphans[trees.lowest];
@@ -611,7 +617,8 @@ class MaxFlow {
     Sum flow_;
     Capacity lost_ = 0, lent_ = 0;
     bool sink_side_is_least_ = false;
-    bool everywhere_ = false;  // whether trees may be anywhere, or touched_ names their nodes
+    // whether trees may be anywhere; otherwise touched_ lists their nodes
+    bool everywhere_ = false;
     bool gave_up_ = false;
     Label deepest_ = std::numeric_limits<Label>::max();
     Node* first_ = nullptr;        // of node 0
@@ -621,13 +628,15 @@ class MaxFlow {
     Poll poll_ = nullptr;
 };
 
-// What a node's excess is beyond what its terminals give it, or its deficit beyond what they take.
+// Return by how much a node's excess exceeds what its terminals give, or its deficit what they
+// take.
 template <class Capacity>
 Capacity beyond_terminals(Capacity excess, Capacity net) {
     return std::abs(excess) - std::max<Capacity>(excess > 0 ? net : -net, 0);
 }
 
-// What rounding took from a flow that sent so much; 0 if it is within a few units in the last place.
+// Return the rounding error of a flow that sent `sent`; 0 if it is within a few units in the last
+// place.
 template <class Flow>
 double unproved(const Flow& flow, double sent) {
     return flow.lost() > 64 * std::numeric_limits<double>::epsilon() * sent ? flow.lost() : 0.0;

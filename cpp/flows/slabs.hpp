@@ -1,4 +1,4 @@
-// Ranges of consecutive nodes that threads read and write apart.
+// Ranges of consecutive nodes that threads read and write separately.
 #pragma once
 
 #include <algorithm>
@@ -8,9 +8,10 @@
 
 namespace setwise {
 
-// How many there are follows from the graph and not from the number of threads. Where arcs are at most
-// `margin` long, those between slabs begin and end so near to a border that no node is near to two;
-// where that is not known (0) there is one slab. Borders lie between rows of `row` nodes.
+// The number of slabs depends on the graph and not on the number of threads. If arcs are at most
+// `margin` long, those between slabs begin and end so near to a border that no node is near to two
+// borders. If the length is unknown (0), there is one slab. Borders lie between rows of `row`
+// nodes.
 class Slabs {
   public:
     static constexpr std::int64_t least_nodes = std::int64_t(1) << 16;
@@ -26,7 +27,7 @@ class Slabs {
     FlowNode first(std::int64_t slab) const {
         return static_cast<FlowNode>(slab == count_ ? n_ : row_ * first_row(slab));
     }
-    // The nodes beside the border of a slab to the one before that may have arcs over it.
+    // Return the nodes of a slab that may have arcs over its border to the slab before.
     FlowNode before(std::int64_t slab) const {
         return first(slab) - static_cast<FlowNode>(margin_);
     }

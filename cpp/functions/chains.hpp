@@ -1,9 +1,9 @@
-// Marginal gains along a chain of sets, for set functions kept as sparse rows.
+// Marginal gains along a chain of sets, for set functions stored as sparse rows.
 //
-// A chain grows by one element at a time, in the order o_0, o_1, ...; gains[k] is
-// F({o_0, ..., o_k}) - F({o_0, ..., o_{k-1}}). Each kernel looks once at the row of every element of
-// the order, so a pass costs O(n + entries of these rows), and it holds one byte of scratch memory
-// an element (or an item).
+// A chain grows by one element at a time, in the order o_0, o_1, ...; gains[k] is F({o_0, ...,
+// o_k}) - F({o_0, ..., o_{k-1}}). Each kernel reads the row of every element of the order once, so
+// a pass costs O(n + entries of these rows). It uses one byte of scratch memory per element (or per
+// item).
 //
 // Row i is entries indptr[i] to indptr[i + 1] - 1. Indices are checked as they are met: a kernel
 // returns false at the first that is out of range, and has read and written nothing out of bounds.
@@ -54,8 +54,8 @@ bool cut_gains(const SparseRows& neighbors, const double* leaving, const double*
     for (std::int64_t k = 0; k < m; ++k) {
         const std::int64_t u = order[k];
         if (!neighbors.has(u)) return false;
-        // Arcs that begin to leave the set, and arcs that no longer leave it because u came in,
-        // are summed apart: sums of terms of one sign lose no digits to cancellation.
+        // Arcs that begin to leave the set, and arcs that no longer leave it because u was added,
+        // are summed separately: sums of terms of one sign lose no digits to cancellation.
         double opened = 0.0;
         double closed = 0.0;
         for (std::int64_t e = neighbors.indptr[u]; e < neighbors.indptr[u + 1]; ++e) {

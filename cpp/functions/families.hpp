@@ -1,5 +1,5 @@
-// The set functions that the kernels know: each walks a chain of mistakes (`step`), or gives the
-// value at counts of false negatives n and false positives q (`value`).
+// The set functions that the kernels know. Each follows a chain of mistakes (`step`), or returns
+// the value at counts of false negatives n and false positives q (`value`).
 #pragma once
 
 #include <algorithm>
@@ -54,15 +54,15 @@ struct Ratio {
         return part == whole ? ratio(n, q) : ratio(n, q) - convex(n);
     }
 
-    // No step of the ratio is larger. For beta >= 1 a step to a false negative is largest at
-    // (m - 1, 0) and one to a false positive at (0, 0).
+    // No step of the ratio is larger. For beta >= 1 a step to a false negative is largest at (m -
+    // 1, 0) and one to a false positive at (0, 0).
     double largest_step() const {
         if (part != whole) return std::numeric_limits<double>::infinity();
         if (m == 0 || a < 1) return 1.0;
         return std::max(step_negative(static_cast<double>(m - 1), 0.0), step_positive(0.0, 0.0));
     }
 
-    // The submodular part falls somewhere unless its false-negative step is non-negative at q = r,
+    // The submodular part is increasing only if its false-negative step is non-negative at q = r,
     // where it is least for each n. The ratio itself always increases.
     bool is_increasing() const {
         if (part != submodular || m == 0) return true;
@@ -76,7 +76,8 @@ struct Ratio {
     struct Chain {
         const Ratio& f;
         double n = 0, q = 0;
-        // Both steps are prepared and one is looked up: which it is, no branch predictor can tell.
+        // Both steps are computed and one is selected, because no branch predictor can foresee
+        // which.
         double step(bool positive) {
             double gain;
             if (f.part == supermodular) {

@@ -8,9 +8,9 @@
 
 namespace setwise {
 
-// Raises g (rows x columns, zero or a first guess) to the largest lower bound at each count in turn:
-// second differences in n, in q and mixed are at least the positive parts of those of l.
-// Every constraint bounds its largest count by smaller ones, so one pass meets them all.
+// Raise g (rows x columns, zero or a first guess) to the largest lower bound at each count in turn:
+// second differences in n, in q and mixed are at least the positive parts of those of l. Every
+// constraint bounds its largest count by smaller ones, so one pass satisfies all constraints.
 inline void supermodular_grid(const double* l, std::int64_t rows, std::int64_t columns, double* g,
                               Poll poll) {
     for (std::int64_t n = 0; n < rows; ++n) {

@@ -1,4 +1,5 @@
-// Tables over a few variables each under a factorised Q: expectations given a label, and in all.
+// Tables over a few variables each, under a factorised Q: their expectations given a label, and in
+// total.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@ class CliqueEnergies {
     CliqueEnergies(Index n, Index n_labels)
         : n_labels_(n_labels), of_(static_cast<std::size_t>(n)) {}
 
-    // cliques (C, k) of distinct variables, tables (C, sides) in C order; a label beyond its side is
-    // forbidden. What is infinite weighs `price` where labels are compared.
+    // cliques (C, k) of distinct variables, tables (C, sides) in C order; a label beyond its side
+    // is forbidden. Where labels are compared, infinite entries count as `price`.
     void add(const Index* cliques, Index count, const std::vector<Index>& sides,
              const double* tables, double price) {
         const auto size = static_cast<Index>(sides.size());
@@ -31,7 +32,7 @@ class CliqueEnergies {
         }
     }
 
-    // Adds what each label of variable i costs on average.
+    // Add the expected cost of each label of variable i.
     void add_expected(Index i, const double* q, double* expected) const {
         for (const auto& [which, position] : of_[i]) {
             const Clique& clique = cliques_[which];
@@ -42,7 +43,7 @@ class CliqueEnergies {
         }
     }
 
-    // Of a Q without mass on what is forbidden.
+    // Add the expected energy of a Q without mass on forbidden labels.
     template <class Sum>
     void add_energy(const double* q, Sum& energy) const {
         for (const Clique& clique : cliques_)
@@ -50,7 +51,7 @@ class CliqueEnergies {
                       [&](double mass, Index, double height) { energy.add(mass * height); });
     }
 
-    // Whether Q puts mass on what is forbidden.
+    // Return whether Q puts mass on forbidden labels.
     bool forbids(const double* q) const {
         bool found = false;
         for (const Clique& clique : cliques_) {
@@ -74,8 +75,8 @@ class CliqueEnergies {
         Index clique, position;
     };
 
-    // Calls body(mass, label of `free`, height) for every cell of positive mass under q, the position
-    // `free` without its own.
+    // Call body(mass, label of `free`, height) for every cell of positive mass under q, without the
+    // factor of the position `free`.
     template <class Body>
     void each_cell(const Clique& clique, const double* q, Index free, const Body& body) const {
         const auto size = static_cast<Index>(clique.variables.size());

@@ -1,4 +1,4 @@
-// Sum-product messages between tables of a few variables and these, in logarithms.
+// Sum-product messages between tables over a few variables and these variables, in logarithms.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@ class CliqueMessages {
     CliqueMessages(Index n, Index n_labels)
         : n_labels_(n_labels), of_(static_cast<std::size_t>(n)) {}
 
-    // cliques (C, k) of distinct variables, tables (C, sides) of energies in C order; a label beyond
-    // its side is forbidden, and so is what is infinite.
+    // cliques (C, k) of distinct variables, tables (C, sides) of energies in C order; a label
+    // beyond its side is forbidden, and so is an infinite energy.
     void add(const Index* cliques, Index count, const std::vector<Index>& sides,
              const double* tables) {
         const auto size = static_cast<Index>(sides.size());
@@ -33,8 +33,8 @@ class CliqueMessages {
         }
     }
 
-    // Messages to variable i from what the others say; the largest change of one, of exp(message) in
-    // [0, 1], before damping.
+    // Compute the messages to variable i from those of the other variables. Return the largest
+    // change of one, measured in exp(message) in [0, 1], before damping.
     double receive(Index i, double temperature, double damping, std::vector<double>& fresh) {
         double largest = 0;
         for (const auto& [which, position] : of_[i]) {
@@ -58,7 +58,8 @@ class CliqueMessages {
         }
     }
 
-    // What variable i says to each of its tables: its belief without the table's own message.
+    // Send the message of variable i to each of its tables: its belief without the table's own
+    // message.
     void send(Index i, const std::vector<double>& belief) {
         for (const auto& [which, position] : of_[i]) {
             Clique& clique = cliques_[which];
@@ -83,7 +84,8 @@ class CliqueMessages {
         Index clique, position;
     };
 
-    // fresh[a]: the sum over the labels of the others, the least energy of the table taken off.
+    // fresh[a]: the sum over the labels of the other variables, relative to the least energy of the
+    // table.
     void sum(const Clique& clique, Index free, double temperature,
              std::vector<double>& fresh) const {
         const auto size = static_cast<Index>(clique.sides.size());

@@ -1,11 +1,12 @@
 // Sums over all choices b in {0, 1}^n of independent elements and a function of their count,
 //
-//   Z = sum_b exp(sum_i a_i b_i - h(|b|)),  q_i = P(b_i = 1),  E[|b| b_i],  P(|b| = k),
+//      Z = sum_b exp(sum_i a_i b_i - h(|b|)),  q_i = P(b_i = 1),  E[|b| b_i],  P(|b| = k),
 //
-// by halves: the law of a half's count is the product of the laws of its own halves, and what the rest
-// makes of a half's count comes back down. All that is added is positive, so nothing cancels: O(n^2)
-// products in all, O(n log n) numbers. Plain numbers will do unless what matters is below 1e-200 of all
-// choices; then the same is done with logarithms.
+// by divide and conquer. The distribution of a half's count is the convolution of those of its own
+// halves, and the weight that the rest gives to each count of a half is passed back down. Only
+// positive numbers are added, so nothing cancels: O(n^2) products in all, O(n log n) numbers. Plain
+// numbers suffice unless the relevant choices have less than 1e-200 of all probability; then the
+// same computation uses logarithms.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +19,7 @@
 
 namespace setwise {
 
-// Laws as they are.
+// Distributions as plain numbers.
 struct PlainLaws {
     static constexpr double nothing = 0;
     static double of_log(double x) { return std::exp(x); }
@@ -46,11 +47,11 @@ struct PlainLaws {
     static double ratio(double part, double whole) { return part / whole; }
 };
 
-// Their logarithms.
+// Distributions as logarithms.
 struct LogLaws {
     static constexpr double nothing = -std::numeric_limits<double>::infinity();
-    // 3e-20 of the largest: as many as there are move a logarithm by less than its rounding, and most
-    // are such, since the counts of independent elements keep near their mean.
+    // 3e-20 of the largest: n entries below it change a logarithm by less than its rounding. Most
+    // entries are below it, since the counts of independent elements concentrate around their mean.
     static constexpr double negligible = -45;
     static double of_log(double x) { return x; }
     static double times(double x, double y) { return x + y; }
@@ -94,7 +95,8 @@ class CountSums {
     using Index = std::int64_t;
 
   public:
-    // log Z of n elements, heights h[0..n]; q (n,), E[count b_i] (n,) and the law (n + 1,) of the count.
+    // Compute log Z of n elements with heights h[0..n]; q (n,), E[count b_i] (n,) and the
+    // distribution (n + 1,) of the count.
     double operator()(const double* a, Index n, const double* h, double* q, double* with_count,
                       double* counts, Poll poll) {
         const double least = *std::min_element(h, h + n + 1);
@@ -108,7 +110,7 @@ class CountSums {
   private:
     static constexpr double unseen = -460;  // log 1e-200
 
-    // log of E exp(least - h(count)) under the elements alone.
+    // Return log of E exp(least - h(count)) for the elements alone.
     template <class Laws>
     double solve(const double* a, Index n, const double* h, double least, double* q,
                  double* with_count, double* counts, Poll poll) {
@@ -146,7 +148,8 @@ class CountSums {
         return value;
     }
 
-    // The law of the count of elements begin..end - 1, as node `node` of a binary tree.
+    // Compute the distribution of the count of elements begin..end - 1, as node `node` of a binary
+    // tree.
     template <class Laws>
     void build(std::size_t node, Index begin, Index end, Poll poll) {
         const Index n = end - begin;
@@ -171,7 +174,8 @@ class CountSums {
         }
     }
 
-    // visit(element, what the others make of its two states), from down_[depth] for the node's count.
+    // Call visit(element, the weights that the others give to its two states), from down_[depth]
+    // for the node's count.
     template <class Laws, class Visit>
     void each_element(std::size_t node, std::size_t depth, Index begin, Index end, Poll poll,
                       const Visit& visit) {

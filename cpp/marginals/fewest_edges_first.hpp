@@ -7,8 +7,8 @@
 
 namespace setwise {
 
-// Again and again the variable with the fewest edges left (of those, the one that came to that first,
-// last in first out), without its edges: of a forest leaves first. O(n + count).
+// Repeatedly remove the variable with the fewest edges left (of several, the one that reached that
+// number last) and its edges: in a forest leaves come first. O(n + count).
 inline void fewest_edges_first(std::int64_t n, const std::int64_t* edges, std::int64_t count,
                                std::int64_t* order) {
     using Index = std::int64_t;
@@ -33,7 +33,7 @@ inline void fewest_edges_first(std::int64_t n, const std::int64_t* edges, std::i
         while (waiting[fewest].empty()) ++fewest;
         const Index i = waiting[fewest].back();
         waiting[fewest].pop_back();
-        if (degree[i] != fewest) continue;  // it has fewer by now, or is done
+        if (degree[i] != fewest) continue;  // it has fewer edges by now, or is removed
         order[done++] = i;
         degree[i] = -1;
         for (Index k = starts[i]; k < starts[i + 1]; ++k) {

@@ -1,13 +1,15 @@
-// Structured mean field: Q a product of trees that are components of the field's graph, each with all
-// edges among its variables, so that
+// Structured mean field: Q is a product of trees that are components of the field's graph, each
+// with all edges among its variables, so that
 //
-//     L(Q) = H(Q) - E_Q[E] / t <= log Z
+//        L(Q) = H(Q) - E_Q[E] / t <= log Z
 //
-// factorises over all edges between components. The best tree of a component, all others fixed, is the
-// exact distribution of its own edges and the expected energies of all else. Counts enter by concave
-// functions above them, E h(K) <= h(E K): their variables need not be independent. So do costs of
-// labels, by min(1, K). Components without edges between them meet in counts alone, whose tangents are
-// above them and sums over the components: many move at once, and no such step lowers the bound.
+// factorises over all edges between components. The best tree of a component, with all others
+// fixed, is the exact distribution for its own edges and the expected energies of all other terms.
+// Counts enter through concave majorants, E h(K) <= h(E K), so their variables need not be
+// independent. Costs of labels enter in the same way, by min(1, K). Components without edges
+// between them interact through counts alone. The tangents of the counts are majorants and sums
+// over the components, so many components can be updated at once, and no such step lowers the
+// bound.
 #pragma once
 
 #include <algorithm>
@@ -27,8 +29,8 @@ class ForestField : public MeanField {
   public:
     ForestField(const double* unary, Index n, Index n_labels) : MeanField(unary, n, n_labels, 0) {}
 
-    // To be called after the pairs are closed: which edges (E,) the trees have. They must form a forest,
-    // with energies that differ by less than 600 t, so that no exponential is 0.
+    // Choose which edges (E,) the trees have. Call this after the pairs are closed. The edges must
+    // form a forest, with energies that differ by less than 600 t, so that no exponential is 0.
     void set_forest(const std::uint8_t* kept, double temperature) {
         kept_.assign(kept, kept + pairs_.edges());
         set_tables(temperature);
@@ -40,8 +42,8 @@ class ForestField : public MeanField {
         fresh_.assign(q_.size(), 0.0);
     }
 
-    // Every component once; returns the largest change of a probability. An interrupted sweep leaves
-    // some components as they were.
+    // Update every component once. Return the largest change of a probability. An interrupted sweep
+    // leaves some components as they were.
     double sweep(double temperature, int n_threads, Poll poll) {
         refresh_means();
         std::vector<Work> works(static_cast<std::size_t>(n_threads), Work(n_labels_));
@@ -57,7 +59,7 @@ class ForestField : public MeanField {
         return changes.empty() ? 0.0 : *std::max_element(changes.begin(), changes.end());
     }
 
-    // H(Q) - E_Q[E] / t after a sweep, or less than that by Jensen's inequality.
+    // Return H(Q) - E_Q[E] / t after a sweep, or a lower bound of it by Jensen's inequality.
     double value(double temperature, int n_threads, Poll poll) {
         refresh_means();
         CompensatedSum<double, 2> sum, energy;
@@ -108,7 +110,7 @@ class ForestField : public MeanField {
         double weight;
     };
 
-    // The edges of each variable to other components, in the order of the variables.
+    // Collect the edges of each variable to other components, in the order of the variables.
     void set_arcs() {
         crossings_.clear();
         crossing_starts_.assign(1, 0);
@@ -121,7 +123,8 @@ class ForestField : public MeanField {
         }
     }
 
-    // The fresh probabilities of variables order[begin, end) become Q, and the counts follow.
+    // Make the fresh probabilities of variables order[begin, end) those of Q, and update the
+    // counts.
     void follow(Index begin, Index end, int n_threads, Poll poll) {
         const auto each_variable = [&](const auto& body) {
             for (Index k = begin; k < end; ++k)
@@ -181,7 +184,7 @@ class ForestField : public MeanField {
             double* const b = b_.data() + k * n_labels_;
             expected_energies(k, b);
             for (Index j = 0; j < n_labels_; ++j) b[j] /= -temperature;
-            // what <energies, q> / t will be taken off: messages are added to b
+            // <energies, q> / t is subtracted later, and messages are added to b, so keep a copy
             std::copy(b, b + n_labels_, given_.begin() + k * n_labels_);
         }
         CompensatedSum<double, 2> inner;
@@ -204,7 +207,7 @@ class ForestField : public MeanField {
         return largest;
     }
 
-    // b (L,) becomes the expected energies of a variable's labels but for the edges of its tree.
+    // Write to b (L,) the expected energies of a variable's labels, without the edges of its tree.
     void expected_energies(Index k, double* b) {
         const Index i = layout_.order[k];
         std::copy(unary_.begin() + i * n_labels_, unary_.begin() + (i + 1) * n_labels_, b);
@@ -229,7 +232,8 @@ class ForestField : public MeanField {
             body(k, std::min(k + eight, layout_.run_starts[run + 1]));
     }
 
-    // Eight rows of b: fewer are copied, for those behind them may be another task's.
+    // Return eight rows of b. Fewer are copied, because those behind them may belong to another
+    // task.
     const double* eight_rows(Index begin, Index end, Work& work) const {
         const double* const b = b_.data() + begin * n_labels_;
         if (end - begin == eight) return b;
@@ -237,9 +241,10 @@ class ForestField : public MeanField {
         return work.mass.data();
     }
 
-    // The messages of a few variables without edges between them are added to b of those above, the
-    // largest entries taken off: those that grew along a chain would lose digits. Their own b becomes
-    // exp(b), but for a factor. Tops have the sum of it as their message: that of an edge of change 1.
+    // Add the messages of a few variables, with no edges between them, to b of their parents, with
+    // the largest entries subtracted: numbers that grew along a chain would lose digits. Their own
+    // b becomes exp(b), up to a factor. Roots have its sum as their message, which is that of an
+    // edge of change 1.
     void send(Index begin, Index end, Work& work, CompensatedSum<double, 2>& inner) {
         double* const b = b_.data() + begin * n_labels_;
         for (Index k = begin; k < end; ++k)
@@ -270,7 +275,7 @@ class ForestField : public MeanField {
         return level - least_[up >> 1];
     }
 
-    // The probabilities of a few variables, those above them done before.
+    // Compute the probabilities of a few variables whose parents are done.
     void receive(Index begin, Index end, Work& work) {
         double* const fresh = fresh_.data() + begin * n_labels_;
         for (Index k = begin; k < end; ++k) {
@@ -310,9 +315,9 @@ class ForestField : public MeanField {
     ForestLayout layout_;
     std::vector<Crossing> crossings_;
     std::vector<Index> crossing_starts_;
-    std::vector<double> inner_;    // of each task: H(Q_c) - E[edges of c] / t, added up
+    std::vector<double> inner_;    // H(Q_c) - E[edges of c] / t, summed for each task
     std::vector<double> change_, least_,
-        tables_;                   // of the trees' edges: exp(-w / t); tables over t
+        tables_;                   // for the trees' edges: exp(-w / t); tables over t
     std::vector<Index> table_at_;  // (E,): -1 for Potts
     std::vector<double> b_, given_, fresh_, used_;  // the first three in the order of the variables
 };

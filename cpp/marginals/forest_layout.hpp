@@ -1,6 +1,6 @@
-// In which order the trees of a forest over a graph are summed. Components of one colour have no edges
-// between them; tasks are some of one colour, their variables by depth, the tops first: a run has no edges
-// inside.
+// The order in which the trees of a forest over a graph are summed. Components of one colour have
+// no edges between them. A task is some components of one colour, with their variables by depth,
+// the roots first: a run has no edges inside.
 #pragma once
 
 #include <algorithm>
@@ -15,12 +15,12 @@ struct ForestLayout {
     using Index = std::int64_t;
 
     ForestLayout() = default;
-    // The edges (E,) that are kept form a forest.
+    // The edges (E,) that are kept must form a forest.
     ForestLayout(const PairEnergies& pairs, const std::vector<std::uint8_t>& kept, Index count,
                  Index variables_a_task) {
         const auto n = static_cast<std::size_t>(count);
         std::vector<Index> by_component, starts(1, 0), depth(n, -1), component(n);
-        std::vector<Index> arcs(n, -1);  // to what is above each variable
+        std::vector<Index> arcs(n, -1);  // arc to the parent of each variable
         for (Index top = 0; top < count; ++top) {
             if (depth[top] >= 0) continue;
             depth[top] = 0;
@@ -82,17 +82,18 @@ struct ForestLayout {
 
     std::vector<Index> order;  // variables by colour, task and depth
     std::vector<Index> up,
-        above;  // in that order: the arc to the variable above, and its place; -1 for tops
+        above;  // in that order: the arc to the parent, and the parent's place; -1 for roots
     std::vector<Index> task_starts{0}, run_starts{0};  // among the variables
     std::vector<Index> color_starts{0}, task_runs{0};  // tasks of a colour, runs of a task
 
   private:
-    // (C,): the first colour that no neighbour has yet.
+    // Return (C,): for each component the first colour that no neighbour has yet.
     static std::vector<Index> colors(const PairEnergies& pairs, const std::vector<Index>& variables,
                                      const std::vector<Index>& starts,
                                      const std::vector<Index>& component) {
         std::vector<Index> color(starts.size() - 1, -1);
-        std::vector<Index> taken;  // by the component that was the last to see a colour near it
+        // for each colour, the last component that found it at a neighbour
+        std::vector<Index> taken;
         for (Index c = 0; c < static_cast<Index>(color.size()); ++c) {
             for (Index k = starts[c]; k < starts[c + 1]; ++k)
                 for (const Index* arc = pairs.begin(variables[k]); arc != pairs.end(variables[k]);

@@ -1,11 +1,13 @@
-// Blocked Gibbs sampling: the components of a forest are drawn one after the other from their exact
-// distributions, given all other variables: messages from the leaves, labels from the top down. A forest
-// that has all edges of a field without other terms so gives independent, exact samples.
+// Blocked Gibbs sampling. The components of a forest are drawn one after the other from their exact
+// distributions, given all other variables: messages go up from the leaves, labels are drawn from
+// the root down. If a forest has all edges of a field without other terms, this gives independent,
+// exact samples.
 //
-// Terms of many variables enter a component by what each of its variables alone would add; the draw is then
-// a proposal, which a Metropolis step takes or leaves. Proposals of single variables are exact.
+// Terms of many variables enter a component by the amount that each of its variables alone would
+// add. The draw is then a proposal, which a Metropolis step accepts or rejects. Proposals of single
+// variables are exact.
 //
-// Energies are divided by the temperature before they come here.
+// Energies are divided by the temperature before they are passed here.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +26,8 @@
 
 namespace setwise {
 
-// Numbers in [0, 1) that depend on a key and a place alone (the mixing function of Splitmix64).
+// Random numbers in [0, 1) that depend only on a key and a position (the mixing function of
+// Splitmix64).
 class PlacedNumbers {
   public:
     PlacedNumbers(std::uint64_t seed, std::uint64_t chain, std::uint64_t sweep)
@@ -77,7 +80,7 @@ class ForestSampler {
     }
     Index forests() const { return static_cast<Index>(forests_.size()); }
 
-    // Which edges (E,) a forest has: each component must have all edges among its variables.
+    // Add a forest by its edges (E,): each component must have all edges among its variables.
     void add_forest(const std::uint8_t* kept) {
         std::vector<Index> up(static_cast<std::size_t>(n_), -1), order;
         std::vector<bool> seen(static_cast<std::size_t>(n_));
@@ -105,11 +108,12 @@ class ForestSampler {
     }
 
     struct Tally {
-        double proposed = 0, accepted = 0;  // variables in components of more than one
+        double proposed = 0, accepted = 0;  // counts of variables in components of more than one
     };
 
-    // Sweeps of several chains, labels (C, N), over one forest after the other. Each edge of a forest is
-    // left out of a sweep with probability `cut`, so that components have about 1 / cut variables.
+    // Run sweeps of several chains, labels (C, N), over one forest after the other. Each edge of a
+    // forest is left out of a sweep with probability `cut`, so that components have about 1 / cut
+    // variables.
     void sweep(Index* labels, Index chains, std::uint64_t seed, Index first, Index count,
                double cut, Tally* tallies, int n_threads, Poll poll) const {
         each_long_task(chains, n_threads, poll, [&](Index c, Poll heed) {
@@ -124,14 +128,15 @@ class ForestSampler {
     }
 
   private:
-    static constexpr double steep = 600.0;  // the exponential of minus this is no rounding of 0
+    static constexpr double steep = 600.0;  // exp(-steep) is still a normal number
 
-    // A forest as components, each from its top down.
+    // A forest as components, each in order from its root down.
     struct Forest {
-        std::vector<Index> up;  // (N,): the arc to the variable above, -1 at the top
+        std::vector<Index> up;  // (N,): the arc to the parent, -1 at the root
         std::vector<Index> part, order, starts;
 
-        // Components without the edges that are cut; every variable comes after the one above it.
+        // Write the components without the edges that are cut; every variable comes after its
+        // parent.
         template <class Cut>
         void divide(const ForestSampler& field, const std::vector<Index>& down, const Cut& cut) {
             starts.assign(1, 0);
@@ -150,7 +155,8 @@ class ForestSampler {
         }
     };
 
-    // How far apart the logarithms of the weights of a variable's labels may come to lie.
+    // Return a bound on the differences between the logarithms of the weights of a variable's
+    // labels.
     double reach(Index i) const {
         const double* const own = logs_.data() + i * n_labels_;
         const double top = *std::max_element(own, own + n_labels_);
@@ -213,15 +219,15 @@ class ForestSampler {
             }
         }
 
-        // The arc to the variable above, -1 at the top of a component.
+        // Return the arc to the parent, -1 at the root of a component.
         Index above(Index i) const {
             const Index arc = forest->up[i];
             const bool joined = arc >= 0 && forest->part[field.pairs_.head(arc)] == forest->part[i];
             return joined ? arc : -1;
         }
 
-        // Potts terms alone, whose weights cannot leave the range of numbers: products without
-        // exponentials and logarithms.
+        // Update with Potts terms alone, whose weights stay within the range of numbers: products
+        // without exponentials and logarithms.
         void update_tame(Index first, Index last, const PlacedNumbers& numbers) {
             const Index L = field.n_labels_;
             const PairEnergies& pairs = field.pairs_;
@@ -255,7 +261,7 @@ class ForestSampler {
                     labels[i] = chosen(own, u * sum[i], labels[i], -1);
                     continue;
                 }
-                // first whether it is the label above, then which of the others
+                // draw first whether it takes the parent's label, then which of the others
                 const Index y = labels[pairs.head(arc)];
                 const double change = field.change_[arc >> 1];
                 const double left = u * (change * (sum[i] - own[y]) + own[y]) - own[y];
@@ -321,7 +327,8 @@ class ForestSampler {
                 for (auto& term : terms) term->erase(order[k], labels[order[k]], labels.data());
         }
 
-        // What the terms of the component cost together, less what the proposal took them for.
+        // Return the total cost of the terms in the component, minus the cost that the proposal
+        // assumed.
         double put_in(Index first, Index last) {
             const Index L = field.n_labels_;
             const std::vector<Index>& order = forest->order;
@@ -337,7 +344,7 @@ class ForestSampler {
             return energy;
         }
 
-        // b = minus the energy of each label, given the labels of other components.
+        // Set b = minus the energy of each label, given the labels of other components.
         void given_others(Index i) {
             const Index L = field.n_labels_;
             const PairEnergies& pairs = field.pairs_;
@@ -363,7 +370,8 @@ class ForestSampler {
                     potts_logs(own, total, field.change_[arc >> 1], 0.0, L, message.data());
                     return;
                 }
-                const double others = std::log(total) - weight;  // all less one: the one is no part
+                // the label's own term is not subtracted: times exp(-weight) it is negligible
+                const double others = std::log(total) - weight;
                 for (Index y = 0; y < L; ++y) {
                     const double alone = logs[y] - top, high = std::max(alone, others);
                     message[y] = high + std::log1p(std::exp(std::min(alone, others) - high));
@@ -381,7 +389,8 @@ class ForestSampler {
             }
         }
 
-        // A label of i, given the one above it. Where none is possible it stays what it was.
+        // Draw a label of i, given that of its parent. If none is possible, the label stays as it
+        // was.
         Index draw(Index arc, Index i, double u) {
             const Index L = field.n_labels_;
             const double* p = mass.data() + i * L;
@@ -402,7 +411,8 @@ class ForestSampler {
             return chosen(work.data(), u * sum_of(work.data(), L), labels[i], -1);
         }
 
-        // The label at which the sum of p, but for one, passes `left`; of none the last possible.
+        // Return the label at which the cumulative sum of p, without the label `but`, passes
+        // `left`; if there is none, the last possible label.
         Index chosen(const double* p, double left, Index otherwise, Index but) const {
             const Index L = field.n_labels_;
             Index last = otherwise;
@@ -419,7 +429,7 @@ class ForestSampler {
     Index n_, n_labels_;
     std::vector<double> logs_, change_;
     bool tame_ = false;
-    std::vector<double> weights_, boost_;  // where tame: exp(logs), exp(w)
+    std::vector<double> weights_, boost_;  // for Potts terms alone: exp(logs), exp(w)
     PairEnergies pairs_;
     std::vector<std::unique_ptr<SampledTerm>> terms_;
     std::vector<Forest> forests_;

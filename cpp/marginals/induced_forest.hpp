@@ -1,5 +1,5 @@
-// Forests of a graph by the strength of its edges: components that are trees with all edges among their
-// variables, and spanning forests.
+// Forests of a graph by the strength of its edges: components that are trees with all edges among
+// their variables, and spanning forests.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace setwise {
 
-// Which pairs of components have an edge between them, and which of them several: one table, without a gap
-// where a pair was taken out, so that it never grows.
+// The pairs of components that have an edge between them, and whether they have several. This is
+// one hash table that closes the gap of a removed pair, so that it never grows.
 class JoinedPairs {
   public:
     using Index = std::int64_t;
@@ -28,7 +28,7 @@ class JoinedPairs {
         const std::uint64_t slot = slots_[place(key(a, b))];
         return slot == empty ? none : static_cast<Edges>(slot & 3);
     }
-    // Whether the pair had none before.
+    // Add edges to a pair. Return whether the pair had none before.
     bool add(Index a, Index b, Edges edges) {
         const std::uint64_t wanted = key(a, b);
         std::uint64_t& slot = slots_[place(wanted)];
@@ -36,7 +36,7 @@ class JoinedPairs {
         slot = wanted << 2 | (is_new ? edges : several);
         return is_new;
     }
-    // What the pair had; it has none any more.
+    // Remove a pair and return its edges.
     Edges take(Index a, Index b) {
         std::size_t gap = place(key(a, b));
         if (slots_[gap] == empty) return none;
@@ -74,8 +74,9 @@ class JoinedPairs {
     int shift_ = 63;
 };
 
-// kept[e] = 1 for the edges of the components: from the first of `order` to the last, an edge joins two
-// components when it is the only edge between them; edges that are not in `order` join none.
+// kept[e] = 1 for the edges of the components. The edges of `order` are taken from first to last;
+// an edge joins two components if it is the only edge between them. Edges that are not in `order`
+// join none.
 inline void induced_forest(std::int64_t n, const std::int64_t* edges, std::int64_t count,
                            const std::int64_t* order, std::int64_t ordered, std::uint8_t* kept) {
     using Index = std::int64_t;
@@ -89,7 +90,7 @@ inline void induced_forest(std::int64_t n, const std::int64_t* edges, std::int64
         return i;
     };
     JoinedPairs between(n, count);
-    // lists of each component, with some that are no more
+    // lists of each component, which may contain components that no longer exist
     std::vector<Neighbour> neighbours;
     neighbours.reserve(static_cast<std::size_t>(3 * count));
     std::vector<Index> first(parent.size(), -1), length(parent.size(), 0);
@@ -121,7 +122,8 @@ inline void induced_forest(std::int64_t n, const std::int64_t* edges, std::int64
     }
 }
 
-// kept[e] = 1 for the edges of a spanning forest of the largest sum of strengths; ties go to the first.
+// kept[e] = 1 for the edges of a spanning forest of the largest sum of strengths; ties go to the
+// first edge.
 inline void spanning_forest(std::int64_t n, const std::int64_t* edges, const double* strengths,
                             std::int64_t count, std::uint8_t* kept) {
     using Index = std::int64_t;

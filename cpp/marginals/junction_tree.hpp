@@ -1,10 +1,11 @@
-// Exact sums over all labellings by the elimination of variables: log Z, and marginals by the way back;
-// with the largest instead of sums the best labelling.
+// Exact sums over all labellings by variable elimination: log Z, and marginals by a backward pass.
+// With maxima instead of sums, the best labelling.
 //
-// A factor is a table of logarithms over a few variables. The clique of a variable is itself and all
-// later variables that it shares a factor or a message with; its message sums the product of its
-// factors and messages over its labels. On the way back the marginal of a clique is that of its
-// separator, which the clique that took the message knows, times the conditional of the variable.
+// A factor is a table of logarithms over a few variables. The clique of a variable contains it and
+// all later variables that share a factor or a message with it. Its message sums the product of its
+// factors and messages over its labels. In the backward pass the marginal of a clique is that of
+// its separator, which is known from the clique that received the message, times the conditional
+// distribution of the variable.
 #pragma once
 
 #include <algorithm>
@@ -43,14 +44,14 @@ class JunctionTree {
     bool planned() const { return planned_; }
     bool summed() const { return summed_; }
 
-    // How many labels a variable may take, and the highest of them.
+    // Return the number of labels that a variable may take; likewise the highest of them.
     Index card(Index i) const { return starts_[i + 1] - starts_[i]; }
     Index highest(Index i) const { return card(i) > 0 ? allowed_[starts_[i + 1] - 1] : -1; }
     Index factors() const { return static_cast<Index>(factors_.size()); }
     bool complete() const { return complete_; }
 
-    // Of distinct variables; the table in C order of them, of sides that hold all labels allowed, minus
-    // infinity where it forbids.
+    // Add a factor over distinct variables. Its table is in C order of them, has sides that cover
+    // all allowed labels, and is minus infinity where it forbids labels.
     void add_factor(const Index* scope, Index size, const Index* sides, const double* table) {
         factors_.push_back({{scope, scope + size}, {}});
         Factor& factor = factors_.back();
@@ -73,23 +74,30 @@ class JunctionTree {
             if (size == 0) return;
         }
     }
-    // For a plan, and nothing more.
+    // Add the scope of a factor, for a plan only.
     void add_scope(const Index* scope, Index size) {
         factors_.push_back({{scope, scope + size}, {}});
         complete_ = false;
     }
 
-    // The order of elimination in which each variable adds the fewest edges; the most cells of a clique
-    // and the cells of all messages, or infinity where a clique has more than `most` cells.
-    std::pair<double, double> plan(double most, Poll poll) {
+    // The cost of an order of elimination.
+    struct Plan {
+        double largest;   // the largest number of cells of a clique
+        double messages;  // the cells of all messages; infinity if the order was abandoned
+        Index width;      // the largest number of variables of a message
+    };
+
+    // Plan the order of elimination in which each variable adds the fewest edges (minimum fill).
+    // The order is abandoned at a clique of more than `most` cells, and the plan then describes
+    // that clique.
+    Plan plan(double most, Poll poll) {
         std::vector<std::set<Index>> near(static_cast<std::size_t>(n_));
         for (const auto& factor : factors_)
             for (const Index i : factor.scope)
                 for (const Index j : factor.scope)
                     if (i != j) near[i].insert(j);
-        const std::pair<double, double> none{std::numeric_limits<double>::infinity(),
-                                             std::numeric_limits<double>::infinity()};
-        if (is_wider(near, most, poll)) return none;
+        Plan found{0, 0, 0};
+        if (is_wider(near, most, found, poll)) return found;
         std::vector<Index> fill = fill_of(near, poll), stale;
         std::set<std::pair<Index, Index>> waiting;
         for (Index i = 0; i < n_; ++i) waiting.insert({fill[i], i});
@@ -99,20 +107,21 @@ class JunctionTree {
         };
         cliques_.clear();
         place_.assign(static_cast<std::size_t>(n_), -1);
-        double largest = 0, total = 0;
         while (!waiting.empty()) {
             const Index i = waiting.begin()->second;
             waiting.erase(waiting.begin());
             place_[i] = static_cast<Index>(cliques_.size());
             double message = 1;
             for (const Index a : near[i]) message *= static_cast<double>(card(a));
-            if (message * static_cast<double>(card(i)) > most) return none;
+            found.largest = std::max(found.largest, message * static_cast<double>(card(i)));
+            found.messages += message;
+            found.width = std::max(found.width, static_cast<Index>(near[i].size()));
+            if (message * static_cast<double>(card(i)) > most) return given_up(found);
             cliques_.push_back({i, {near[i].begin(), near[i].end()}, {}, {}, {}, {}, 0.0});
-            largest = std::max(largest, message * static_cast<double>(card(i)));
-            total += message;
             const std::vector<Index>& around = cliques_.back().separator;
             for (const Index a : around) near[a].erase(i);
-            // Without i a pair less is missing around a for each of a's neighbours that i does not have.
+            // Without i, one pair less is missing around a for each of a's neighbours that is not a
+            // neighbour of i.
             for (const Index a : around) {
                 Index strangers = 0;
                 if (near[a].size() < around.size())
@@ -124,8 +133,8 @@ class JunctionTree {
                 if (strangers > 0) change(a, -strangers);
             }
             near[i].clear();
-            // A new edge is no longer missing around those that have both ends, and each end meets
-            // what is near the other's absent.
+            // A new edge is no longer missing around the common neighbours of its ends, and each
+            // end gains the neighbours of the other as missing pairs.
             for (std::size_t x = 0; x < around.size(); ++x)
                 for (std::size_t y = x + 1; y < around.size(); ++y) {
                     const Index a = around[x], b = around[y];
@@ -140,7 +149,7 @@ class JunctionTree {
                 }
             poll();
         }
-        for (auto& clique : cliques_)  // what goes last comes first: the variable itself is fastest
+        for (auto& clique : cliques_)  // the order is reversed: the variable itself is fastest
             std::sort(clique.separator.begin(), clique.separator.end(),
                       [&](Index a, Index b) { return place_[a] > place_[b]; });
         for (std::size_t f = 0; f < factors_.size(); ++f) {
@@ -154,18 +163,18 @@ class JunctionTree {
                 cliques_[place_[cliques_[c].separator.back()]].children.push_back(
                     static_cast<Index>(c));
         planned_ = true;
-        return {largest, total};
+        return found;
     }
 
-    // Minus infinity where every labelling is forbidden.
+    // Return log Z, minus infinity if every labelling is forbidden.
     double log_partition(Poll poll) {
         const double sum = eliminate<false>(poll);
         summed_ = sum > -std::numeric_limits<double>::infinity();
         return sum;
     }
 
-    // The largest sum of logarithms, and labels (N,) that have it: the first of equals. Minus infinity
-    // where every labelling is forbidden.
+    // Return the largest sum of logarithms, and write labels (N,) that attain it: the first of
+    // equals. Return minus infinity if every labelling is forbidden.
     double best(Index* labels, Poll poll) {
         const double sum = eliminate<true>(poll);
         summed_ = false;
@@ -186,7 +195,7 @@ class JunctionTree {
         return sum;
     }
 
-    // p (N, L) and what each factor's table is on average (F,), after log_partition.
+    // Write p (N, L) and the expectation of each factor's table (F,). Call log_partition first.
     void marginals(double* p, double* expected, Poll poll) {
         std::vector<double> table;
         for (std::size_t c = cliques_.size(); c-- > 0;) {
@@ -236,13 +245,14 @@ class JunctionTree {
     };
     struct Clique {
         Index variable;
-        std::vector<Index> separator;           // the later variables, last first
+        std::vector<Index> separator;           // the later variables of the clique, last first
         std::vector<Index> factors, children;
         std::vector<double> message, marginal;  // over the separator
-        double level = 0;                       // what was taken off the message
+        double level = 0;                       // the constant subtracted from the message
     };
 
-    // Every message with its largest entry taken off: one that grew along a chain would lose digits.
+    // Compute every message with its largest entry subtracted: numbers that grew along a chain
+    // would lose digits.
     template <bool largest>
     double eliminate(Poll poll) {
         CompensatedSum<double, 2> sum;
@@ -269,7 +279,7 @@ class JunctionTree {
         return sum.value();
     }
 
-    // Adds to the row of a variable a table over `scope` at the labels of the others.
+    // Add to the row of a variable a table over `scope` at the labels of the others.
     void add_row(Index variable, const std::vector<Index>& scope, const std::vector<double>& table,
                  const Index* labels, double* row) const {
         Index place = 0, stride = 0, step = 1;
@@ -282,7 +292,7 @@ class JunctionTree {
         for (Index a = 0; a < card(variable); ++a) row[a] += table[place + a * stride];
     }
 
-    // The variables that are near both.
+    // Write the variables that are neighbours of both.
     static void shared(const std::vector<std::set<Index>>& near, Index a, Index b,
                        std::vector<Index>& both) {
         if (near[a].size() > near[b].size()) std::swap(a, b);
@@ -291,8 +301,8 @@ class JunctionTree {
             if (near[b].count(c)) both.push_back(c);
     }
 
-    // How many edges are missing among what is near each variable: all pairs less the triangles, which
-    // costs O(E^1.5) at most, a hub of many included.
+    // Return the number of edges missing among the neighbours of each variable: all pairs minus the
+    // triangles. This costs O(E^1.5) at most, also with variables of many edges.
     static std::vector<Index> fill_of(const std::vector<std::set<Index>>& near, Poll poll) {
         std::vector<Index> fill, both;
         for (const auto& around : near) {
@@ -309,10 +319,17 @@ class JunctionTree {
         return fill;
     }
 
-    // Whether no order keeps the cliques within `most` cells: in some part of the graph every variable
-    // has too much near it, so the first of them that an order takes has. Dense graphs are told so in
-    // O(E log N), without an order.
-    bool is_wider(const std::vector<std::set<Index>>& near, double most, Poll poll) const {
+    static Plan given_up(Plan found) {
+        found.messages = std::numeric_limits<double>::infinity();
+        return found;
+    }
+
+    // Return whether no order keeps the cliques within `most` cells. This holds if in some part of
+    // the graph every variable has too many neighbours, because then the first of them in any order
+    // has. Dense graphs are detected in O(E log N), without an order; `found` receives a lower
+    // bound on the width of that part.
+    bool is_wider(const std::vector<std::set<Index>>& near, double most, Plan& found,
+                  Poll poll) const {
         const double limit = std::log(most) + 1e-6;
         if (!(limit < std::numeric_limits<double>::infinity())) return false;
         const auto size = [&](Index i) {
@@ -328,7 +345,12 @@ class JunctionTree {
         std::vector<std::uint8_t> gone(static_cast<std::size_t>(n_), 0);
         while (!left.empty()) {
             const auto [least, i] = *left.begin();
-            if (least > limit) return true;
+            if (least > limit) {
+                const auto width = std::count_if(near[i].begin(), near[i].end(),
+                                                 [&](Index a) { return !gone[a]; });
+                found = given_up({std::exp(least), 0, static_cast<Index>(width)});
+                return true;
+            }
             left.erase(left.begin());
             gone[i] = 1;
             for (const Index a : near[i]) {
@@ -347,7 +369,7 @@ class JunctionTree {
         return scope;
     }
 
-    // Calls body(k, place of k in a table over `inner`) for every cell k of a table over `scope`.
+    // Call body(k, place of k in a table over `inner`) for every cell k of a table over `scope`.
     template <class Body>
     void each_cell(const std::vector<Index>& scope, const std::vector<Index>& inner,
                    const Body& body) const {
@@ -402,7 +424,7 @@ class JunctionTree {
 
     Index n_, n_labels_;
     std::vector<Index> allowed_, starts_;  // the labels of each variable, and where they begin
-    std::vector<double> unary_;            // of those
+    std::vector<double> unary_;            // logarithms of these labels
     std::vector<Factor> factors_;
     std::vector<Clique> cliques_;          // in the order of elimination
     std::vector<Index> place_;

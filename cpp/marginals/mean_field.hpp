@@ -1,11 +1,11 @@
 // Mean field: for a factorised Q over N variables and L labels,
 //
-//     L(Q) = H(Q) - E_Q[E] / t <= log Z,
+//        L(Q) = H(Q) - E_Q[E] / t <= log Z,
 //
-// raised one variable at a time: q_i proportional to exp(-D_i / t), D_ij the expected energy given
-// x_i = j. Counts of small blocks enter exactly (their Poisson binomial distributions are kept), those
-// of large ones by a tangent to a concave function above h: E h(K) <= h(E K). Either way no step
-// lowers the bound that it raises.
+// is maximised one variable at a time: q_i proportional to exp(-D_i / t), D_ij the expected energy
+// given x_i = j. Counts of small blocks enter exactly (their Poisson binomial distributions are
+// kept), those of large blocks through a tangent to a concave function above h: E h(K) <= h(E K).
+// In both cases no step lowers the bound that it raises.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,7 @@ struct CountBlocks {
     std::vector<Index> block_of, own_of;        // (N,)
     std::vector<double> mean, slope;            // (B, slots); the majorant's slope at the mean
     std::vector<Index> law_starts;
-    std::vector<double> law;                    // of small blocks: slots x (size + 1)
+    std::vector<double> law;                    // distributions of small blocks: slots x (size + 1)
 
     Index blocks() const { return static_cast<Index>(starts.size()) - 1; }
     Index size(Index block) const { return starts[block + 1] - starts[block]; }
@@ -66,8 +66,9 @@ struct CountBlocks {
         const Index k = std::clamp<Index>(static_cast<Index>(count), 0, size(block) - 1);
         return h[k + 1] - h[k];
     }
-    // Counts in a large block after a change of one variable's probabilities (slots,). Slopes seldom
-    // change, and a table is far away in memory.
+    // Update the means of a large block after a change of one variable's probabilities (slots,).
+    // The slope is recomputed only if it changes, which is seldom, since reading the table misses
+    // the cache.
     void shift_means(Index block, Index slots, const double* before, const double* now) {
         double* const m = mean.data() + block * slots;
         std::int32_t crossed = 0;
@@ -81,7 +82,7 @@ struct CountBlocks {
             slope[block * slots + slot] = slope_at(block, m[slot]);
     }
 
-    // h[0..n] becomes its upper concave hull.
+    // Replace h[0..n] by its upper concave hull.
     static void raise(double* h, Index n, std::vector<Index>& hull) {
         hull.clear();
         for (Index right = 0; right <= n; ++right) {
@@ -107,10 +108,10 @@ struct LabelSetCost {
     double cost;
     std::vector<std::uint8_t> labels;  // (L,)
     CompensatedSum<double, 2>
-        log_unused{};          // the log of the probability that nobody takes them, without ...
-    std::int64_t certain = 0;  // ... the variables that surely do
+        log_unused{};  // the log of the probability that no variable takes them, without ...
+    std::int64_t certain = 0;  // ... the variables that certainly do
 
-    // The probability that a variable takes none of them.
+    // Return the probability that a variable takes none of them.
     double avoided(const double* q) const {
         double mass = 0;
         for (std::size_t j = 0; j < labels.size(); ++j) mass += labels[j] ? 0.0 : q[j];
@@ -152,7 +153,7 @@ class MeanField {
     }
     Index counts() const { return static_cast<Index>(counts_.size()); }
     const CountBlocks& counts(Index which) const { return counts_[which]; }
-    // The variables of the counts added as number `which` get other labels of their own.
+    // Replace the own labels of the variables of the counts added as number `which`.
     void replace_own(Index which, const Index* own) {
         CountBlocks& counts = counts_[which];
         std::copy(own, own + counts.own.size(), counts.own.begin());
@@ -163,7 +164,7 @@ class MeanField {
         costs_.push_back({cost, {labels, labels + n_labels_}});
     }
 
-    // Every variable once; returns the largest change of a probability.
+    // Update every variable once. Return the largest change of a probability.
     double sweep(double temperature, Poll poll) {
         refresh();
         std::vector<double> expected(static_cast<std::size_t>(n_labels_)), fresh(expected);
@@ -199,10 +200,11 @@ class MeanField {
         double entropy, energy;
     };
 
-    // H(Q) and E_Q[E], or more than that by Jensen's inequality in blocks of more than `exact`.
+    // Return H(Q) and E_Q[E], or an upper bound of the latter by Jensen's inequality in blocks of
+    // more than `exact`.
     Value value(Index exact, int n_threads, Poll poll) const {
         constexpr Index rows = 2048;
-        // of as many logarithms as there are variables: a plain sum loses digits for each
+        // sums with one term per variable, for which a plain sum would lose digits
         CompensatedSum<double, 2> entropy, energy;
         std::vector<Value> parts(static_cast<std::size_t>((n_ + rows - 1) / rows));
         each_task(static_cast<Index>(parts.size()), n_threads, poll, [&](Index task, int) {
@@ -247,7 +249,8 @@ class MeanField {
         return q[counts.own.empty() ? slot : counts.own_of[i]];
     }
 
-    // Means, laws and products from q: the changes of a sweep leave rounding behind.
+    // Recompute means, distributions and products from q, which removes the rounding errors of a
+    // sweep.
     void refresh() {
         for (auto& counts : counts_) {
             const Index k = slots(counts);
@@ -281,7 +284,7 @@ class MeanField {
         return counts.law.data() + counts.law_starts[b] + slot * (counts.size(b) + 1);
     }
 
-    // What label j of variable i adds to the expected energy through its block.
+    // Add what label j of variable i contributes to the expected energy through its block.
     void add_slopes(CountBlocks& counts, Index i, double* expected) {
         const Index b = counts.block_of[i];
         if (b < 0) return;
@@ -353,7 +356,7 @@ class MeanField {
         return sum.value();
     }
 
-    // q proportional to exp(-energy / t); 0 where the energy is infinite.
+    // Set q proportional to exp(-energy / t); 0 where the energy is infinite.
     void softmin(const double* energy, double temperature, double* q) const {
         const double least = *std::min_element(energy, energy + n_labels_);
         for (Index j = 0; j < n_labels_; ++j) q[j] = (least - energy[j]) / temperature;

@@ -1,5 +1,6 @@
-// Terms of many variables, as a sampler sees them: what each label of a variable adds to the energy, given
-// the labels of those that are in already. Adding variables one after the other sums to the whole term.
+// Terms of many variables for a sampler: the amount that each label of a variable adds to the
+// energy, given the labels of the variables that were added before. Adding all variables one after
+// the other sums to the whole term.
 #pragma once
 
 #include <algorithm>
@@ -15,16 +16,16 @@ class SampledTerm {
     virtual ~SampledTerm() = default;
     virtual std::unique_ptr<SampledTerm> copy() const = 0;
 
-    // No variable is in.
+    // Remove all variables.
     virtual void clear() = 0;
     virtual void insert(Index i, Index label, const Index* labels) = 0;
     virtual void erase(Index i, Index label, const Index* labels) = 0;
-    // What label `label` of variable i, which is not in, adds to the energy.
+    // Return what label `label` of variable i, which is not yet added, adds to the energy.
     virtual double rise(Index i, Index label, const Index* labels) const = 0;
 };
 
-// Functions of counts in regions that share no variable: for every label j the table of region r at the
-// number of its variables with that label, or for each variable's own label only.
+// Functions of counts in regions that share no variable: for every label j the table of region r at
+// the number of its variables with that label, or for each variable's own label only.
 class SampledCounts : public SampledTerm {
   public:
     SampledCounts(Index n_labels, std::vector<Index> region, std::vector<Index> starts,
@@ -108,7 +109,7 @@ class SampledRobust : public SampledTerm {
     std::vector<double> weight_, truncation_;
 };
 
-// A price that is paid once where some variable takes a label of a group.
+// A cost that is due once if some variable takes a label of a group.
 class SampledCost : public SampledTerm {
   public:
     SampledCost(double cost, std::vector<std::uint8_t> labels)
@@ -129,7 +130,7 @@ class SampledCost : public SampledTerm {
     Index used_ = 0;
 };
 
-// Who is at the other end of each variable's edges.
+// The neighbours of each variable.
 class Neighbours {
   public:
     using Index = std::int64_t;
@@ -179,7 +180,7 @@ class SampledTransitions : public SampledTerm {
         const Index* const first = neighbours_.begin(i);
         for (const Index* j = first; j != neighbours_.end(i); ++j) {
             if (!in_[*j] || labels[*j] == label) continue;
-            Index before = 0;  // of i's edges to this label
+            Index before = 0;  // number of i's edges to this label
             for (const Index* k = first; k != j; ++k) before += in_[*k] && labels[*k] == labels[*j];
             const Index met = met_[pair(label, labels[*j])] + before;
             sum += costs_[label * n_labels_ + labels[*j]] * (heights_[met + 1] - heights_[met]);
@@ -201,7 +202,8 @@ class SampledTransitions : public SampledTerm {
     std::vector<std::uint8_t> in_;
 };
 
-// Tables over a few variables each: a table is paid when the last of its variables comes in.
+// Tables over a few variables each: the entry of a table counts when the last of its variables is
+// added.
 class SampledTables : public SampledTerm {
   public:
     SampledTables(Index n, Index n_labels)
@@ -238,7 +240,7 @@ class SampledTables : public SampledTerm {
     Index n_labels_;
     std::vector<std::vector<Index>> of_, scopes_;
     std::vector<std::vector<double>> tables_;
-    std::vector<Index> in_;  // how many of a table's variables are
+    std::vector<Index> in_;  // number of a table's variables that are added
 };
 
 }  // namespace setwise

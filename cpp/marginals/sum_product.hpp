@@ -1,4 +1,5 @@
-// Sum-product belief propagation over pairs and cliques, in logarithms, one variable after the other.
+// Sum-product belief propagation over pairs and cliques, in logarithms, one variable after the
+// other.
 #pragma once
 
 #include <algorithm>
@@ -33,14 +34,14 @@ class SumProduct {
     PairEnergies& pairs() { return pairs_; }
     CliqueMessages& cliques() { return cliques_; }
 
-    // To be called when all pairs are added: flat messages.
+    // Start with flat messages. Call this after all pairs are added.
     void close() {
         pairs_.close();
         messages_.assign(static_cast<std::size_t>(2 * pairs_.edges() * n_labels_), 0.0);
     }
 
-    // All variables in order, then back. Returns the largest change of a message, of exp(message) in
-    // [0, 1], before damping.
+    // Update all variables in order, then back. Return the largest change of a message, measured in
+    // exp(message) in [0, 1], before damping.
     double sweep(double temperature, double damping, Poll poll) {
         double largest = 0;
         for (Index i = 0; i < n_; ++i)
@@ -64,7 +65,7 @@ class SumProduct {
   private:
     double* message(Index arc) { return messages_.data() + arc * n_labels_; }
 
-    // belief_ = log of the product of the variable's own factor and all messages to it.
+    // Set belief_ to the log of the product of the variable's own factor and all messages to it.
     void gather(Index i, double temperature) {
         for (Index a = 0; a < n_labels_; ++a) belief_[a] = -unary_[i * n_labels_ + a] / temperature;
         for (const Index* arc = pairs_.begin(i); arc != pairs_.end(i); ++arc) {
@@ -100,7 +101,8 @@ class SumProduct {
         return largest;
     }
 
-    // O(L): every label is reached at the cost of a change, or without one.
+    // Compute a Potts message in O(L): every label is reached at the cost of a change, or without
+    // one.
     void potts(Index arc, double temperature, double sum) {
         const double change = std::exp(-pairs_.weight(arc) / temperature);
         for (Index b = 0; b < n_labels_; ++b)

@@ -1,20 +1,20 @@
 // An upper bound on the log partition function of unaries v and pairs theta (energies over the
-// temperature) by the elimination of one variable after the other. The edges from i to later variables
-// share out at most 1: sum of rho_e <= 1. With m_e the message that goes on along e, r_e the one that
-// came back along it, and b_i = -v_i + the sum over all edges of i of rho_e times what came to i,
-// Hoelder's inequality is
+// temperature) by the elimination of one variable after the other. The shares of the edges from i
+// to later variables sum to at most 1: sum of rho_e <= 1. Let m_e be the message passed on along e
+// and r_e the one that came back along it, and let b_i = -v_i + the sum over all edges of i of
+// rho_e times the message to i. Then Hoelder's inequality is
 //
-//   sum_x_i exp(-v_i + sum_in rho m - sum_out theta_e)
-//       <= prod_out (sum_x_i exp(b_i - r_e - theta_e / rho_e))^rho_e (sum_x_i exp b_i)^(1 - sum_out rho),
+//      sum_x_i exp(-v_i + sum_in rho m - sum_out theta_e)
+//          <= prod_out (sum_x_i exp(b_i - r_e - theta_e / rho_e))^rho_e (sum_x_i exp b_i)^(1 - sum_out rho),
 //
-// for any r. Each factor is a message to a later variable, so a pass over all variables bounds log Z
-// whatever r is; a pass back makes r what the messages back are. At the fixed point the bound is the
-// tree-reweighted one, max over consistent mu of sum H(mu_i) - sum rho_e I(mu_e) - energy, and on a
-// forest, leaves first, it is log Z. Where other factors have a part of a variable's entropy, the edges
-// share out the rest c_i only, and b_i / c_i takes the place of b_i.
+// for any r. Each factor is a message to a later variable, so a pass over all variables bounds log
+// Z for any r. A backward pass sets r to the messages back. At the fixed point the bound is the
+// tree-reweighted one, max over consistent mu of sum H(mu_i) - sum rho_e I(mu_e) - energy; on a
+// forest, leaves first, it is log Z. If other factors have a part of a variable's entropy, the
+// shares of its edges sum to at most the remaining part c_i, and b_i / c_i replaces b_i.
 //
-// Variables are visited in blocks; blocks of one level do not depend on each other, so that the
-// threads have no bearing on the answer.
+// Variables are visited in blocks. Blocks of one level do not depend on each other, so the result
+// does not depend on the number of threads.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +37,7 @@ class TreeBound : public TreeDual<Real> {
     using Base::edges;
     using typename Base::Index;
 
-    // Eliminates all variables; the bound on log Z.
+    // Eliminate all variables. Return the bound on log Z.
     double forward(int n_threads, Poll poll) {
         const auto blocks = static_cast<Index>(this->block_starts_.size()) - 1;
         std::vector<Sum> parts(static_cast<std::size_t>(blocks));
@@ -59,8 +59,8 @@ class TreeBound : public TreeDual<Real> {
         return total_of(parts);
     }
 
-    // The messages back, last variable first, each a step of this size from what it was; and log p
-    // (N, L) of each variable, if anybody asks.
+    // Compute the messages back, last variable first, each with this step size from its old value.
+    // Write log p (N, L) of each variable if `logs` is not null.
     void backward(double step, double* logs, int n_threads, Poll poll) {
         std::vector<Work> works(static_cast<std::size_t>(n_threads), Work(this->n_labels_));
         std::vector<Rows> rows_of(works.size(), Rows(this->n_labels_));
@@ -83,7 +83,7 @@ class TreeBound : public TreeDual<Real> {
             });
     }
 
-    // log p (N, L) of the messages as they are.
+    // Write log p (N, L) of the present messages.
     void beliefs(double* logs, int n_threads, Poll poll) const {
         std::vector<Work> works(static_cast<std::size_t>(n_threads), Work(this->n_labels_));
         std::vector<Rows> rows_of(works.size(), Rows(this->n_labels_));
@@ -97,7 +97,7 @@ class TreeBound : public TreeDual<Real> {
         });
     }
 
-    // Messages as if exp(logs) (N, L) were the marginals: where a search may start.
+    // Set messages as if exp(logs) (N, L) were the marginals, as a start of a search.
     void set_beliefs(const double* logs, int n_threads, Poll poll) {
         std::fill(this->messages_.begin(), this->messages_.end(), Real(0));
         std::vector<Work> works(static_cast<std::size_t>(n_threads), Work(this->n_labels_));
@@ -116,9 +116,10 @@ class TreeBound : public TreeDual<Real> {
         });
     }
 
-    // The bound by an order (N,) and shares (E,) of its own, 0 for edges that it leaves out, of what the
-    // messages make of the field: b_i for each variable, minus theta / rho and both messages for each
-    // edge. Where rho is the mean of several such shares, the mean of their bounds is one on log Z.
+    // Return the bound for another order (N,) and other shares (E,), which are 0 for edges that it
+    // leaves out, of the field reparametrised by the messages: b_i for each variable, minus theta /
+    // rho and both messages for each edge. If rho is the mean of several such shares, the mean of
+    // their bounds is a bound on log Z.
     double cover_bound(const Index* order, const double* shares, Poll poll) const {
         std::vector<Index> position(static_cast<std::size_t>(this->n_));
         for (Index k = 0; k < this->n_; ++k) position[this->position_[order[k]]] = k;
@@ -203,7 +204,7 @@ class TreeBound : public TreeDual<Real> {
             body(this->run_starts_[run], this->run_starts_[run + 1]);
     }
 
-    // What a variable adds to the bound but for the messages that wait.
+    // Return what a variable adds to the bound, without the messages that wait.
     template <class Done>
     double eliminate(Index i, Work& work, const Done& done) {
         this->gather(i, work.b.data());

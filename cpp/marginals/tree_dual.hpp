@@ -1,8 +1,9 @@
 // The certificate of a bound by trees: a point of its dual,
 //
-//   sum H(mu_i) - <v, mu> - sum rho I(mu_e) - energy of pairs
+//      sum H(mu_i) - <v, mu> - sum rho I(mu_e) - energy of pairs
 //
-// at marginals of variables and pairs that agree. No bound of these shares and unaries is below.
+// at consistent marginals of variables and pairs. No bound with these shares and unaries is below
+// it.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +19,7 @@ struct PairValue {
     double information, energy;
 };
 
-// The arrays (L,) of one edge: mu of its ends, and factors, sums and rests of mu_e.
+// The arrays (L,) of one edge: mu of its ends, and factors, sums and remainders of mu_e.
 struct PairWork {
     explicit PairWork(std::int64_t n_labels)
         : p(static_cast<std::size_t>(n_labels)),
@@ -33,18 +34,19 @@ struct PairWork {
     std::vector<double> p, q, a, b, scale_a, scale_b, row, column, logs;
 };
 
-// log(part / (whole mass)), also where the product is too small for a number.
+// Return log(part / (whole mass)), also if the product underflows.
 inline double log_odds(double part, double whole, double mass) {
     const double product = whole * mass;
     return product > least_mass ? std::log(part / product)
                                 : std::log(part / mass) - std::log(whole);
 }
 
-// mu_e = a K b + row column, scaled, with a K b near the belief of the edge, neither sum above its end's
-// mu, and row and column what the ends lack. The information is at most the mean of the two parts', for
-// it is convex. `apply(forward, values, sums)` multiplies by K or its transpose; `inner(a, b)` is the
-// energy of a K b and what log K adds to its information; `outer(row, column)` is the energy of their
-// product. work.p is exp(logs) at the tail, work.b the head's mu over the message to it, for a start.
+// Compute mu_e = a K b + row column, scaled, with a K b near the belief of the edge, neither of its
+// sums above its end's mu, and row and column the remainders of the ends. The mutual information is
+// at most the mean of those of the two parts, because it is convex. `apply(forward, values, sums)`
+// multiplies by K or its transpose; `inner(a, b)` is the energy of a K b and what log K adds to its
+// information; `outer(row, column)` is the energy of their product. At the start work.p is
+// exp(logs) at the tail, and work.b the head's mu over the message to it.
 template <class Apply, class Inner, class Outer>
 PairValue pair_value(std::int64_t n, PairWork& work, const Apply& apply, const Inner& inner,
                      const Outer& outer) {
@@ -84,7 +86,7 @@ PairValue pair_value(std::int64_t n, PairWork& work, const Apply& apply, const I
     const PairValue kept = inner(a, b, mass);
     information += kept.information;
     double energy = kept.energy;
-    // the rest
+    // the remainder
     double lacking_tail = 0, lacking_head = 0;
     for (std::int64_t x = 0; x < n; ++x) {
         row[x] = p[x] - row[x];
@@ -104,15 +106,15 @@ PairValue pair_value(std::int64_t n, PairWork& work, const Apply& apply, const I
     return {information, energy};
 }
 
-// Of a Potts edge between variables of two labels: the mu_e of these ends whose odds are those of the
-// edge, mu_00 mu_11 = mu_01 mu_10 / change^2, a root of a quadratic. It is the best there is.
+// For a Potts edge between variables of two labels: the mu_e with these ends whose odds are those
+// of the edge, mu_00 mu_11 = mu_01 mu_10 / change^2, a root of a quadratic. This mu_e is optimal.
 inline PairValue binary_pair(const double* p, const double* q, double change, double weight) {
     const double squared = change * change;
     const double half = squared + (1 - squared) * (p[1] + q[1]);
     const double inside = half * half - 4 * (1 - squared) * p[1] * q[1];
     const double most = p[1] < q[1] ? p[1] : q[1];
     const double root = 2 * p[1] * q[1] / (half + std::sqrt(inside > 0 ? inside : 0.0));
-    const double both = root < most ? root : most;  // nan, of 0 / 0, is most, too
+    const double both = root < most ? root : most;  // nan, from 0 / 0, gives most, too
     const double tail = p[1] - both, head = std::min(q[1] - both, p[0]), none = p[0] - head;
     const auto part = [](double mass, double apart) {
         return mass > tiny_mass ? mass * logarithm(mass / std::max(apart, tiny_mass)) : 0.0;
@@ -134,13 +136,14 @@ class TreeDual : public TreeMessages<Real> {
     using Base::Base;
     using typename Base::Index;
 
-    // The value of the dual at mu_i = exp(logs) (N, L), mu_e near the messages' own, scaled to its ends'
-    // mu and rounded so as to meet them. Informations (E,) are those of the mu_e.
+    // Return the value of the dual at mu_i = exp(logs) (N, L), with mu_e near those of the
+    // messages, scaled to the mu of its ends and rounded so that they agree. Informations (E,) are
+    // those of the mu_e.
     double dual(const double* logs, double* informations, int n_threads, Poll poll) const {
         std::vector<Sum> parts(static_cast<std::size_t>(this->tasks()));
         std::vector<PairWork> works(static_cast<std::size_t>(n_threads), PairWork(this->n_labels_));
         std::vector<PairRows> rows_of(works.size(), PairRows(this->n_labels_));
-        std::vector<double> ordered(this->unary_.size());  // as the variables are numbered
+        std::vector<double> ordered(this->unary_.size());  // in the numbering of the variables
         for (Index i = 0; i < this->n_; ++i)
             std::copy_n(logs + this->row(i), this->n_labels_,
                         ordered.begin() + i * this->n_labels_);
@@ -178,7 +181,7 @@ class TreeDual : public TreeMessages<Real> {
         return Base::total_of(parts);
     }
 
-    // The mu_e (L, L) of an edge, as `dual` has it.
+    // Write the mu_e (L, L) of an edge that `dual` uses.
     void pair_marginal(Index edge, const double* logs, double* marginal) const {
         PairWork work(this->n_labels_);
         const Index e = this->rank_[edge], arc = 2 * e;

@@ -1,5 +1,5 @@
-// The loops of tree_loops.hpp for eight edges, or variables, at once: where labels are few, a loop over them
-// fills no vector. Rows (8, L) come and go, those that are not used with any numbers.
+// The loops of tree_loops.hpp for eight edges, or variables, at once: with few labels, a loop over
+// them fills no vector. Rows (8, L) are input and output; unused rows may contain any numbers.
 #pragma once
 
 #include <algorithm>
@@ -14,14 +14,14 @@
 
 namespace setwise {
 
-constexpr int few_rows = 2;            // that the loops over labels are faster for
-constexpr double least_mass = 1e-290;  // what is less has no quotients
+constexpr int few_rows = 2;  // with at most this many rows the loops over labels are faster
+constexpr double least_mass = 1e-290;  // quotients of smaller masses are not formed
 
 namespace loops {
 
 SETWISE_INLINED Eight positive(Eight x) { return higher_of(x, all_eight(tiny_mass)); }
 
-// The entries of one label.
+// Return the entries of one label.
 SETWISE_INLINED Eight column(const double* rows, std::int64_t n, std::int64_t a) {
     Eight x;
     for (int k = 0; k < eight; ++k) x[k] = rows[k * n + a];
@@ -31,7 +31,7 @@ SETWISE_INLINED void put_column(Eight x, std::int64_t n, std::int64_t a, double*
     for (int k = 0; k < eight; ++k) rows[k * n + a] = x[k];
 }
 
-// columns (L,) becomes exp(columns - top); their sum.
+// Replace columns (L,) by exp(columns - top), and return their sum.
 SETWISE_INLINED Eight masses_of(Eight* columns, std::int64_t n, Eight& top) {
     top = columns[0];
     for (std::int64_t a = 1; a < n; ++a) top = higher_of(top, columns[a]);
@@ -49,14 +49,14 @@ SETWISE_INLINED Eight sum_of(const Eight* columns, std::int64_t n) {
     return sum;
 }
 
-// part log(part / apart), 0 where part is.
+// Return part log(part / apart), 0 where part is 0.
 SETWISE_INLINED Eight relative(Eight part, Eight apart) {
     return part * logarithm(positive(positive(part) / positive(apart)));
 }
 
 }  // namespace loops
 
-// As potts_message, of x = b - back: out, and what was taken off each row. Work (L,).
+// Compute potts_message for x = b - back: out, and what was subtracted from each row. Work (L,).
 SETWISE_VECTORIZED inline void potts_messages(const double* x, const double* changes,
                                               std::int64_t n, Eight* work, double* out,
                                               double* level) {
@@ -82,7 +82,7 @@ SETWISE_VECTORIZED inline void potts_messages(const double* x, const double* cha
     store_eight(top + taken, level);
 }
 
-// b becomes b - log sum exp b, row by row.
+// Replace b by b - log sum exp b, row by row.
 SETWISE_VECTORIZED inline void normalize_rows(double* b, std::int64_t n, Eight* work) {
     Eight top;
     for (std::int64_t a = 0; a < n; ++a) work[a] = loops::column(b, n, a);
@@ -91,8 +91,9 @@ SETWISE_VECTORIZED inline void normalize_rows(double* b, std::int64_t n, Eight* 
         for (std::int64_t a = 0; a < n; ++a) b[k * n + a] -= level[k];
 }
 
-// What eight variables send on along Potts edges, of b: mass = exp(b - top), message = log(change (sum -
-// mass) + mass), its largest entry, the level, taken off. For three rows (8, L); mass may be b.
+// Compute what eight variables send along Potts edges, from b: mass = exp(b - top), message =
+// log(change (sum - mass) + mass), with its largest entry, the level, subtracted. For three rows
+// (8, L); mass may be b.
 SETWISE_VECTORIZED inline void send_rows(const double* b, const double* changes, std::int64_t n,
                                          Eight* work, double* mass, double* message, double* tops,
                                          double* levels) {
@@ -111,8 +112,8 @@ SETWISE_VECTORIZED inline void send_rows(const double* b, const double* changes,
     store_eight(level, levels);
 }
 
-// What eight variables have when those that they sent to have q: mass times the sums of K q / (K' mass), of
-// sum 1. For three rows (8, L).
+// Compute the distributions of eight variables if those that they sent to have q: mass times the
+// sums of K q / (K' mass), normalised to the sum 1. For three rows (8, L).
 SETWISE_VECTORIZED inline void receive_rows(const double* mass, const double* q,
                                             const double* changes, std::int64_t n, Eight* work,
                                             double* fresh) {
@@ -132,8 +133,8 @@ SETWISE_VECTORIZED inline void receive_rows(const double* mass, const double* q,
     for (std::int64_t a = 0; a < n; ++a) loops::put_column(work[a] * scale, n, a, fresh);
 }
 
-// Eight Potts edges of a dual (tree_dual.hpp): rows (8, L) of log mu at the tail and at the head, and of
-// the message to the head; what the edges have.
+// Eight Potts edges of a dual (tree_dual.hpp): rows (8, L) of log mu at the tail and at the head,
+// and of the message to the head; the results of the edges.
 struct PairRows {
     explicit PairRows(std::int64_t n_labels)
         : tail(static_cast<std::size_t>(eight * n_labels)),
@@ -150,7 +151,7 @@ struct PairRows {
     int count = 0;
 };
 
-// As binary_pair.
+// Like binary_pair.
 SETWISE_VECTORIZED inline void binary_pairs(PairRows& rows) {
     const double* const tail = rows.tail.data();
     const double* const head = rows.head.data();
@@ -179,7 +180,7 @@ SETWISE_INLINED void apply(Eight change, const Eight* values, std::int64_t n, Ei
     for (std::int64_t a = 0; a < n; ++a) sums[a] = level + slope * values[a];
 }
 
-// part log(part / (whole mass)), also where the product is too small for a number.
+// Return part log(part / (whole mass)), also if the product underflows.
 SETWISE_INLINED Eight rest_of(Eight part, Eight whole, Eight mass) {
     const Eight product = whole * mass, limit = all_eight(least_mass);
     const Eight ratio = positive(part) / positive(where_below(limit, product, product, mass));
@@ -189,7 +190,7 @@ SETWISE_INLINED Eight rest_of(Eight part, Eight whole, Eight mass) {
 
 }  // namespace loops
 
-// As pair_value, of Potts edges.
+// Like pair_value, for Potts edges.
 SETWISE_VECTORIZED inline void potts_pairs(PairRows& rows, std::int64_t n) {
     Eight* const p = rows.work.data();
     Eight* const q = p + n;
@@ -245,7 +246,7 @@ SETWISE_VECTORIZED inline void potts_pairs(PairRows& rows, std::int64_t n) {
     const Eight energy = weight * higher_of(mass - same, none);
     information = information - mass * logarithm(loops::positive(mass));
     information = information - energy / load_eight(rows.share);
-    // the rest, where both ends lack something
+    // the remainder, if both ends have one
     const Eight least = all_eight(least_mass), lacking = lower_of(lacking_tail, lacking_head);
     const Eight lacks = where_below(least, lacking, all_eight(1.0), none);
     const Eight scale = lacks * lacking_tail / loops::positive(lacking_head);

@@ -1,6 +1,7 @@
-// The loops of messages over the labels of a variable: no branches and no calls, so that they run in
-// vector instructions. Bodies are inlined into one function a step, each in the instructions of the
-// machine at hand; two labels have a path of their own, where a loop would cost more than its body.
+// The loops of messages over the labels of a variable, without branches and calls, so that they run
+// in vector instructions. Bodies are inlined into one function per step, each compiled for the
+// instructions of the present machine. Two labels have a path of their own, because a loop would
+// cost more than its body.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +19,7 @@ constexpr double tiny_mass = 1e-300;
 namespace loops {
 
 SETWISE_INLINED double sum_of(const double* x, std::int64_t n) {
-    double a = 0, b = 0, c = 0, d = 0;  // four at once, in an order of their own
+    double a = 0, b = 0, c = 0, d = 0;  // four independent sums, in a fixed order
     std::int64_t k = 0;
     for (; k + 4 <= n; k += 4) {
         a += x[k];
@@ -56,8 +57,8 @@ SETWISE_INLINED void potts_logs(const double* __restrict mass, double sum, doubl
     }
 }
 
-// The message of a Potts edge: out = log(change (sum - mass) + mass) with mass = exp(b - back), its
-// largest entry 0; returns what was taken off.
+// Write the message of a Potts edge: out = log(change (sum - mass) + mass) with mass = exp(b -
+// back), with its largest entry 0. Return what was subtracted.
 template <class Real>
 SETWISE_INLINED double potts_message(const double* b, const Real* back, double change,
                                      std::int64_t n, double* mass, double* out) {
@@ -92,7 +93,8 @@ SETWISE_VECTORIZED inline void add_scaled(double scale, const float* x, std::int
     loops::add_scaled(scale, x, n, sum);
 }
 
-// mass = exp(b - back - top), 0 where that is below e^-700, and top, their largest exponent.
+// Write mass = exp(b - back - top), 0 where that is below e^-700, and return top, their largest
+// exponent.
 SETWISE_VECTORIZED inline double masses(const double* b, const double* back, std::int64_t n,
                                         double* mass) {
     return loops::masses(b, back, n, mass);
@@ -117,7 +119,7 @@ SETWISE_VECTORIZED inline void potts_logs(const double* mass, double sum, double
     loops::potts_logs(mass, sum, change, level, n, out);
 }
 
-// x becomes log(x), of x >= 1e-300.
+// Replace x by log(x), for x >= 1e-300.
 SETWISE_VECTORIZED inline void logs_of(double* __restrict x, std::int64_t n) {
     for (std::int64_t k = 0; k < n; ++k) x[k] = logarithm(x[k] > tiny_mass ? x[k] : tiny_mass);
 }
@@ -138,7 +140,7 @@ SETWISE_VECTORIZED inline void line(double level, double slope, const double* __
     for (std::int64_t k = 0; k < n; ++k) sums[k] = level + slope * values[k];
 }
 
-// x = a log(b), 0 where a is.
+// x = a log(b), 0 where a is 0.
 SETWISE_VECTORIZED inline void weigh_logs(const double* __restrict a, const double* __restrict b,
                                           std::int64_t n, double* __restrict x) {
     for (std::int64_t k = 0; k < n; ++k)

@@ -1,8 +1,9 @@
-// The state of a bound by trees: variables in the order of their elimination, the shares of edges, and
-// what goes along each arc (tree_bound.hpp says what for). Inside, variables are numbered in that order,
-// and edges as they come in it: what a pass reads lies one after the other. Messages are kept in Real and summed in
-// double. Those to later variables are rounded up where they are kept: a bound rises with them, and one
-// with any messages back holds, so that it does in single precision too.
+// The state of a bound by trees: variables in the order of their elimination, the shares of edges,
+// and the messages along each arc (see tree_bound.hpp). Internally, variables are numbered in that
+// order, and edges in the order in which it meets them, so that a pass reads memory consecutively.
+// Messages are stored in Real and summed in double. Those to later variables are rounded up when
+// they are stored. The bound increases with them and is valid for any messages back, so it is valid
+// in single precision too.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +39,7 @@ class TreeMessages {
     Index n_labels() const { return n_labels_; }
     Index edges() const { return pairs_.edges(); }
     PairEnergies& pairs() { return pairs_; }
-    // Both messages (2, L) of an edge.
+    // Return both messages (2, L) of an edge.
     Real* messages_of(Index e) { return messages_.data() + 2 * rank_[e] * n_labels_; }
 
     void set_unary(const double* unary) {
@@ -46,7 +47,8 @@ class TreeMessages {
             std::copy(unary + row(i), unary + row(i) + n_labels_, unary_.begin() + i * n_labels_);
     }
 
-    // To be called when all pairs are added: the order of elimination (N,) in blocks, flat messages.
+    // Set the order of elimination (N,) in blocks, and flat messages. Call this after all pairs are
+    // added.
     void close(const Index* order, const Index* starts, Index blocks) {
         pairs_.close();
         order_.assign(order, order + n_);
@@ -72,7 +74,8 @@ class TreeMessages {
         rho_.assign(static_cast<std::size_t>(edges()), 1.0);
     }
 
-    // The share (E,) of each edge; of those to later variables at most 1 a variable.
+    // Set the share (E,) of each edge; the shares of the edges from a variable to later ones sum to
+    // at most 1.
     void set_shares(const double* rho) {
         rho_.resize(static_cast<std::size_t>(edges()));
         for (Index e = 0; e < edges(); ++e) rho_[rank_[e]] = rho[e];
@@ -101,15 +104,15 @@ class TreeMessages {
         }
     }
 
-    // What part (N,) of a variable's entropy is the trees', from here on; the edges to later variables
-    // then share out at most so much.
+    // Set which part (N,) of a variable's entropy belongs to the trees from now on; the shares of
+    // the edges to later variables then sum to at most that part.
     void set_weights(const double* weights) {
         weights_.resize(static_cast<std::size_t>(n_));
         for (Index i = 0; i < n_; ++i) weights_[i] = weights[order_[i]];
     }
 
   protected:
-    static constexpr Index rows = 1024;  // a task
+    static constexpr Index rows = 1024;  // rows per task
     static constexpr double least_change = 1e-260;
 
     struct Work {
@@ -122,7 +125,7 @@ class TreeMessages {
               rows_out(rows_in),
               turned(n_labels) {}
         std::vector<double> b, mass, out, zero;
-        // messages that wait until there are eight
+        // messages that wait until there are eight of them
         std::vector<double> rows_in, rows_out;
         Eights turned;
         Index arcs[eight];
@@ -130,7 +133,7 @@ class TreeMessages {
         int count = 0;
     };
 
-    // Of as many logarithms as there are variables: a plain one loses digits for each of them.
+    // A sum with one logarithm per variable, for which a plain sum would lose digits.
     using Sum = CompensatedSum<double, 2>;
     static double total_of(const std::vector<Sum>& parts) {
         Sum total;
@@ -140,12 +143,12 @@ class TreeMessages {
 
     double weight(Index i) const { return weights_.empty() ? 1.0 : weights_[i]; }
     Index tasks() const { return (n_ + rows - 1) / rows; }
-    // Where the row (L,) of a variable is in the caller's arrays.
+    // Return where the row (L,) of a variable is in the caller's arrays.
     Index row(Index i) const { return order_[i] * n_labels_; }
     Real* message(Index arc) { return messages_.data() + arc * n_labels_; }
     const Real* message(Index arc) const { return messages_.data() + arc * n_labels_; }
 
-    // Keeps a message to a later variable: not below what it is.
+    // Store a message to a later variable, rounded up.
     void keep_up(Index arc, const double* out) {
         Real* const kept = message(arc);
         for (Index a = 0; a < n_labels_; ++a) {
@@ -157,8 +160,8 @@ class TreeMessages {
         }
     }
 
-    // Runs of variables without edges between them, one after the other in each block: by the longest
-    // way there from its first ones. Any order in which neighbours keep theirs is as good as another.
+    // Find runs of variables without edges between them in each block, ordered by the longest path
+    // from its first variables. Any order that keeps that of neighbours is equivalent.
     void set_runs() {
         std::vector<Index> depth(static_cast<std::size_t>(n_)), starts, kept;
         run_starts_.assign(1, 0);
@@ -203,7 +206,8 @@ class TreeMessages {
         pairs_ = pairs_.renumbered(edge_, position_);
     }
 
-    // A block's level is above those of all blocks that its variables have earlier neighbours in.
+    // Set the level of each block above those of all blocks with earlier neighbours of its
+    // variables.
     void set_levels() {
         const auto blocks = static_cast<Index>(block_starts_.size()) - 1;
         std::vector<Index> block_of(static_cast<std::size_t>(n_)), level(block_starts_.size(), 0);
@@ -253,7 +257,8 @@ class TreeMessages {
             for (Index a = 0; a < n_labels_; ++a) b[a] /= weights_[i];
     }
 
-    // The message along an arc, its largest entry 0; returns what was taken off for that.
+    // Compute the message along an arc, with its largest entry 0. Return what was subtracted for
+    // that.
     double pass(Index arc, Work& work, double* out) const {
         const Index e = arc >> 1;
         const Real* const back = message(arc ^ 1);
@@ -264,7 +269,7 @@ class TreeMessages {
         if (table_at_[e] >= 0) return top + pass_table(arc, work.mass.data(), out);
         const double sum = sum_of(work.mass.data(), n_labels_);
         const double level = std::log(change * (sum - 1) + 1);
-        // a change so dear that masses cannot show it: in logarithms
+        // a change so expensive that masses would underflow: use logarithms
         const double fall = -pairs_.weight(arc) / rho_[e];
         for (Index a = 0; a < n_labels_; ++a) {
             const double stay = work.b[a] - static_cast<double>(back[a]) - top;
@@ -276,8 +281,8 @@ class TreeMessages {
         return top + level;
     }
 
-    // Has the message along an arc wait for others, then all of them computed: done(arc, out, level)
-    // takes each. Only where all edges are plain.
+    // Queue the message along an arc, and compute all queued ones once there are eight: done(arc,
+    // out, level) receives each. Only if all edges are plain.
     template <class Done>
     void pass_later(Index arc, Work& work, const Done& done) const {
         const Real* const back = message(arc ^ 1);
@@ -324,7 +329,7 @@ class TreeMessages {
         return lower_to_zero(out) - least_[e] / rho_[e];
     }
 
-    // Takes the largest entry off; returns it.
+    // Subtract the largest entry and return it.
     double lower_to_zero(double* x) const {
         const double level = *std::max_element(x, x + n_labels_);
         for (Index a = 0; a < n_labels_; ++a) x[a] -= level;
@@ -344,13 +349,14 @@ class TreeMessages {
     std::vector<Index> block_starts_, level_starts_, by_level_;
     std::vector<Index> run_starts_, block_runs_;  // runs of each block
     std::vector<Index> arcs_, arc_starts_,
-        first_later_;                             // a variable's arcs: to earlier ones first
-    std::vector<Real> messages_;                  // (2 E, L): what went along each arc
-    std::vector<double> rho_, change_, least_;    // (E,)
-    bool is_plain_ = true;                        // no tables, and no change too dear for masses
-    std::vector<double> weights_;                 // (N,): none if all are 1
-    std::vector<Index> table_at_;                 // (E,): -1 for Potts
-    std::vector<double> tables_;                  // exp((least - theta) / rho)
+        // start of the arcs to later variables, which come after those to earlier ones
+        first_later_;
+    std::vector<Real> messages_;                // (2 E, L): last message along each arc
+    std::vector<double> rho_, change_, least_;  // (E,)
+    bool is_plain_ = true;                      // no tables, and no change too expensive for masses
+    std::vector<double> weights_;               // (N,): none if all are 1
+    std::vector<Index> table_at_;               // (E,): -1 for Potts
+    std::vector<double> tables_;                // exp((least - theta) / rho)
 };
 
 }  // namespace setwise

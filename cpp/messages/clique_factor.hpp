@@ -10,7 +10,7 @@
 
 namespace setwise {
 
-// Minima by meeting every cell: O(labels^size), and the min-marginals size times that.
+// Computes minima by visiting every cell: O(labels^size), and the min-marginals size times that.
 class CliqueFactor : public LabeledFactor {
   public:
     // Costs are (size, labels), +inf where a label is forbidden; the table, with the last variable
@@ -53,7 +53,7 @@ class CliqueFactor : public LabeledFactor {
     }
 
   private:
-    // visit(table plus costs) at every cell, whose labels are in at_.
+    // Call visit(table plus costs) at every cell, whose labels are in at_.
     template <class Visit>
     void each_cell(const std::vector<double>& costs, const Visit& visit) {
         at_.assign(count_, 0);

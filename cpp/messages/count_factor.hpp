@@ -12,10 +12,11 @@ namespace setwise {
 
 // min over b in {0, 1}^K of h(|b|) + <costs, b>, and its min-marginals, in O(K log K).
 //
-// With the costs sorted, the best b of size k takes the k cheapest: G(k) = h(k) + A(k), A the sums of
-// the sorted costs. With the element of rank p (0-based) forced in, a size k > p has G(k) as before,
-// a size 1 <= k <= p takes the k - 1 cheapest others; likewise with it forced out. So prefix and
-// suffix minima of four sequences answer for every element at once.
+// With the costs sorted, the best b of size k takes the k cheapest: G(k) = h(k) + A(k), where A is
+// the sum of the sorted costs up to k. If the element of rank p (0-based) must be chosen, a size k
+// > p still has G(k), and a size 1 <= k <= p takes the k - 1 cheapest others. The case where it
+// must not be chosen is similar. So prefix and suffix minima of four sequences give the answer for
+// every element.
 class CountFactor {
   public:
     // h has an entry for each size 0..K, and must outlive its use here.
@@ -26,13 +27,13 @@ class CountFactor {
         return lowest();
     }
 
-    // After minimize: calls visit(element) for each chosen element of the minimiser.
+    // After minimize: call visit(element) for each chosen element of the minimiser.
     template <class Visit>
     void each_chosen(Visit visit) const {
         for (std::size_t k = 0; k < size_; ++k) visit(sorted_[k].second);
     }
 
-    // differences[i] = min with b_i = 1 minus min with b_i = 0; returns the minimum.
+    // differences[i] = min with b_i = 1 minus min with b_i = 0. Return the minimum.
     double min_marginals(const std::vector<double>& costs, std::vector<double>& differences) {
         sort(costs);
         const double best = lowest();
@@ -61,7 +62,7 @@ class CountFactor {
         return best;
     }
 
-    // What the steps cost where each element makes its own choice, and at the last minimiser.
+    // Return the cost of the steps if each element makes its own choice, and at the last minimiser.
     double least(const std::vector<double>& steps) const {
         double sum = 0;
         for (const double step : steps) sum += std::min(0.0, step);
@@ -81,7 +82,7 @@ class CountFactor {
             sorted_.resize(K);
             for (std::size_t i = 0; i < K; ++i) sorted_[i].second = i;
         }
-        // The order of the last call is a good start: the costs change little.
+        // The order of the last call is a good start, because the costs change little.
         for (auto& item : sorted_) item.first = costs[item.second];
         sort_costs(sorted_, space_);
         sums_.resize(K + 1);

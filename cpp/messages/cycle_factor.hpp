@@ -1,4 +1,4 @@
-// A cycle of pairs: the sum of a table for each of its edges.
+// A cycle of pairs: the sum of one table per edge.
 #pragma once
 
 #include <algorithm>
@@ -8,9 +8,9 @@
 
 namespace setwise {
 
-// Variables v_0, ..., v_{k-1}; table t joins v_t (rows) and v_{t+1}, the last one v_{k-1} and v_0.
-// The costs are the k tables, (k, L, L). Given the label of v_0 the cycle is a chain, so its minimum
-// and the min-marginals of all its edges are O(k L^3).
+// A cycle has variables v_0, ..., v_{k-1}. Table t joins v_t (rows) and v_{t+1}, the last one
+// v_{k-1} and v_0. The costs are the k tables, (k, L, L). Given the label of v_0 the cycle is a
+// chain, so its minimum and the min-marginals of all its edges cost O(k L^3).
 class CycleFactor {
   public:
     void reset(std::size_t length, std::size_t labels) {
@@ -28,7 +28,7 @@ class CycleFactor {
                 best = round[x * labels_ + x];
                 start = x;
             }
-        // Back along the shortest way round from `start`.
+        // Trace back the shortest way round from `start`.
         chosen_.assign(length_ + 1, start);
         for (std::size_t t = length_ - 1; t > 0; --t) {
             const double* const way = paths(t) + start * labels_;

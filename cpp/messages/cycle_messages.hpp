@@ -17,10 +17,11 @@ class CycleMessages : public FactorMessages {
   public:
     using FactorMessages::FactorMessages;
 
-    // Cycles of pairs as further factors, which take from their pairs and give back to them: with
-    // them the bound can pass that of the relaxation in which pairs agree on single variables only.
-    // Cycle c has the variables [starts[c], starts[c + 1]), all different and three at least. False,
-    // and nothing done, if two neighbours are no pair or if there are cycles already.
+    // Add cycles of pairs as further factors, which collect the costs of their pairs and give them
+    // back. With them the bound can exceed that of the relaxation in which pairs agree on single
+    // variables only. Cycle c has the variables [starts[c], starts[c + 1]), all different and at
+    // least three. Return false, and do nothing, if two neighbours are not a pair or if cycles were
+    // added before.
     bool add_cycles(const std::vector<Index>& starts, const std::vector<Index>& variables) {
         if (!cycle_pairs_.empty()) return false;
         std::vector<CyclePair> pairs(variables.size());
@@ -50,7 +51,7 @@ class CycleMessages : public FactorMessages {
         return true;
     }
 
-    // Every cycle collects all that its pairs hold and gives back what it can.
+    // Let every cycle collect all costs of its pairs and give back what it can.
     template <class Poll>
     void update_cycles(bool forward, Poll poll) {
         const Index count = static_cast<Index>(cycle_starts_.size()) - 1;
@@ -62,7 +63,7 @@ class CycleMessages : public FactorMessages {
     }
 
   protected:
-    // The tables of the pairs with the messages of all cycles.
+    // Write the tables of the pairs with the messages of all cycles.
     void gather_cycles() {
         if (cycle_pairs_.empty()) return;
         const Index L = g_.labels;
@@ -73,7 +74,8 @@ class CycleMessages : public FactorMessages {
                     tables_[cell(k, x, y)] += cycle_[(static_cast<Index>(k) * L + x) * L + y];
     }
 
-    // Costs in the cycle: minus its messages, and with `take` also all that its pairs hold.
+    // Write the costs in the cycle: minus its messages, and with `take` plus all costs of its
+    // pairs.
     void collect_cycle(Index c, bool take) {
         const Index L = g_.labels;
         costs_.clear();
@@ -94,7 +96,7 @@ class CycleMessages : public FactorMessages {
 
     struct CyclePair {
         Index pair;
-        bool turned;  // the cycle goes from its high end to its low end
+        bool turned;  // whether the cycle goes from the pair's high end to its low end
     };
 
     std::vector<Index> cycle_starts_{0};
@@ -103,7 +105,7 @@ class CycleMessages : public FactorMessages {
     CycleFactor cycle_solver_;
 
   private:
-    // Where labels x, y of step k of a cycle lie in the tables.
+    // Return where labels x, y of step k of a cycle lie in the tables.
     std::size_t cell(std::size_t k, Index x, Index y) const {
         const auto& [e, turned] = cycle_pairs_[k];
         const Index L = g_.labels;

@@ -35,13 +35,13 @@ struct FactorGraph {
     std::vector<Index> clique_starts{0}, clique_variables, clique_tables;
     std::vector<double> clique_values;
 
-    // Found from the above: pairs with this low (first_pair) or high end, members by variable.
+    // Computed from the above: pairs with this low (first_pair) or high end, members by variable.
     std::vector<Index> first_pair, high_starts, high_pairs;
     std::vector<Index> count_member_starts, count_members, count_factor;
     std::vector<Index> robust_member_starts, robust_members, robust_factor;
     std::vector<Index> clique_member_starts, clique_members, clique_factor;
     enum Side : std::uint8_t { free, always, never };
-    std::vector<Side> sides;  // of count members: whether forbidden labels leave a choice
+    std::vector<Side> sides;  // for each count member: whether forbidden labels leave a choice
     bool forbids = false;
 
     Index pairs() const { return static_cast<Index>(low.size()); }
@@ -80,7 +80,7 @@ struct FactorGraph {
     }
 
   private:
-    // Starts of the groups 0..count-1, and optionally the items sorted by group.
+    // Return the starts of the groups 0..count-1, and optionally the items sorted by group.
     static std::vector<Index> by_group(const std::vector<Index>& group, Index count,
                                        std::vector<Index>* items) {
         std::vector<Index> starts(count + 1, 0);

@@ -1,4 +1,4 @@
-// Messages between variables and count factors, robust regions or tables of a few variables.
+// Messages between variables and count factors, robust regions or tables over a few variables.
 #pragma once
 
 #include <algorithm>
@@ -25,8 +25,8 @@ class FactorMessages : public PairMessages {
           robust_(graph.robust_variables.size() * graph.labels, 0.0),
           clique_(graph.clique_variables.size() * graph.labels, 0.0) {}
 
-    // Every count factor, robust region and table collects all that its variables hold and gives back what
-    // it can; a count factor over all variables proposes its minimiser to offer(labels).
+    // Let every count factor, robust region and table collect all costs of its variables and give
+    // back what it can. A count factor over all variables proposes its minimiser to offer(labels).
     template <class Offer, class Poll>
     void update_factors(bool forward, Offer offer, Poll poll) {
         if (g_.only_pairs()) return;
@@ -47,7 +47,7 @@ class FactorMessages : public PairMessages {
         gather();
     }
 
-    // The messages of all these factors, added up: (n, labels).
+    // The sum of the messages of all these factors: (n, labels).
     const std::vector<double>& gathered() const { return gathered_; }
 
   protected:
@@ -65,8 +65,9 @@ class FactorMessages : public PairMessages {
                 gathered_[g_.clique_variables[m] * L + x] += clique_[m * L + x];
     }
 
-    // Costs of the members with a choice, in the factor: minus their messages, and with `totals` also
-    // what their variables hold, which is then all that the variables have.
+    // Compute the costs, inside the factor, of the members that have a choice: minus their
+    // messages, and with `totals` plus the costs of their variables, which is then everything that
+    // the variables have.
     void collect_count(Index f, const double* totals) {
         costs_.clear();
         members_.clear();
@@ -88,7 +89,7 @@ class FactorMessages : public PairMessages {
         count_solver_.reset(g_.count_values.data() + g_.count_tables[f] + forced);
     }
 
-    // The same by label, of the members begin..end - 1 of factors with such messages.
+    // Do the same by label, for the members begin..end - 1 of factors with such messages.
     void collect(const std::vector<Index>& variables, const std::vector<double>& messages,
                  Index begin, Index end, const double* totals) {
         const Index L = g_.labels;
@@ -117,7 +118,7 @@ class FactorMessages : public PairMessages {
                              g_.robust_truncations[r]);
     }
 
-    static constexpr int rounds = 2;  // of giving back, in which nearly all is given
+    static constexpr int rounds = 2;  // rounds of giving back, which give back nearly all costs
 
     std::vector<double> count_;       // (members,): a cost of the labels in the pattern
     std::vector<double> robust_;      // (members, labels)
@@ -131,7 +132,7 @@ class FactorMessages : public PairMessages {
     ReleaseSpace space_;
 
   private:
-    // What a factor holds of its costs, and what it gives back of it.
+    // Split the costs of a factor into a part that it keeps and a part that it gives back.
     template <class Solver, class Poll>
     void answer(Solver& solver, Poll poll) {
         held_ = costs_;
@@ -196,7 +197,7 @@ class FactorMessages : public PairMessages {
         give_back(g_.clique_variables, g_.clique_starts[c], clique_);
     }
 
-    // The messages of a factor's members, from member `start` on, are what it answered.
+    // Set the messages of a factor's members, from member `start` on, to its answer.
     void give_back(const std::vector<Index>& variables, Index start,
                    std::vector<double>& messages) {
         const Index L = g_.labels;

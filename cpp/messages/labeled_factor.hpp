@@ -1,4 +1,4 @@
-// What factors whose minimiser gives each of their variables a label have in common.
+// The common base of factors whose minimiser gives each of their variables a label.
 #pragma once
 
 #include <cstddef>

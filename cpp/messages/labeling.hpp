@@ -13,7 +13,8 @@
 
 namespace setwise {
 
-// A labelling with the counts that its factors need, so that one variable changes in O(its factors).
+// A labelling with the counts that its factors need, so that a change of one variable costs
+// O(number of its factors).
 class Labeling {
   public:
     explicit Labeling(const FactorGraph& graph) : graph_(graph) {}
@@ -52,8 +53,9 @@ class Labeling {
         return sum.value();
     }
 
-    // Iterated conditional modes: each variable in turn takes its best label given the others, until
-    // none changes. The energy never rises, and `most_rounds` is for descents that creep.
+    // Run iterated conditional modes: each variable in turn takes its best label given the others,
+    // until none changes. The energy never rises; `most_rounds` ends descents that make slow
+    // progress.
     template <class Poll>
     void descend(int most_rounds, Poll poll) {
         bool changed = true;
@@ -67,8 +69,8 @@ class Labeling {
     }
 
   private:
-    // The cell of a table at the labels of its members, that of member `free` taken as 0, and how far
-    // apart the cells of that member's labels are.
+    // Return the cell of a table at the labels of its members, with label 0 for the member `free`,
+    // and the stride between the cells of that member's labels.
     std::pair<const double*, Index> clique_cells(Index c, Index free) const {
         const FactorGraph& g = graph_;
         Index cell = 0, stride = 0;
@@ -85,7 +87,7 @@ class Labeling {
         return graph_.robust_weights[r] * std::min(1.0, differ / graph_.robust_truncations[r]);
     }
 
-    // costs_[x]: the energy with label x at variable i, less what does not depend on x.
+    // costs_[x]: the energy with label x at variable i, up to a constant that does not depend on x.
     void weigh(Index i) {
         const FactorGraph& g = graph_;
         const Index L = g.labels, old = labels_[i];
@@ -138,7 +140,7 @@ class Labeling {
     bool improve(Index i) {
         weigh(i);
         const Index best = std::min_element(costs_.begin(), costs_.end()) - costs_.begin();
-        // A gain of rounding only could go round in circles.
+        // Accepting gains that are only rounding could cycle.
         const double now = costs_[labels_[i]];
         double size = 0.0;
         for (const double cost : costs_)

@@ -12,8 +12,9 @@
 
 namespace setwise {
 
-// Two sets of messages: those of the dual, whose bound rises pass by pass, and those of max-product,
-// which bound nothing and often find better labellings. The best labelling of both is kept.
+// Keeps two sets of messages: those of the dual, whose bound rises from pass to pass, and those of
+// max-product, which give no bound and often find better labellings. The best labelling of both is
+// kept.
 class MessageSearch {
   public:
     MessageSearch(FactorGraph graph, const std::vector<double>& forward,
@@ -56,10 +57,10 @@ class MessageSearch {
     double bound(Poll poll) {
         return dual_.bound(poll);
     }
-    // The sum of the sizes of what the bound is a sum of.
+    // The sum of the absolute values of the terms of the bound.
     double paid() const { return dual_.magnitude(); }
 
-    // Descends from a labelling and keeps where it ends, if that is the best so far.
+    // Descend from a labelling and keep the result if it is the best so far.
     template <class Poll>
     void offer(const std::vector<Index>& labels, Poll poll) {
         labeling_.set(labels);
@@ -67,9 +68,9 @@ class MessageSearch {
         keep();
     }
 
-    // Relabels a forest, grown in this order, of the labelling where the walk stands. A walk starts
-    // anew from the best labelling. Factors other than pairs stand for their messages here,
-    // so with them a move need not lower the energy, and a descent from its end follows.
+    // Relabel a forest, grown in this order, of the present labelling of the walk. With `anew` a
+    // walk starts again from the best labelling. Messages replace factors other than pairs here, so
+    // with such factors a move may raise the energy, and a descent from its end follows.
     template <class Poll>
     void move_tree(bool anew, const std::vector<Index>& order, std::vector<double> noise,
                    Poll poll) {
@@ -94,7 +95,7 @@ class MessageSearch {
         }
     }
 
-    // The best of the pass, from which to descend.
+    // Consider a labelling as the best of the pass, from which to descend.
     void consider(const std::vector<Index>& labels) {
         labeling_.set(labels);
         const double energy = labeling_.energy();

@@ -19,9 +19,10 @@ class Messages : public CycleMessages {
   public:
     using CycleMessages::CycleMessages;
 
-    // sum_i min_x (unary plus messages) + sum of the minima of what stays in the factors, from the
-    // messages alone: what rounding did on the way to them does not matter. Where messages are so
-    // large that rounding in these sums could matter, its size is taken off.
+    // Return sum_i min_x (unary plus messages) + the sum of the minima of what stays in the
+    // factors. It is computed from the messages alone, so the rounding on the way to them does not
+    // matter. If messages are so large that rounding in these sums could matter, a bound on the
+    // rounding error is subtracted.
     template <class Poll>
     double bound(Poll poll) {
         gather();
@@ -62,10 +63,10 @@ class Messages : public CycleMessages {
         return rounding <= 1e-12 * std::abs(total) ? total : total - rounding;
     }
 
-    // A step along a supergradient of the bound: messages move from the labels that factors choose
-    // to those that variables choose (for cycles, that their pairs choose). Coordinate ascent can end
+    // Step along a supergradient of the bound: messages move from the labels that factors choose to
+    // those that variables choose (for cycles, that their pairs choose). Coordinate ascent can end
     // below the highest bound; such a step leads out, and may lower the bound at first. Its length
-    // is that which would raise the bound by `rise`, were it linear (Polyak).
+    // is that of Polyak: it would raise the bound by `rise`, were the bound linear.
     template <class Poll>
     void step(double rise, Poll poll) {
         choose_all(poll);
@@ -77,7 +78,8 @@ class Messages : public CycleMessages {
         gather_cycles();
     }
 
-    // The sum of the largest finite sizes, over labels, of all unaries and messages.
+    // Return the sum of the largest finite absolute values, over labels, of all unaries and
+    // messages.
     double magnitude() const {
         double sum = std::abs(g_.constant);
         const auto add = [&](const std::vector<double>& values, Index labels) {
@@ -99,7 +101,7 @@ class Messages : public CycleMessages {
     }
 
   private:
-    // The labels at which every part has its minimum.
+    // Compute the labels at which every part has its minimum.
     template <class Poll>
     void choose_all(Poll poll) {
         const Index L = g_.labels;
@@ -154,7 +156,7 @@ class Messages : public CycleMessages {
         }
     }
 
-    // visit(message, its supergradient) wherever that is not zero.
+    // Call visit(message, its supergradient) wherever the supergradient is not zero.
     template <class Visit>
     void each_disagreement(Visit visit_one) {
         const Index L = g_.labels;
@@ -185,7 +187,8 @@ class Messages : public CycleMessages {
         }
     }
 
-    std::vector<Index> chosen_, cycle_chosen_;  // minimisers, for a supergradient
+    // minimisers, from which the supergradient is computed
+    std::vector<Index> chosen_, cycle_chosen_;
     std::vector<std::pair<Index, Index>> pair_chosen_;
     std::vector<std::size_t> robust_chosen_, clique_chosen_;
 };

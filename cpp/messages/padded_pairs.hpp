@@ -12,20 +12,20 @@ namespace setwise {
 
 constexpr std::int64_t padding = 4;  // rows of labels are padded to a multiple of this
 
-// Energies of unaries and pairs, as the sweeps read them. Rows of labels have `stride` entries, of which
-// those beyond the labels are as if forbidden.
+// Energies of unaries and pairs in the layout that the sweeps read. Rows of labels have `stride`
+// entries; those beyond the labels count as forbidden.
 struct PaddedPairs {
     std::int64_t n = 0, labels = 0, stride = 0;
     std::vector<double> unary;                          // (n, stride), +inf where forbidden
     std::vector<std::int64_t> low, high;                // pairs, sorted by low
     std::vector<std::int64_t> first_pair;               // (n + 1,): pairs by their low end
-    std::vector<std::int64_t> high_starts, high_pairs;  // and by their high end
-    std::vector<double> weight;                         // Potts, where table is -1
-    std::vector<std::int64_t> table;                    // the place of a pair's table, in tables
+    std::vector<std::int64_t> high_starts, high_pairs;  // the same by their high end
+    std::vector<double> weight;                         // Potts weight, where table is -1
+    std::vector<std::int64_t> table;                    // the offset of a pair's table in `tables`
     std::vector<double> to_low, to_high;  // (T, labels, stride): rows by the other end's label
-    std::vector<double> share;            // (n,): what each pair ahead gets
+    std::vector<double> share;            // (n,): the share that each pair ahead receives
 
-    // Everything from the pairs, their tables (T, labels, labels) and the unaries (n, labels).
+    // Fill everything from the pairs, their tables (T, labels, labels) and the unaries (n, labels).
     void fill(const double* costs, const std::vector<double>& given);
 
     const double* tables(bool towards_high, std::int64_t e) const {
@@ -69,7 +69,7 @@ inline void PaddedPairs::fill(const double* costs, const std::vector<double>& gi
             for (std::int64_t y = 0; y < x; ++y)
                 symmetric &=
                     given[t * square + x * labels + y] == given[t * square + y * labels + x];
-    // An entry beyond the labels is the largest: no least value is there.
+    // An entry beyond the labels is the largest, so it is never the minimum.
     const auto lay = [&](std::vector<double>& rows, bool turned) {
         rows.resize(static_cast<std::size_t>(count * labels * stride));
         for (std::int64_t t = 0; t < count; ++t) {

@@ -1,7 +1,8 @@
-// Messages between pairs and variables: sequential sweeps, reweighted or of max-product.
+// Messages between pairs and variables: sequential sweeps, tree-reweighted or of max-product.
 //
-// A message is what a factor has given to a variable. Subtracted from the factor and added to the
-// variable's unaries it changes no energy, so the minima of all parts add up to a bound on it.
+// A message is the amount that a factor has given to a variable. Subtracting it from the factor and
+// adding it to the variable's unaries changes no energy, so the sum of the minima of all parts is a
+// lower bound on the energy.
 #pragma once
 
 #include <algorithm>
@@ -15,10 +16,10 @@ namespace setwise {
 
 class PairMessages {
   public:
-    // shares: for each sweep (forward, backward) and variable, the part of its unaries that each pair
-    // ahead gets. The bound rises if no variable gives away more than it has; shares of 1 make the
-    // sweeps those of max-product, which bounds nothing. damping: the part of an old message kept,
-    // positive for max-product.
+    // shares: for each sweep (forward, backward) and variable, the part of its unaries that each
+    // pair ahead receives. The bound rises if no variable gives away more than it has. Shares of 1
+    // give the sweeps of max-product, which give no bound. damping: the part of an old message that
+    // is kept, positive for max-product.
     PairMessages(const FactorGraph& graph, std::vector<double> forward,
                  std::vector<double> backward, double damping)
         : g_(graph),
@@ -35,8 +36,8 @@ class PairMessages {
                 for (int side = 0; side < 2; ++side) forbid(e, side);
     }
 
-    // One sweep over the variables: each collects the messages of the pairs behind it, and gives to
-    // those ahead. `labels` is decoded on the way: the best label given those behind it.
+    // Run one sweep over the variables: each collects the messages of the pairs behind it, and
+    // gives to those ahead. `labels` is decoded on the way: the best label given those behind it.
     template <class Poll>
     void sweep(bool forward, std::vector<Index>& labels, Poll poll) {
         labels.resize(g_.n);
@@ -51,7 +52,7 @@ class PairMessages {
         const std::vector<double>& tables = tables_.empty() ? g_.tables : tables_;
         return tables.data() + table_[e] * g_.labels * g_.labels;
     }
-    // A pair's energy with what cycles have given to it.
+    // Return a pair's energy including what cycles have given to it.
     double held_energy(Index e, Index x, Index y) const {
         if (table_[e] < 0) return x == y ? 0 : g_.weight[e];
         return table_of(e)[x * g_.labels + y];
@@ -88,7 +89,7 @@ class PairMessages {
         return least;
     }
 
-    // The unaries plus all messages.
+    // Write the unaries plus all messages.
     void reparametrize(Index i, double* total) {
         const Index L = g_.labels;
         for (Index x = 0; x < L; ++x) total[x] = g_.unary_of(i)[x] + gathered_[i * L + x];
@@ -105,13 +106,15 @@ class PairMessages {
     const FactorGraph& g_;
     double damping_;
     std::vector<double> pair_;      // (pairs, 2, labels)
-    std::vector<double> gathered_;  // (n, labels): the messages of all larger factors, added up
-    std::vector<Index> table_;      // of the pairs, as in the graph, and more once there are cycles
-    std::vector<double> tables_;    // with what cycles have given to the pairs; empty without them
-    std::vector<double> total_;     // (labels,): room for one variable
+    std::vector<double> gathered_;  // (n, labels): the sum of the messages of all larger factors
+    // of the pairs, as in the graph, with more entries once there are cycles
+    std::vector<Index> table_;
+    // tables including what cycles have given to the pairs; empty without cycles
+    std::vector<double> tables_;
+    std::vector<double> total_;  // (labels,): work space for one variable
 
   private:
-    // A pair never takes a forbidden label: its variable has given it +inf.
+    // A pair never takes a forbidden label, because its variable has given it +inf.
     void forbid(Index e, int side) {
         const Index i = side ? g_.high[e] : g_.low[e];
         double* const out = message(e, side);
@@ -119,7 +122,7 @@ class PairMessages {
             if (!g_.allowed(i, x)) out[x] = -unbounded;
     }
 
-    // Everything the pair has for one side: min over the other label, in O(L) for Potts.
+    // Send all that the pair has to one side: min over the other label, in O(L) for Potts.
     void pull(Index e, int side) {
         const Index L = g_.labels;
         const double* const from = message(e, 1 - side);
@@ -144,7 +147,7 @@ class PairMessages {
                 }
             }
         }
-        // The constant stays behind, so that messages do not grow along the sweep.
+        // The constant stays in the pair, so that messages do not grow along the sweep.
         if (g_.forbids) forbid(e, side);
         double least = unbounded;
         for (Index x = 0; x < L; ++x)
@@ -164,7 +167,7 @@ class PairMessages {
         double* const total = total_.data();  // unary plus all messages
         double* const given = given_.data();  // with the labels behind in place of their messages
         for (Index x = 0; x < L; ++x) total[x] = given[x] = own[x] + gathered_[i * L + x];
-        const int side = forward ? 1 : 0;     // of i in the pairs behind it
+        const int side = forward ? 1 : 0;     // side of i in the pairs behind it
         each_pair(i, side, [&](Index e) {
             pull(e, side);
             const double* const in = message(e, side);

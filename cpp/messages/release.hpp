@@ -12,21 +12,21 @@ namespace setwise {
 
 constexpr double unbounded = std::numeric_limits<double>::infinity();
 
-// Room for `release`, kept between calls.
+// Work space for `release`, kept between calls.
 struct ReleaseSpace {
     std::vector<double> step, trial;
 };
 
-// Moves out of a factor as much of its costs as its minimum allows. On return `out` is what the
-// variables get, `costs` what stays, and the least of `out` (each variable by itself) plus the
-// minimum of what stays is the minimum before, up to rounding: so the bound never falls.
+// Move as much of a factor's costs out of it as its minimum allows. On return `out` is what the
+// variables receive and `costs` what stays. The minimum of `out` (each variable by itself) plus the
+// minimum of what stays equals the minimum before, up to rounding, so the bound never falls.
 //
-// Each round takes nearly the largest multiple of the min-marginals m for which that holds. The
-// minimum of costs - t m is concave and piecewise linear in t, so Newton's method comes down from
-// t = 1 to the largest t, in a few minimisations when there are few pieces. When there are many the
-// function is as good as quadratic there, Newton's method only halves the distance, and a step of
-// twice the length lands close by. t = 1 / (number of variables), the step of max-product linear
-// programming, is always possible.
+// Each round takes nearly the largest multiple of the min-marginals m for which this holds. The
+// minimum of costs - t m is concave and piecewise linear in t, so Newton's method descends from t =
+// 1 to the largest t, in a few minimisations if there are few pieces. With many pieces the function
+// is nearly quadratic there, and Newton's method only halves the distance; then a step of twice the
+// length lands close by. The step t = 1 / (number of variables) of max-product linear programming
+// is always possible.
 template <class Factor, class Poll>
 void release(Factor& factor, std::vector<double>& costs, std::vector<double>& out, int rounds,
              ReleaseSpace& space, Poll poll) {

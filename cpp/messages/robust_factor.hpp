@@ -12,9 +12,9 @@
 
 namespace setwise {
 
-// The energy is the least of L + 1 sums over the variables: for each label j the costs plus
-// weight / truncation for every variable that differs from j, and the costs plus weight. So a
-// minimum is O(K L), and so are all min-marginals: leave one variable out of each sum.
+// The energy is the least of L + 1 sums over the variables: for each label j the costs plus weight
+// / truncation for every variable that differs from j, and the costs plus weight. So a minimum
+// costs O(K L), and so do all min-marginals, each leaving one variable out of the sums.
 class RobustFactor : public LabeledFactor {
   public:
     // Costs are (K, labels), +inf where a label is forbidden.
@@ -48,7 +48,7 @@ class RobustFactor : public LabeledFactor {
             double* const m = marginals.data() + i * labels_;
             const double own = *std::min_element(c, c + labels_);
             std::size_t first = labels_;
-            double second = unbounded;  // the least rest but one, among the labels
+            double second = unbounded;  // the second least remainder among the labels
             for (std::size_t j = 0; j < labels_; ++j) {
                 rest_[j] = sums_[j] - std::min(c[j], own + differ_);
                 if (first == labels_ || rest_[j] < rest_[first]) {

@@ -1,4 +1,4 @@
-// Moves of many variables at once: the best labels of an induced forest, given all others.
+// Moves of many variables at once: the best labels of an induced forest, given all other labels.
 #pragma once
 
 #include <algorithm>
@@ -10,11 +10,11 @@
 
 namespace setwise {
 
-// Sees unaries and pairs only. A forest is grown greedily, in a given order of the variables: one joins
-// if no two of its neighbours in the forest are already connected there. On a grid about two thirds
-// of the variables join. Dynamic programming then labels the forest exactly: O(E L^2), O(E L) for
-// Potts. Without noise the energy never rises; noise on the unaries, of a size that falls from move to
-// move, lets a walk leave a local optimum.
+// Uses unaries and pairs only. A forest is grown greedily, in a given order of the variables: a
+// variable joins if no two of its neighbours in the forest are already connected there. On a grid
+// about two thirds of the variables join. Dynamic programming then labels the forest exactly: O(E
+// L^2), O(E L) for Potts. Without noise the energy never rises. Noise on the unaries, which
+// decreases from move to move, lets a walk leave a local optimum.
 class TreeMove {
   public:
     explicit TreeMove(const FactorGraph& graph) : g_(graph) {}
@@ -84,7 +84,7 @@ class TreeMove {
         }
     }
 
-    // The forest's variables, each after the one above it.
+    // List the forest's variables, each after its parent.
     void list_from_roots(const std::vector<Index>& order) {
         visits_.clear();
         above_.assign(g_.n, -2);
@@ -104,7 +104,7 @@ class TreeMove {
         }
     }
 
-    // costs[i, x]: the least energy of what lies below i, with label x.
+    // costs[i, x]: the least energy of the subtree below i, with label x at i.
     void collect(Index i, const std::vector<Index>& labels, const std::vector<double>& noise) {
         const Index L = g_.labels;
         double* const cost = costs_.data() + i * L;

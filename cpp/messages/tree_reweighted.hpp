@@ -1,7 +1,8 @@
 // Sequential tree-reweighted message passing (Kolmogorov, 2006), for the bound alone.
 //
-// The dual of messages.hpp on unaries and pairs, without larger factors and steps: one message a pair,
-// towards the end that the next sweep visits first, and loops over the labels in vector instructions.
+// This is the dual of messages.hpp on unaries and pairs, without larger factors and steps. There is
+// one message per pair, towards the end that the next sweep visits first, and the loops over the
+// labels use vector instructions.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +33,7 @@ SETWISE_INLINED double least_of(const double* x, std::int64_t stride) {
     return least(low);
 }
 
-// What a sweep works on, and the sum of the minima that it takes out.
+// The data of a sweep, and the sum of the minima that it subtracts.
 struct Sweep {
     const PaddedPairs* energies;
     double *message, *total, *held;
@@ -61,7 +62,8 @@ SETWISE_INLINED void convolve(const double* held, const double* rows, std::int64
     for (std::int64_t k = 0; k < fours; ++k) store(low[k], out + k * width);
 }
 
-// min over the label of the other end of held + energy, its least value taken out and returned.
+// Compute the min over the label of the other end of held + energy; subtract and return its least
+// value.
 SETWISE_INLINED double send(const PaddedPairs& g, std::int64_t e, bool forward, const double* held,
                             double* out) {
     const std::int64_t stride = g.stride;
@@ -153,11 +155,11 @@ SETWISE_VECTORIZED inline void visit_all(Sweep& sweep, std::int64_t begin, std::
 
 }  // namespace lanes
 
-// Every variable takes the messages of all its pairs, keeps their least value for the bound and gives
-// 1 / max(pairs ahead, pairs behind) of the rest to each pair ahead, which passes on what its energy
-// allows and keeps the least value of that. The messages that a sweep computes and the shares that it
-// gives are a reparametrisation of the energy, whose minima are what was taken out: so their sum is a
-// bound after either sweep, and it does not fall but by rounding.
+// Every variable collects the messages of all its pairs and keeps their least value for the bound.
+// It gives 1 / max(pairs ahead, pairs behind) of the rest to each pair ahead, which passes on what
+// its energy allows and keeps the least value of that. The messages that a sweep computes and the
+// shares that it gives are a reparametrisation of the energy, whose minima are the values kept. So
+// their sum is a bound after either sweep, and it falls only by rounding.
 class TreeReweighted {
   public:
     TreeReweighted(PaddedPairs energies, double constant)
@@ -172,8 +174,9 @@ class TreeReweighted {
 
     const PaddedPairs& energies() const { return g_; }
 
-    // The messages, (pairs, stride): those of like energies are a start that saves passes. Any are a
-    // reparametrisation; sizes are kept to what the rounding of the bound is counted for.
+    // The messages, (pairs, stride). Those of similar energies are a warm start that saves passes.
+    // Any messages are a reparametrisation; their sizes are limited to those for which the rounding
+    // error of the bound is counted.
     const std::vector<double>& messages() const { return message_; }
     void start_from(const std::vector<double>& messages) {
         for (std::size_t k = 0; k < message_.size(); ++k) {
@@ -182,8 +185,8 @@ class TreeReweighted {
         }
     }
 
-    // A sweep forward and one back; returns the bound. Where energies are so large that rounding could
-    // matter in it, its size is taken off.
+    // Run a sweep forward and one back, and return the bound. If energies are so large that
+    // rounding could matter, a bound on the rounding error is subtracted.
     template <class Poll>
     double pass(Poll poll) {
         sweep(true, poll);
@@ -191,11 +194,11 @@ class TreeReweighted {
         return rounding_ <= 1e-12 * std::abs(bound) ? bound : bound - rounding_;
     }
 
-    // The sum of the largest sizes, over labels, of what each variable adds up.
+    // The sum of the largest absolute values, over labels, of the sum at each variable.
     double magnitude() const { return magnitude_; }
 
-    // After a pass: each variable in turn takes its best label given those before it and the messages
-    // of those after it.
+    // After a pass: let each variable in turn take its best label given those before it and the
+    // messages of those after it.
     template <class Poll>
     void decode(std::int64_t* labels, Poll poll) {
         for (std::int64_t i = 0; i < g_.n; ++i) {
@@ -231,10 +234,11 @@ class TreeReweighted {
         return work.bound + work.lost;
     }
 
-    // A message, its least value taken out, is at most as large as its pair's energies differ. With S
-    // the largest unary of a variable plus that of its pairs, S bounds what it adds up, and twice S
-    // what it gives. Each addition is off by half an epsilon of that: one for each pair in the sum, 9
-    // in what the variable keeps and gives, 12 in what its pairs pass on. So the minima can be above
+    // A message with its least value subtracted is at most as large as the range of its pair's
+    // energies. Let S be the largest unary of a variable plus the ranges of its pairs. Then S
+    // bounds what the variable adds up, and twice S bounds what it gives. Each addition has a
+    // rounding error of at most half an epsilon of that: one addition for each pair in the sum, 9
+    // in what the variable keeps and gives, 12 in what its pairs pass on. So the minima can exceed
     // what the messages prove by (pairs + 21) / 2 epsilon S, summed over the variables.
     double sum_of_sizes() const {
         double sum = std::abs(constant_);

@@ -1,4 +1,5 @@
-// The best labels of each field of a batch: by one cut for two labels, else by expansion moves.
+// The best labels of each field of a batch: by one cut for two labels, otherwise by expansion
+// moves.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +16,8 @@
 
 namespace setwise {
 
-// Expansions in the order of the labels until none has made the energy fall since the last that did.
-// z is the start, and the answer.
+// Run expansions in the order of the labels, until none has lowered the energy since the last one
+// that did. z is the start, and receives the answer.
 inline void expand_all(const FieldOfBatch& field, std::int64_t* z, Poll poll) {
     FieldOfBatch::Terms terms;
     field.write(terms);
@@ -31,8 +32,8 @@ inline void expand_all(const FieldOfBatch& field, std::int64_t* z, Poll poll) {
     std::copy(moves.present().begin(), moves.present().end(), z);
 }
 
-// Two labels and functions of counts: one swap is the whole problem. Returns by how much the answer
-// is not proved to be the best one.
+// Solve two labels with functions of counts by one swap, which is then the whole problem. Return
+// the proved gap: how much better another answer may be.
 inline double swap_both(const FieldOfBatch& field, std::int64_t* z, Poll poll) {
     FieldOfBatch::Terms terms;
     field.write(terms);
@@ -46,7 +47,7 @@ inline double swap_both(const FieldOfBatch& field, std::int64_t* z, Poll poll) {
     const double gap = move.gap(), change = move.change();
     const double made = move.commit();
     std::copy(moves.present().begin(), moves.present().end(), z);
-    return gap + (made - change);  // a gain of rounding only is not taken
+    return gap + (made - change);  // a gain that is only rounding is not taken
 }
 
 // The cuts of a graph whose capacities change and whose edges do not.
@@ -55,8 +56,8 @@ class KeptCut {
     explicit KeptCut(const FieldOfBatch& field)
         : flow_(std::make_shared<const CsrTopology>(field.n, edges_of(field))) {}
 
-    // As for `swap_both`. Of all best answers that with the fewest ones, but where numbers of very
-    // different size leave too few digits for the flow to be the proof.
+    // Solve like `swap_both`. Of all best answers this finds the one with the fewest ones, unless
+    // numbers of very different size leave the flow too few digits for that proof.
     double cut(const FieldOfBatch& field, std::int64_t* z, Poll poll) {
         const FieldCut found =
             cut_edges(flow_, edges_of(field), field.unary, field.weight, z, poll);

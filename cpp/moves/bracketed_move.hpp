@@ -1,16 +1,17 @@
 // Expansions with functions of counts, bracketed between two sets of switches by cuts without hats.
 //
-// Let all best answers lie in U and hold no less than L, and let f(k) be concave in the number k of
+// Assume that all best answers lie in U and contain L, and that f(k) is concave in the number k of
 // switches beyond L among the m members that U leaves it. For a set x of switches with counts j:
-//  1. Let every f be linear with the slope (f(m) - f(j)) / (m - j), and x the smallest best answer.
-//     No b switches outside x, beside up to j within, cost f less than b times that slope. So what is
-//     outside x can be taken out of any answer, and the smallest best one lies in x.
-//  2. Let every f be linear with the slope (f(j) - f(0)) / j, and x the smallest best answer. No b
-//     switches of x, beside whatever others, cost f more than b times that slope. So x can be added
-//     to any answer, and all best ones hold x.
-// In 1 the slopes fall while x grows from nothing, in 2 they rise while x shrinks from U: both end at
-// a set that is the answer to its own slopes. The new U makes m smaller, the new L is made part of
-// the labelling, and again. Where U = L the move is solved; else the rest is left to hats.
+//     1. Let every f be linear with the slope (f(m) - f(j)) / (m - j), and x the smallest best answer.
+//        Any b switches outside x, beside up to j within, cost f at least b times that slope. So the
+//        switches outside x can be removed from any answer, and the smallest best one lies in x.
+//     2. Let every f be linear with the slope (f(j) - f(0)) / j, and x the smallest best answer. Any b
+//        switches of x, beside any others, cost f at most b times that slope. So x can be added to any
+//        answer, and all best ones contain x.
+// In step 1 the slopes fall while x grows from the empty set, in step 2 they rise while x shrinks
+// from U. Both end at a set that is the answer to its own slopes. The new U makes m smaller, the
+// new L becomes part of the labelling, and the steps are repeated. If U = L the move is solved;
+// otherwise the rest is left to hats.
 #pragma once
 
 #include <algorithm>
@@ -30,8 +31,8 @@ class BracketedMove : public Move {
   protected:
     explicit BracketedMove(MoveField& field) : Move(field), flows_(field) {}
 
-    // Makes the switches of L, and leaves those of U as active ones. Returns the change of the energy.
-    // Where rounding is in doubt, whatever may switch is active.
+    // Make the switches of L, and keep those of U as active ones. Return the change of the energy.
+    // If the rounding error is too large for a decision, every variable that may switch is active.
     double bracket(Poll poll) {
         Change total;
         if (!rise_over_field(poll)) {
@@ -49,7 +50,7 @@ class BracketedMove : public Move {
         return total.value();
     }
 
-    // Makes i active. Whether it was not before.
+    // Make i active. Return whether it was not active before.
     bool take(Variable i) {
         if (local_[at(i)] >= 0) return false;
         local_[at(i)] = static_cast<std::int32_t>(active_.size());
@@ -60,7 +61,8 @@ class BracketedMove : public Move {
         for (const Variable i : active_) local_[at(i)] = nothing;
         active_.clear();
     }
-    // What a switch of i costs beside functions of counts, each edge's cost shared by its ends.
+    // Return the cost of a switch of i without functions of counts. The ends of an edge share its
+    // cost.
     double shared_excess(Variable i) const {
         double excess = field_.unary(i, target_) - field_.unary_now(i);
         for (std::int32_t e = pairs_.begin(i); e < pairs_.end(i); ++e)
@@ -78,8 +80,8 @@ class BracketedMove : public Move {
 
     // ------------------------------------------------------------------ the first U
 
-    // Step 1 over the flow of the field, or where few have something to gain over parts. This and the
-    // like return whether rounding leaves no doubt.
+    // Step 1 over the flow of the field, or over parts if few variables can gain. Return, like the
+    // functions below, whether the rounding error leaves the answer certain.
     bool rise_over_field(Poll poll) {
         leave_out_all();
         collect_all_functions();
@@ -124,7 +126,7 @@ class BracketedMove : public Move {
         double operator()(Variable i) const { return move.sum_at(i, tilts); }
         double change(Variable i) const { return move.sum_at(i, move.changes_); }
     };
-    // The sum of what `each` has for the functions that a switch of i changes.
+    // Return the sum of `each` over the functions that a switch of i changes.
     double sum_at(Variable i, const std::vector<double>& each) const {
         const LabelIndex own_label = field_.label(i);
         double sum = 0.0;
@@ -179,7 +181,7 @@ class BracketedMove : public Move {
                 }
         }
     }
-    // Takes the candidates that would switch while their neighbours keep their labels.
+    // Take the candidates that would switch while their neighbours keep their labels.
     void take_deficits() {
         double least = 0.0;
         for (std::size_t f = 0; f < functions_.size();) {
@@ -223,7 +225,7 @@ class BracketedMove : public Move {
         } while (steepen());
         return true;
     }
-    // Adds the switches so far to the answer. Whether some slopes have fallen.
+    // Add the switches made so far to the answer. Return whether some slopes have fallen.
     bool steepen() {
         for (std::size_t k = 0; k < inside_.size(); ++k) switched_[k] |= inside_[k];
         inside_ = switched_;
@@ -252,7 +254,8 @@ class BracketedMove : public Move {
         solve(poll);
         return unproved_ == 0.0;
     }
-    // Counts the answer, and calls changed(f) where a count is not the last one. Whether one is not.
+    // Count the answer, and call changed(f) where a count differs from the last one. Return whether
+    // one differs.
     template <class Changed>
     bool recount(Changed changed) {
         counts_.clear();
@@ -267,8 +270,8 @@ class BracketedMove : public Move {
         return any;
     }
 
-    // Makes the switches of the answer, unless they gain nothing beside rounding. Whether they do or
-    // there are none.
+    // Make the switches of the answer, unless they gain nothing beyond rounding. Return whether
+    // they gain, or there are none.
     bool make(Change& total) {
         double paid = 0.0;
         const Change change = change_of_answer(paid);
@@ -284,7 +287,7 @@ class BracketedMove : public Move {
         keep_active(0);
         return true;
     }
-    // Leaves active the variables whose answer is this.
+    // Keep the variables active that have this answer.
     void keep_active(char answer) {
         std::size_t kept = 0;
         for (std::size_t k = 0; k < active_.size(); ++k) {
@@ -296,7 +299,7 @@ class BracketedMove : public Move {
         active_.resize(kept);
     }
 
-    std::vector<double> changes_;  // of the tilts since the last flow, as these
+    std::vector<double> changes_;  // changes of the tilts since the last flow
     std::vector<char> inside_;
     std::vector<std::int64_t> counts_;
 };

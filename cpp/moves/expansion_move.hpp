@@ -1,16 +1,18 @@
 // Expansion moves, each solved over the part of the field that it can change.
 //
-// After Boykov, Veksler, Zabih, "Fast approximate energy minimization via graph cuts" (PAMI 2001), and
-// Delong, Osokin, Isack, Boykov, "Fast approximate energy minimization with label costs" (IJCV 2012).
+// See Boykov, Veksler, Zabih, "Fast approximate energy minimization via graph cuts" (PAMI 2001),
+// and Delong, Osokin, Isack, Boykov, "Fast approximate energy minimization with label costs" (IJCV
+// 2012).
 //
-// A flow over a part S of the graph, with the arcs that leave S left out, is a flow of the whole.
-// If S holds all deficits and no arc leads from outside S to the nodes that still reach a deficit,
-// then their cut is the minimum of the whole graph; else S grows around these nodes. A node has a
-// deficit only if its unary energy or a neighbour's label speaks for the target: most have none.
+// A flow over a part S of the graph, without the arcs that leave S, is a flow of the whole graph.
+// If S contains all deficits and no arc leads from outside S to the nodes that still reach a
+// deficit, their cut is the minimum of the whole graph. Otherwise S grows around these nodes. A
+// node has a deficit only if its unary energy or a neighbour's label favours the target, which
+// holds for few nodes.
 //
-// Label costs: a label's cost is taken for constant at first. What is left of the excess of its
-// variables is the least that it takes to make all of them switch; where that is more than the cost,
-// it is indeed constant. Else the cost joins the cut, with an auxiliary node.
+// Label costs: the cost of a label is first taken as constant. The excess that remains at its
+// variables is the least cost of switching all of them. If that exceeds the label cost, the cost is
+// indeed constant. Otherwise it joins the cut, with an auxiliary node.
 #pragma once
 
 #include <cstddef>
@@ -33,15 +35,15 @@ class ExpansionMove : public BracketedMove {
         last_.assign(at(field.labels()), {});
     }
 
-    // The best expansion to label a. Returns the change of the energy, never positive.
+    // Make the best expansion to label a. Return the change of the energy, which is never positive.
     double expand(LabelIndex a, Poll poll) {
         Last& last = last_[at(a)];
         if (last.seen == field_.now()) return 0.0;
         target_ = a;
         is_charged_.assign(at(field_.functions()), 0);
         any_charged_ = false;
-        // The cost of a label that nobody uses is due as soon as anybody switches to it: the best
-        // answer without it is the best with it, or not to switch is.
+        // The cost of an unused label is due as soon as one variable switches to it. The best
+        // answer is either the best one without this cost, or not to switch at all.
         double toll = 0.0;
         for (const Layer& layer : field_.layers()) {
             const std::int32_t g = layer.groups[at(a)];
@@ -73,11 +75,13 @@ class ExpansionMove : public BracketedMove {
 
   private:
     static constexpr std::int64_t never = -1;
-    static constexpr std::int32_t settled = -2;  // in local_
+    static constexpr std::int32_t settled = -2;  // a value in local_
 
     struct Last {
-        std::int64_t seen = never;  // changes before the end of the last expansion to a label
-        bool is_best = false;       // whether the labelling was the best of it, tolls aside
+        // number of changes before the end of the last expansion to a label
+        std::int64_t seen = never;
+        // whether the labelling was then the best of the expansion, apart from tolls
+        bool is_best = false;
     };
 
     bool round(Poll poll) {
@@ -136,7 +140,7 @@ class ExpansionMove : public BracketedMove {
     bool has_deficit(Variable i) const {
         return field_.label(i) != target_ && shared_excess(i) < 0;
     }
-    // Adds neighbours of the active variables from place `begin` on, so many levels of them.
+    // Add neighbours of the active variables from place `begin` on, level by level.
     void widen(std::size_t begin) {
         for (int level = 0; level < levels_; ++level) {
             const std::size_t end = active_.size();
@@ -148,8 +152,8 @@ class ExpansionMove : public BracketedMove {
         for (std::int32_t e = pairs_.begin(i); e < pairs_.end(i); ++e) consider(pairs_.neighbor(e));
     }
 
-    // The energy is submodular in the switches, so a switch gains most when all others switch too:
-    // where even that is a loss the variable keeps its label.
+    // The energy is submodular in the switches, so a switch gains most when all others switch too.
+    // If even that is a loss, the variable keeps its label.
     bool may_switch(Variable i) const {
         const LabelIndex own_label = field_.label(i);
         if (own_label == target_) return false;
@@ -168,8 +172,8 @@ class ExpansionMove : public BracketedMove {
         return (from >= 0 ? h[0] - h[1] : 0.0) + (to >= 0 ? h[size] - h[size - 1] : 0.0);
     }
 
-    // A connected part of the active variables whose labels, and whose neighbours' labels, have not
-    // changed since the last expansion to this label has nothing to gain from another.
+    // A connected part of the active variables has nothing to gain if neither its labels nor those
+    // of its neighbours have changed since the last expansion to this label.
     void leave_out_settled(std::int64_t seen) {
         ++stamp_now_;
         for (std::int64_t c = seen; c < field_.now(); ++c) {
@@ -194,7 +198,7 @@ class ExpansionMove : public BracketedMove {
         if (local_[at(i)] == settled) take(i);
     }
 
-    // Makes the part larger where its answer reaches its rim. Whether it did.
+    // Enlarge the part if its answer reaches its border. Return whether it was enlarged.
     bool grow() {
         const std::size_t before = active_.size();
         for (std::size_t k = 0; k < before; ++k)
@@ -206,7 +210,7 @@ class ExpansionMove : public BracketedMove {
         return true;
     }
 
-    // What a switch of i costs when all other active variables switch.
+    // Return the cost of a switch of i when all other active variables switch.
     double margin(Variable i) {
         const LabelIndex mine = field_.label(i);
         double cost = field_.unary(i, target_) - field_.unary_now(i);
@@ -218,8 +222,8 @@ class ExpansionMove : public BracketedMove {
         known_functions_at(i, mine, [&](const CountFunction& f) { cost += f.last_slope(); });
         return cost;
     }
-    // Leaves out variables that keep their labels, again and again while that pays: the fewer may
-    // switch, the less others gain.
+    // Remove variables that keep their labels, repeatedly while enough are removed: the fewer
+    // variables may switch, the less the others gain.
     void eliminate() {
         collect_functions();
         for (std::size_t before = active_.size() + 1; 20 * active_.size() < 19 * before;) {
@@ -241,7 +245,7 @@ class ExpansionMove : public BracketedMove {
 
     // ------------------------------------------------------------------ label costs
 
-    // Visits the costs that could be saved and are taken for constant.
+    // Visit the costs that could be saved and are taken as constant.
     template <class Visit>
     void for_deferred(Visit visit) {
         for (const Layer& layer : field_.layers())
@@ -250,7 +254,7 @@ class ExpansionMove : public BracketedMove {
                     is_deferred(layer, g))
                     visit(at(layer.first + g), layer.costs[at(g)]);
     }
-    // The most that the end of labels whose costs are not part of the cut could save.
+    // Return the most that can be saved by removing labels whose costs are not part of the cut.
     double savings() {
         resistance_.assign(at(field_.functions()), 0.0);
         const double* row = field_.unary_row(target_);
@@ -261,7 +265,7 @@ class ExpansionMove : public BracketedMove {
             }
         double most = 0.0;
         for_deferred([&](std::size_t f, double cost) {
-            resistance_[f] /= static_cast<double>(n_cost_layers_);  // each layer has its share
+            resistance_[f] /= static_cast<double>(n_cost_layers_);  // each layer has an equal share
             most += std::max(0.0, cost - resistance_[f]);
         });
         return most;
@@ -271,8 +275,8 @@ class ExpansionMove : public BracketedMove {
         const std::int32_t place = local_[at(i)];
         if (place >= 0) return switched_[at(place)] ? 0.0 : excess_[at(place)];
         if (place == settled) return 0.0;
-        // One that keeps its label may have lent its edges to the others, and resists the costs that
-        // are part of the cut already.
+        // A variable that keeps its label may have given its edges' capacity to the others, and it
+        // resists the costs that are already part of the cut.
         double excess = row[i] - field_.unary_now(i);
         excess -= excess >= field_.reach(i) ? field_.reach(i) : field_.dissent(i);
         for (const Layer& layer : field_.layers()) {
@@ -281,7 +285,7 @@ class ExpansionMove : public BracketedMove {
         }
         return excess;
     }
-    // Makes those costs part of the cut. Whether there were any.
+    // Make those costs part of the cut. Return whether there were any.
     bool charge_costs() {
         bool any = false;
         for_deferred([&](std::size_t f, double cost) {

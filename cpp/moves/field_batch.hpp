@@ -1,4 +1,4 @@
-// Many small fields laid end to end, and what their searches share.
+// Many small fields stored end to end, and the data that their searches share.
 #pragma once
 
 #include <algorithm>
@@ -11,10 +11,11 @@
 
 namespace setwise {
 
-// n graphs end to end: M nodes, E edges and R regions in all, numbered through; graph i has the nodes
-// [node_starts[i], node_starts[i + 1]), and so on. A region may lie in any layer, those of one layer
-// do not overlap; it charges its weight times the sum over labels of table[table_starts[r] + count],
-// concave in the count of its nodes that have the label.
+// n graphs stored end to end: M nodes, E edges and R regions in all, numbered consecutively. Graph
+// i has the nodes [node_starts[i], node_starts[i + 1]), and likewise for edges and regions. A
+// region may lie in any layer; regions of one layer do not overlap. A region costs its weight times
+// the sum over labels of table[table_starts[r] + count], concave in the number of its nodes that
+// have the label.
 struct FieldBatch {
     LabelIndex labels = 2;
     std::vector<std::int64_t> node_starts, edge_starts, region_starts;  // (n + 1,)
@@ -26,15 +27,16 @@ struct FieldBatch {
     std::int64_t count() const { return static_cast<std::int64_t>(node_starts.size()) - 1; }
 };
 
-// What changes from one search to the next. All is finite, and nothing beside unaries negative.
+// The data that changes from one search to the next. All numbers are finite, and only unaries may
+// be negative.
 struct BatchWeights {
     const double* unary;    // (M, L)
     const double* edges;    // (E,)
     const double* regions;  // (R,)
-    const double* costs;    // (n, L) of the labels that a graph uses, or null
+    const double* costs;    // (n, L): costs of the labels that a graph uses, or null
 };
 
-// The field of one graph, in numbers of its own.
+// The field of one graph, with nodes and edges numbered from 0.
 class FieldOfBatch {
   public:
     FieldOfBatch(const FieldBatch& batch, const BatchWeights& weights, std::int64_t graph)
@@ -73,7 +75,7 @@ class FieldOfBatch {
         return has_edges_only() ? sum + pairs : sum + pairs + of_counts(z);
     }
 
-    // The label of least unary of each node, the first of them.
+    // Write the label of least unary of each node, the first one of several.
     void least(std::int64_t* z) const {
         for (std::int64_t i = 0; i < n; ++i) {
             const double* const row = unary + i * labels;
@@ -81,9 +83,9 @@ class FieldOfBatch {
         }
     }
 
-    // The terms for moves; what they read must be kept while they are used.
+    // The terms for moves; the arrays that they read must outlive them.
     struct Terms {
-        std::vector<double> unary, table;  // (L, n) and the tables with their weights
+        std::vector<double> unary, table;  // (L, n), and the tables times their weights
         std::vector<std::int64_t> starts;
         std::vector<std::vector<std::int64_t>> regions;
     };

@@ -1,8 +1,9 @@
-// Flows over the whole field, one a label, for expansions that may change much of it.
+// Flows over the whole field, one per label, for expansions that may change much of it.
 //
-// The graph is laid once. A label's flow is kept for its next turn, when it is mended where labels have
-// changed since and solved on, after Alahari, Kohli, Torr, "Reduce, reuse & recycle: efficiently
-// solving multi-label MRFs" (CVPR 2008). Variables that have the target already are nodes without arcs.
+// The graph is built once. The flow of a label is kept for the next expansion to it. It is then
+// repaired where labels have changed, and the solution continues from there, as in Alahari, Kohli,
+// Torr, "Reduce, reuse & recycle: efficiently solving multi-label MRFs" (CVPR 2008). Variables that
+// already have the target label are nodes without arcs.
 #pragma once
 
 #include <algorithm>
@@ -20,9 +21,9 @@
 
 namespace setwise {
 
-// What an edge adds to the excess of i, its end, in an expansion to `target`, and the capacity of the
-// arc from there. Both ends take half of what their switches cost together, so that capacities are
-// the same both ways.
+// The amount that an edge adds to the excess of its end i, in an expansion to `target`, and the
+// capacity of the arc from there. Each end takes half of the joint cost of the two switches, so
+// that capacities are equal both ways.
 struct EdgeHalf {
     double excess, capacity;
 
@@ -40,7 +41,7 @@ struct EdgeHalf {
     }
 
   private:
-    // Where one end has the target already, t00 = t01 and t10 = t11, or t00 = t10 and t01 = t11.
+    // If one end already has the target, t00 = t01 and t10 = t11, or t00 = t10 and t01 = t11.
     void set_table(const Pairs& pairs, std::int32_t e, LabelIndex mine, LabelIndex other,
                    LabelIndex target) {
         const double t00 = pairs.cost(e, mine, other), t01 = pairs.cost(e, mine, target);
@@ -50,11 +51,11 @@ struct EdgeHalf {
     }
 };
 
-// What functions of counts that are taken for linear add to the excess of a variable.
+// The amounts that functions of counts, taken as linear, add to the excess of a variable.
 struct NoTilts {
     static constexpr bool any = false;
-    double operator()(Variable) const { return 0.0; }  // in all
-    double change(Variable) const { return 0.0; }      // since the flow that is kept
+    double operator()(Variable) const { return 0.0; }  // the whole amount
+    double change(Variable) const { return 0.0; }      // the change since the flow that is kept
 };
 
 class KeptFlows {
@@ -66,20 +67,21 @@ class KeptFlows {
         stamp_.assign(at(field.variables()), 0);
     }
 
-    // Whether there is a flow to go on from.
+    // Return whether there is a flow to continue from.
     bool has(LabelIndex target) const { return kept_.size() > 1 && kept_[at(target)].is_valid; }
     double excess(LabelIndex target, Variable i) const { return of(target).flow->excess(i); }
 
-    // The tilts of a label's flow, for each (layer, region, group), to be written before it is solved.
+    // Return the tilts of a label's flow, for each (layer, region, group), to be written before it
+    // is solved.
     std::vector<double>& tilts(LabelIndex target) {
         kept_of(target).tilts.resize(at(field_.functions()), 0.0);
         return kept_of(target).tilts;
     }
 
-    // Calls take(i) for the variables of the smallest set of switches among the best, those from
-    // which a deficit that is left can still be reached. take returns whether i is new. Returns how
-    // much better another set may be by what rounding took; a flow that has lost much since it was
-    // found from nothing is found anew.
+    // Call take(i) for the variables of the smallest best set of switches, those from which a
+    // remaining deficit can still be reached. take returns whether i is new. Return how much better
+    // another set may be because of rounding. A flow whose rounding error has grown too large since
+    // it was computed from zero is recomputed.
     template <class Tilts, class Take>
     double solve(LabelIndex target, Poll poll, const Tilts& tilts, Take take) {
         Kept& kept = kept_of(target);
@@ -89,7 +91,7 @@ class KeptFlows {
             mend(flow, target, kept.since, tilts);
             if constexpr (Tilts::any) tilt(flow, tilts);
             flow.solve_again(fresh_, poll);
-            // Without tilts what has a deficit of old has been switched.
+            // Without tilts, nodes with an old deficit have been switched.
             if constexpr (!Tilts::any) return take_switches(kept, fresh_, take);
         } else {
             write(flow, target, tilts);
@@ -97,7 +99,7 @@ class KeptFlows {
         }
         return take_switches(kept, all(), take);
     }
-    // The same again, from the flow just solved, where nothing but tilts has changed.
+    // Solve again from the flow just solved, when only tilts have changed.
     template <class Tilts, class Take>
     double solve_again(LabelIndex target, Poll poll, const Tilts& tilts, Take take) {
         Kept& kept = kept_of(target);
@@ -108,8 +110,8 @@ class KeptFlows {
         return take_switches(kept, all(), take);
     }
 
-    // Keeps the flow just solved, whose switches were made; `since` counts the changes before them.
-    // With tilts, whatever was made.
+    // Keep the flow just solved, whose switches were made. `since` is the number of changes before
+    // them. With tilts, any switches may have been made.
     void keep(LabelIndex target, std::int64_t since) {
         if (kept_.size() == 1) return;
         kept_[at(target)].is_valid = true;
@@ -124,7 +126,7 @@ class KeptFlows {
         std::unique_ptr<Flow> flow;
         bool is_valid = false;
         std::int64_t since = 0;
-        double sent = 0.0;  // when it was found from nothing
+        double sent = 0.0;  // flow sent when it was computed from zero
         std::vector<double> tilts;
     };
     const Kept& of(LabelIndex target) const { return kept_[kept_.size() > 1 ? at(target) : 0]; }
@@ -146,7 +148,7 @@ class KeptFlows {
     };
     All all() const { return {field_.variables()}; }
 
-    // Deficits that are left are looked for among `where`.
+    // Look for remaining deficits among `where`.
     template <class Where, class Take>
     double take_switches(const Kept& kept, const Where& where, Take take) {
         const Flow& flow = *kept.flow;
@@ -194,8 +196,8 @@ class KeptFlows {
         }
     }
 
-    // Gives the edges of changed variables their new capacities and as much of their flow as these
-    // allow, then their ends the excess that follows.
+    // Give the edges of changed variables their new capacities and as much of their flow as these
+    // allow, then give their ends the excess that follows.
     template <class Tilts>
     void mend(Flow& flow, LabelIndex target, std::int64_t since, const Tilts& tilts) {
         fresh_.clear();
@@ -218,8 +220,8 @@ class KeptFlows {
                 excess += EdgeHalf(field_, e, i, target).excess - passing(flow, e);
             flow.excess(i) = excess + tilts(i);
         }
-        // No arc may lead from the source side to the sink side of the last cut. Where one end of an
-        // edge is not fresh the edge is what it was.
+        // No arc may lead from the source side to the sink side of the last cut. An edge with an
+        // end that is not fresh has not changed.
         for (const Variable i : fresh_)
             for (std::int32_t e = pairs_.begin(i); !flow.source_side(i) && e < pairs_.end(i); ++e) {
                 const Variable j = pairs_.neighbor(e);
@@ -230,7 +232,8 @@ class KeptFlows {
                 flow.excess(j) -= room;
             }
     }
-    // Adds the changes of the tilts to the excesses that are not fresh. Rounding counts as in the flow.
+    // Add the changes of the tilts to the excesses that are not fresh. Rounding counts as in the
+    // flow.
     template <class Tilts>
     void tilt(Flow& flow, const Tilts& tilts) {
         for (Variable i = 0; i < field_.variables(); ++i) {
@@ -244,7 +247,7 @@ class KeptFlows {
             if (flow.source_side(i) ? after < 0 : after > 0) fresh_.push_back(i);
         }
     }
-    // The flow along an entry's arc: both ways have had the same capacity.
+    // Return the flow along an entry's arc, whose two directions have had the same capacity.
     double passing(const Flow& flow, std::int32_t e) const {
         return 0.5 * (flow.residual(pairs_.sister(e)) - flow.residual(e));
     }
@@ -255,9 +258,9 @@ class KeptFlows {
     const MoveField& field_;
     const Pairs& pairs_;
     std::shared_ptr<MoveGraph> graph_;
-    std::vector<Kept> kept_;           // of every label, or one that is written anew each time
+    std::vector<Kept> kept_;           // one per label, or a single one that is rewritten each time
     std::vector<Variable> fresh_, stack_;
-    std::vector<std::int64_t> stamp_;  // the last mending in which a variable was fresh
+    std::vector<std::int64_t> stamp_;  // the last repair in which a variable was fresh
     std::int64_t now_ = 0;
 };
 

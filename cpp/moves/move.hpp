@@ -1,10 +1,11 @@
 // One move: every active variable is offered two labels, and the best of all answers is a cut.
 //
-// A function of a count is concave in the number k of its m active members that switch, so it is
-// linear plus a sum of hats d min(k (m - q), q (m - k)) / m, one auxiliary node each, over its
-// breakpoints q. A power has a breakpoint at every count. We interpolate between a few of them: the
-// cut then minimises a function that is never above the energy, and where the counts of its answer
-// are breakpoints the answer is the best one. Else these counts become breakpoints, and again.
+// A function of a count is concave in the number k of its m active members that switch. So it is
+// linear plus a sum of hats d min(k (m - q), q (m - k)) / m over its breakpoints q, with one
+// auxiliary node per hat. A power has a breakpoint at every count. The move interpolates between a
+// few of them. The cut then minimises a function that is never above the energy. If the counts of
+// its answer are breakpoints, the answer is the best one. Otherwise these counts become
+// breakpoints, and the cut is repeated.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +41,7 @@ class Move {
 
     // ------------------------------------------------------------------ functions of counts
 
-    // Calls visit(layer, region, group, the other label's group, whether a switch adds to the count)
+    // Call visit(layer, region, group, the other label's group, whether a switch adds to the count)
     // for each function that the switch of i from its first label to the target changes.
     template <class Visit>
     void functions_at(Variable i, LabelIndex own, Visit visit) {
@@ -62,7 +63,8 @@ class Move {
                          visit(functions_[at(slot_[at(layer.first) + layer.place(r, g)])]);
                      });
     }
-    // A cost that is taken for constant, because its last member is not expected to switch.
+    // Return whether a cost is taken as constant, because its last member is not expected to
+    // switch.
     bool is_deferred(const Layer& layer, std::int32_t g) const {
         return is_lazy_ && !is_charged_[at(layer.first + g)];
     }
@@ -107,14 +109,14 @@ class Move {
         tolerance_ = 0.0;
     }
 
-    // Both ends of an edge take half of what their switches cost together, so that a row can be
-    // laid without a look at the other: residual capacities are equal both ways. `is_outside` tells
-    // the variables that may switch but are not active: their arcs are left out.
+    // Build the graph. Each end of an edge takes half of the joint cost of the two switches, so
+    // that a row can be built without reading the other: residual capacities are equal both ways.
+    // `is_outside` tells the variables that may switch but are not active: their arcs are omitted.
     template <class IsOutside>
     void build(IsOutside is_outside) {
         lay_graph(lay_hats(), is_outside);
     }
-    // The functions as they are linear, by their tilts.
+    // Build the graph with linear functions, given by their tilts.
     template <class IsOutside>
     void build_linear(IsOutside is_outside) {
         n_hats_ = 0;
@@ -172,10 +174,10 @@ class Move {
         }
     }
     FlowArc add_arc(FlowNode head, double capacity) {
-        capacity_[at(graph_->arcs())] = std::max(capacity, 0.0);  // negative by rounding alone
+        capacity_[at(graph_->arcs())] = std::max(capacity, 0.0);  // negative only by rounding
         return graph_->add(head);
     }
-    // Returns the number of arcs at the hats' nodes and back.
+    // Return the number of arcs at the hats' nodes and back.
     std::size_t lay_hats() {
         std::size_t arcs = 0;
         n_hats_ = 0;
@@ -197,8 +199,8 @@ class Move {
         return arcs;
     }
 
-    // The smallest set of switches among the best: nodes from which a deficit that is left can
-    // still be reached. excess_ is then what is left of it.
+    // Find the smallest best set of switches: nodes from which a remaining deficit can still be
+    // reached. Afterwards excess_ is what remains of the excess.
     void solve(Poll poll) {
         flow_.fit();
         const auto graph = flow_.topology().rows();
@@ -211,7 +213,8 @@ class Move {
             flow_.forget_lost();
             unproved_ = unproved(flow_, flow_.solve(poll).value());
             if (unproved_ == 0.0) break;
-            // Capacities beyond twice the cut round away what matters, and are in no minimum cut.
+            // Capacities beyond twice the cut would round away smaller numbers, and are in no
+            // minimum cut.
             const auto most = capacity_.begin() + graph_->arcs();
             lower = std::max(2.0 * cut(), std::numeric_limits<double>::min());
             if (!(2.0 * lower < std::min(limit, *std::max_element(capacity_.begin(), most)))) break;
@@ -235,7 +238,7 @@ class Move {
         }
     }
 
-    // The capacity of the flow's cut.
+    // Return the capacity of the flow's cut.
     double cut() const {
         CompensatedSum<double> sum;
         const auto graph = flow_.topology().rows();
@@ -250,10 +253,10 @@ class Move {
 
     // ------------------------------------------------------------------ the answer
 
-    // Compares the answer with the best so far, `unseen` being what the energy may be below the one
-    // that the cut minimised, beside interpolation. Whether the move is solved, within rounding. The
-    // sums are exact, as it were: what is lost by a seed's switch to its own label is 1e20, say,
-    // and the rest is seen beside it.
+    // Compare the answer with the best so far. `unseen` bounds how far the energy may be below the
+    // function that the cut minimised, apart from interpolation. Return whether the move is solved,
+    // up to rounding. The sums are compensated: the cost of a seed's switch to its own label may be
+    // 1e20, say, and smaller numbers must not be lost beside it.
     bool judge(double unseen) {
         double paid = 0.0, slack = unseen + unproved_;
         count_answer();
@@ -269,13 +272,16 @@ class Move {
         }
         return gap() <= tolerance_;
     }
-    // By how much the best answer is not proved to be the best one.
+    // Return the gap: how much better another answer may be.
     double gap() const {
         if (!is_bounded_) return std::numeric_limits<double>::infinity();
         return std::max(0.0, difference(best_change_, bound_));
     }
 
-    // Makes breakpoints of the answer's counts. Whether there was anything to refine.
+    // Return the rounding error of the last flow, however small.
+    double rounding() const { return flow_.lost(); }
+
+    // Make breakpoints of the answer's counts. Return whether any was new.
     bool refine() {
         bool refined = false;
         for (CountFunction& f : functions_)
@@ -296,7 +302,7 @@ class Move {
                 known_functions_at(active_[k], own(active_[k]),
                                    [](CountFunction& f) { ++f.answer; });
     }
-    // What the answer changes, and what it pays for that.
+    // Return what the answer changes; `paid` receives its cost.
     Change change_of_answer(double& paid) const {
         Change change = edges_and_unaries(paid);
         for (const CountFunction& f : functions_) {
@@ -329,7 +335,7 @@ class Move {
         if (place < 0) return field_.label(j);
         return answer[at(place)] ? target_ : own(j);
     }
-    // visit(variable, label before, label after)
+    // Call visit(variable, label before, label after).
     template <class Visit>
     void for_changed(const std::vector<char>& answer, Visit visit) const {
         for (std::size_t k = 0; k < active_.size(); ++k) {
@@ -338,7 +344,7 @@ class Move {
             if (after != before) visit(active_[k], before, after);
         }
     }
-    // visit(entry, the neighbour's label before, and after), for a changed i, each edge once
+    // Call visit(entry, the neighbour's label before, and after) for a changed i, once per edge.
     template <class Visit>
     void for_edges_of_changed(const std::vector<char>& answer, Variable i, Visit visit) const {
         for (std::int32_t e = pairs_.begin(i); e < pairs_.end(i); ++e) {
@@ -348,8 +354,8 @@ class Move {
         }
     }
 
-    // Ends the move: takes the best answer of the rounds if it is better than to stay, `toll` being
-    // what any change costs. Returns the change of the energy.
+    // End the move: take the best answer of all rounds if it is better than no change. `toll` is
+    // the cost of any change. Return the change of the energy.
     double take_best(double toll) {
         const double change = best_change_.value() + toll;
         const bool better = change < -tolerance_;
@@ -371,12 +377,12 @@ class Move {
     Pairs& pairs_;
 
     bool is_expansion_ = false, is_lazy_ = false;
-    LabelIndex first_ = 0, target_ = 0;  // an expansion's first labels are the present ones
+    LabelIndex first_ = 0, target_ = 0;  // in an expansion, the first labels are the present ones
     std::vector<Variable> active_;
     std::vector<std::int32_t> local_;    // the place of a variable in active_, or negative
     std::vector<CountFunction> functions_;
-    std::vector<std::int32_t> slot_;     // of each (layer, region, group), its place in functions_
-    std::vector<char> is_charged_;       // of each, whether the cost is part of a lazy move
+    std::vector<std::int32_t> slot_;     // for each (layer, region, group), its place in functions_
+    std::vector<char> is_charged_;  // for each function, whether its cost is part of a lazy move
     std::vector<char> switched_, best_;
     CompensatedSum<double> best_change_, bound_;
     bool is_bounded_ = false;

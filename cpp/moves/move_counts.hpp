@@ -1,5 +1,6 @@
-// The terms of a field that are functions of counts: how many variables of a region take a label of
-// a group. In a move each is a concave function of how many of its movable members switch.
+// The terms of a field that are functions of counts: the number of variables of a region that take
+// a label of a group. In a move each is a concave function of the number of its movable members
+// that switch.
 #pragma once
 
 #include <algorithm>
@@ -10,10 +11,10 @@
 
 namespace setwise {
 
-// What a layer charges a region for a count n of a group:
-//  concave  h_r(n), a table of concave values;
-//  cost     cost_g [n > 0];
-//  robust   weight min(1, min_j (size - n_j) / truncation), once for all the labels of a region.
+// The cost of a region in a layer for a count n of a group:
+//     concave  h_r(n), a table of concave values;
+//     cost     cost_g [n > 0];
+//     robust   weight min(1, min_j (size - n_j) / truncation), once for all the labels of a region.
 enum class Charge { concave, cost, robust };
 
 // Regions that do not overlap, and groups of labels that do not overlap.
@@ -23,11 +24,11 @@ struct Layer {
     std::vector<std::int64_t> sizes;   // (R,)
     std::vector<std::int32_t> groups;  // (L,), -1 for none
     std::int32_t n_groups;
-    const std::int64_t* starts;        // of the tables of the regions
+    const std::int64_t* starts;        // starts of the tables of the regions
     const double* table;
-    std::vector<double> costs;         // of the groups
+    std::vector<double> costs;         // costs of the groups
     const double *weights, *truncation;
-    std::vector<std::int64_t> counts;  // (R, n_groups) of the present labelling
+    std::vector<std::int64_t> counts;  // (R, n_groups): counts of the present labelling
     std::int32_t first;                // the number of its first (region, group) among all layers
 
     std::int64_t region(std::int32_t i) const { return regions ? regions[i] : 0; }
@@ -42,15 +43,15 @@ struct CountFunction {
     const Layer* layer;
     std::int64_t region;
     std::int32_t group;
-    bool rises;                        // whether a switch adds to the count or takes from it
+    bool rises;                // whether a switch increases the count or decreases it
     std::int64_t members = 0;
-    std::int64_t present = 0;          // k at the present labelling
-    std::int64_t fixed;                // the count of the group outside the members
+    std::int64_t present = 0;  // k at the present labelling
+    std::int64_t fixed;        // the count of the group outside the members
     std::int64_t other_fixed = 0,
-                 rest = 0;             // robust: the second label's, the largest of the others
+                 rest = 0;     // robust: the count of the second label, the largest of the others
     std::vector<std::int64_t> breaks;  // the interior breakpoints, increasing
-    std::int32_t first_hat = 0;        // of the move's graph
-    double tilt = 0.0;                 // the slope of its linear part there
+    std::int32_t first_hat = 0;        // node of the first hat in the move's graph
+    double tilt = 0.0;                 // the slope of the linear part of the function there
     std::int64_t answer = 0;           // k at the cut's answer
 
     // At the present labelling all the region's variables are counted as fixed.
@@ -68,12 +69,12 @@ struct CountFunction {
         fixed -= is_switched == rises;
         other_fixed -= is_switched;
     }
-    // As if so many had been added, none of them switched.
+    // Set the number of members, none of them switched.
     void set_members(std::int64_t count) {
         members = count;
         if (!rises) fixed -= count;
     }
-    // One that is not switched.
+    // Remove a member that is not switched.
     void drop_member() {
         --members;
         fixed += !rises;
@@ -92,16 +93,16 @@ struct CountFunction {
         return layer->weights[r] * std::min(1.0, missing / layer->truncation[r]);
     }
 
-    // The least that one more switch can cost, when all other members switch too.
+    // Return the least cost of one more switch, when all other members switch too.
     double last_slope() const { return (*this)(members) - (*this)(members - 1); }
     double slope() const { return chord(0, members); }
-    // The slope between two numbers of switches.
+    // Return the slope between two numbers of switches.
     double chord(std::int64_t low, std::int64_t high) const {
         return ((*this)(high) - (*this)(low)) / static_cast<double>(high - low);
     }
 
-    // The value at k of the function that is linear between the breakpoints: never above this one,
-    // which is concave.
+    // Return the value at k of the interpolation between the breakpoints, which is never above this
+    // concave function.
     double interpolated(std::int64_t k) const {
         const auto above = std::lower_bound(breaks.begin(), breaks.end(), k);
         if (above != breaks.end() && *above == k) return (*this)(k);
@@ -112,7 +113,7 @@ struct CountFunction {
         return (*this)(low) + share * ((*this)(high) - (*this)(low));
     }
 
-    // Whether k was not a breakpoint before.
+    // Add a breakpoint. Return whether k was not one before.
     bool add_break(std::int64_t k) {
         if (k <= 0 || k >= members) return false;
         const auto place = std::lower_bound(breaks.begin(), breaks.end(), k);
@@ -121,8 +122,8 @@ struct CountFunction {
         return true;
     }
 
-    // All the kinks where there are few, so that the interpolation is the function itself; else the
-    // present count.
+    // Start with all kinks if they are few, so that the interpolation is the function itself;
+    // otherwise with the present count.
     void start_breaks() {
         constexpr std::size_t few = 4;
         breaks.clear();
@@ -138,7 +139,7 @@ struct CountFunction {
         add_break(present);
     }
 
-    // How much the slope falls at the t-th interior breakpoint.
+    // Return how much the slope falls at the t-th interior breakpoint.
     double fall(std::size_t t) const {
         const std::int64_t low = t == 0 ? 0 : breaks[t - 1], here = breaks[t];
         const std::int64_t high = t + 1 == breaks.size() ? members : breaks[t + 1];

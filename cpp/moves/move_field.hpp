@@ -20,13 +20,13 @@ std::size_t at(Integer i) {
 
 class MoveField {
   public:
-    // unary (labels, n), +inf where a label is forbidden, must outlive this.
+    // unary (labels, n), +inf where a label is forbidden, must outlive this object.
     MoveField(Variable n, LabelIndex labels, const double* unary)
         : pairs(n, labels), n_(n), labels_(labels), unary_(unary) {}
 
     Pairs pairs;
 
-    // Region numbers must be in range; the tables must outlive this.
+    // Region numbers must be in range; the tables must outlive this object.
     void add_layer(Layer layer) {
         layer.first = n_functions_;
         layer.counts.assign(layer.sizes.size() * at(layer.n_groups), 0);
@@ -36,7 +36,7 @@ class MoveField {
         layers_.push_back(std::move(layer));
     }
 
-    // The first labelling, none of whose labels is forbidden; after all terms are there.
+    // Set the first labelling, which has no forbidden label. Call this after all terms are added.
     void start(const std::int64_t* labels) {
         pairs.lay();
         present_.assign(labels, labels + n_);
@@ -66,16 +66,17 @@ class MoveField {
     double unary(Variable i, LabelIndex l) const { return unary_[at(l) * at(n_) + at(i)]; }
     const double* unary_row(LabelIndex l) const { return unary_ + at(l) * at(n_); }
     double unary_now(Variable i) const { return unary_now_[at(i)]; }
-    // The most that its edges can make a variable want another label, whatever its neighbours do.
+    // Return the most that the edges of a variable can gain by a change of its label, whatever its
+    // neighbours do.
     double reach(Variable i) const { return reach_[at(i)]; }
-    // The same when its neighbours keep their labels or are met half way.
+    // Return the same bound when its neighbours keep their labels or share the cost.
     double dissent(Variable i) const { return dissent_[at(i)]; }
 
-    // Every change of a label so far, in order.
+    // All changes of a label so far, in order.
     const std::vector<Variable>& changes() const { return changes_; }
     std::int64_t now() const { return static_cast<std::int64_t>(changes_.size()); }
 
-    // Changes labels; settle() after all that belong together.
+    // Change a label. Call settle() after all changes that belong together.
     void relabel(Variable i, LabelIndex l) {
         for (Layer& layer : layers_) {
             count(layer, i, label(i), -1);

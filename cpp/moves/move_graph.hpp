@@ -1,4 +1,4 @@
-// The arcs of one move: a topology for MaxFlow that is laid again for each move, in the same memory.
+// The arcs of one move: a topology for MaxFlow that is rebuilt for each move, in the same memory.
 #pragma once
 
 #include <algorithm>
@@ -11,11 +11,11 @@
 
 namespace setwise {
 
-// Rows are laid one after the other: add the arcs of a row, then close it. Sisters are joined when
-// both are there.
+// Rows are built one after the other: add the arcs of a row, then close it. Sisters are joined when
+// both exist.
 class MoveGraph {
   public:
-    // Starts again, with room for so many nodes and arcs.
+    // Start again, with memory for the given numbers of nodes and arcs.
     void clear(std::size_t nodes, std::size_t arcs) {
         if (static_cast<std::int64_t>(std::max(nodes, arcs)) >= most_flow_arcs)
             throw std::length_error("a graph must have fewer than 2**31 nodes and arcs");

@@ -32,8 +32,8 @@ struct Transitions {
     }
 };
 
-// Every edge lies in the rows of both its ends: an entry is a neighbour with the cost of a pair of
-// labels, and knows the entry of the other end.
+// Every edge is in the rows of both its ends. An entry is a neighbour with the cost of a pair of
+// labels, and stores the index of the entry of the other end.
 class Pairs {
   public:
     Pairs(Variable n, LabelIndex labels) : n_(n), labels_(labels) {}
@@ -44,7 +44,7 @@ class Pairs {
             add({static_cast<Variable>(edges[2 * e]), static_cast<Variable>(edges[2 * e + 1]),
                  potts, weights[e]});
     }
-    // tables (count, L, L) must outlive this.
+    // tables (count, L, L) must outlive this object.
     void add_tables(const std::int64_t* edges, const double* tables, std::int64_t count) {
         const std::size_t size = table_size();
         for (std::int64_t e = 0; e < count; ++e) {
@@ -54,7 +54,7 @@ class Pairs {
                  add_table(table), *high - *low});
         }
     }
-    // concave (count + 1,) must outlive this.
+    // concave (count + 1,) must outlive this object.
     void add_transitions(const std::int64_t* edges, std::int64_t count, const double* costs,
                          const double* concave) {
         Transitions term{{costs, costs + table_size()},
@@ -64,7 +64,8 @@ class Pairs {
                          std::vector<std::int64_t>(table_size()),
                          {},
                          std::vector<double>(table_size())};
-        // A vector's elements stay where they are when the vector is moved, so this pointer holds.
+        // A vector's elements stay in place when the vector is moved, so this pointer remains
+        // valid.
         const std::int32_t table = add_table(term.slopes.data());
         for (std::int64_t e = 0; e < count; ++e) {
             term.tails.push_back(static_cast<Variable>(edges[2 * e]));
@@ -74,7 +75,7 @@ class Pairs {
         transitions_.push_back(std::move(term));
     }
 
-    // Lays the rows, to be called once after all edges are there.
+    // Build the rows. Call this once, after all edges are added.
     void lay() {
         first_.assign(static_cast<std::size_t>(n_) + 1, 0);
         for (const Edge& edge : edges_) {
@@ -107,7 +108,7 @@ class Pairs {
         return sister_[static_cast<std::size_t>(entry)];
     }
 
-    // The cost of own label a and the neighbour's label b.
+    // Return the cost of own label a and the neighbour's label b.
     double cost(std::int32_t entry, LabelIndex a, LabelIndex b) const {
         const auto e = static_cast<std::size_t>(entry);
         if (!is_table(entry)) return a == b ? 0.0 : weight_[e];
@@ -121,7 +122,7 @@ class Pairs {
     bool is_table(std::int32_t entry) const {
         return !table_.empty() && table_[static_cast<std::size_t>(entry)] != potts;
     }
-    // The largest cost minus the smallest.
+    // Return the largest cost minus the smallest.
     double range(std::int32_t entry) const { return weight_[static_cast<std::size_t>(entry)]; }
 
     std::vector<Transitions>& transitions() { return transitions_; }
@@ -135,7 +136,7 @@ class Pairs {
     struct Edge {
         Variable tail, head;
         std::int32_t table;
-        double weight;  // of a table: the largest cost minus the smallest
+        double weight;  // for a table: the largest cost minus the smallest
     };
 
     void add(const Edge& edge) {

@@ -1,6 +1,6 @@
 // Swap moves, and the label transitions that they majorise.
 //
-// After Boykov, Veksler, Zabih, "Fast approximate energy minimization via graph cuts" (PAMI 2001).
+// See Boykov, Veksler, Zabih, "Fast approximate energy minimization via graph cuts" (PAMI 2001).
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@ class SwapMove : public Move {
         seen_.assign(at(field.labels()) * at(field.labels()), never);
     }
 
-    // The best swap of labels a and b; where there are transitions, of those tried. Returns the
-    // change of the energy, never positive.
+    // Make the best swap of labels a and b; with transitions, the best of those tried. Return the
+    // change of the energy, which is never positive.
     double swap(LabelIndex a, LabelIndex b, Poll poll) {
         std::int64_t& seen = seen_[Transitions::pair(a, b, field_.labels())];
         if (seen == field_.now()) return 0.0;
@@ -30,9 +30,9 @@ class SwapMove : public Move {
         return change;
     }
 
-    // A swap in rounds, for one who wants to look on: offer, then rounds until one returns true. The
-    // best answer changes the energy by no less than `bound` and no more than `change`; `gap`, their
-    // difference, keeps what is small beside them.
+    // Swap in rounds, so that a caller can observe them: call offer, then rounds until one returns
+    // true. The best answer changes the energy by at least `bound` and at most `change`. `gap`,
+    // their difference, keeps numbers that are small beside them.
     void offer(LabelIndex a, LabelIndex b) { offer(a, b, never); }
     bool round(Poll poll) {
         build([](Variable) { return false; });
@@ -44,6 +44,7 @@ class SwapMove : public Move {
     }
     double change() const { return best_change_.value(); }
     using Move::gap;
+    using Move::rounding;
     double commit() { return take_best(0.0); }
 
   private:
@@ -56,9 +57,9 @@ class SwapMove : public Move {
         return commit();
     }
 
-    // A connected part of the variables labelled a or b whose labels, and whose neighbours' labels,
-    // have not changed since the last swap of a and b has nothing to gain from another: so where
-    // nothing but edges joins variables, parts without a change are left out.
+    // A connected part of the variables labelled a or b has nothing to gain from another swap if
+    // neither its labels nor those of its neighbours have changed since the last one. So if only
+    // edges join variables, parts without a change are left out.
     void offer(LabelIndex a, LabelIndex b, std::int64_t seen) {
         for (const Variable i : active_) local_[at(i)] = nothing;
         active_.clear();
@@ -89,12 +90,12 @@ class SwapMove : public Move {
 
     // ------------------------------------------------------------------ transitions
 
-    // A line through (n, h(n)) that is nowhere below h, steep or flat; or the chord from n = 0, which
-    // is no majorant, and sees what the end of the last edge between two labels would save.
+    // A line through (n, h(n)) that is nowhere below h, steep or flat; or the chord from n = 0,
+    // which is not a majorant but shows what removing the last edge between two labels would save.
     enum class Line { steep, flat, chord };
 
-    // A line in its number of edges stands for every transition cost. The swap that is best for the
-    // lines is made if the energy falls, which for a majorant it does if the lines' sum falls.
+    // A line in the number of edges replaces each transition cost. The best swap for the lines is
+    // made if the energy falls, which for a majorant it does if the sum of the lines falls.
     double majorise(LabelIndex a, LabelIndex b, Poll poll) {
         double total = 0.0;
         for (bool better = true; better;) {
@@ -154,7 +155,8 @@ class SwapMove : public Move {
             }
     }
 
-    std::vector<std::int64_t> seen_;  // changes before the end of the last swap of each pair
+    // number of changes before the end of the last swap of each pair
+    std::vector<std::int64_t> seen_;
 };
 
 }  // namespace setwise

@@ -16,14 +16,15 @@
 
 namespace setwise {
 
-// How much further a bound will rise, judged by how it has risen. What a doubling of the number of
-// passes brings falls from doubling to doubling: were it to go on by the last factor, what is left is
-// the sum of a geometric series.
+// An estimate of how much further a bound will rise, from its rise so far. The rise per doubling of
+// the number of passes falls from doubling to doubling. If it continues by the last factor, the
+// rest is the sum of a geometric series.
 class BoundRise {
   public:
     void note(double bound) { bounds_.push_back(bound); }
 
-    // Whether the gap stays above the goal, and falls by a few hundredths at most.
+    // Return whether the gap is expected to stay above the goal, and to fall by a few hundredths at
+    // most.
     bool is_over(double gap, double goal) const {
         constexpr double little = 0.03;
         const std::size_t count = bounds_.size();
@@ -36,11 +37,12 @@ class BoundRise {
     }
 
   private:
-    std::vector<double> bounds_;  // at passes of equal distance
+    std::vector<double> bounds_;  // at equally spaced passes
 };
 
-// Moves from the labels at hand, then sweeps that raise a bound; every fourth pass decodes labels, from
-// which moves go on when the bound rises no more. All energies are above the least unaries.
+// Runs moves from the present labels, then sweeps that raise a bound. Every fourth pass decodes
+// labels, from which moves continue when the bound no longer rises. All energies are relative to
+// the least unaries.
 class TreeProof {
   public:
     explicit TreeProof(const FieldOfBatch& field) : field_(field), least_(at(field.n)) {
@@ -50,8 +52,9 @@ class TreeProof {
         }
     }
 
-    // z is the start, and the answer. Returns by how much another may be better at most. `messages`
-    // are none, or those that the last proof for the same edges left there.
+    // Search from the start z, which receives the answer. Return a bound on how much better another
+    // answer may be. `messages` are empty, or those that the last proof for the same edges left
+    // there.
     double search(std::int64_t* z, std::vector<double>& messages, Poll poll) {
         expand_all(field_, z, poll);
         best_.assign(z, z + field_.n);
@@ -69,7 +72,7 @@ class TreeProof {
   private:
     using Labels = std::vector<std::int64_t>;
     static constexpr int most_passes = 1000, look = 4;
-    static constexpr double tolerance = 1e-9;  // of what there is to be paid
+    static constexpr double tolerance = 1e-9;  // relative to the best energy found
     static constexpr double closes = 0.75, much = 1e-3;
 
     double energy(const Labels& z) const {
@@ -82,7 +85,8 @@ class TreeProof {
         return sum;
     }
 
-    // So few labellings are all tried: a millisecond or so.
+    // Return whether there are few enough labellings to try all of them, which takes a millisecond
+    // or so.
     bool are_few() const {
         constexpr double few = 16384.0;
         return field_.n * std::log(static_cast<double>(field_.labels)) <= std::log(few);
@@ -139,7 +143,7 @@ class TreeProof {
         }
     }
 
-    // Labels that alone cost more than the labelling at hand are left out.
+    // Omit labels whose own cost exceeds that of the present labelling.
     PaddedPairs pairs() const {
         const double reach = value_ * (1.0 + 1e-9);
         std::vector<double> unary(at(field_.n) * at(field_.labels));
@@ -171,7 +175,7 @@ class TreeProof {
     }
 
     const FieldOfBatch& field_;
-    std::vector<double> least_;  // of each row
+    std::vector<double> least_;  // least entry of each row
     Labels best_;
     double value_ = 0.0, bound_ = 0.0;
 };

@@ -7,7 +7,7 @@
 
 namespace setwise {
 
-// y ? x : -x without a branch: labels are as good as random to a branch predictor.
+// Return y ? x : -x without a branch: labels are as good as random to a branch predictor.
 template <class Scalar>
 Scalar with_sign(bool y, Scalar x) {
     using Bits = std::conditional_t<std::is_same_v<Scalar, float>, std::uint32_t, std::uint64_t>;
@@ -18,7 +18,7 @@ Scalar with_sign(bool y, Scalar x) {
     return x;
 }
 
-// y ? x : z without a branch.
+// Return y ? x : z without a branch.
 inline double choose(bool y, double x, double z) {
     const double both[2] = {z, x};
     return both[y];

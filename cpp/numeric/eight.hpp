@@ -1,5 +1,5 @@
 // Eight numbers that are computed with at once, for loops that a compiler does not turn into vector
-// instructions: those too short, or with too long a body.
+// instructions because they are too short or their bodies too long.
 #pragma once
 
 #include <cmath>
@@ -10,14 +10,15 @@
 #include "numeric/vectorized.hpp"
 
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wpsabi"  // what takes or returns them is inlined
+#pragma GCC diagnostic ignored "-Wpsabi"  // functions that take or return them are inlined
 #endif
 
 namespace setwise {
 
 constexpr int eight = 8;
 
-// Where functions are not inlined for sure, as under the sanitizers, vectors would change how they are called.
+// If functions are not certain to be inlined, as under the sanitizers, vectors would change their
+// calling convention.
 #if defined(__GNUC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 typedef double Eight __attribute__((vector_size(64)));
 typedef std::uint64_t EightBits __attribute__((vector_size(64)));
@@ -92,7 +93,7 @@ SETWISE_INLINED void store_eight(Eight x, double* to) { std::memcpy(to, &x, size
 SETWISE_INLINED Eight all_eight(double x) { return Eight{} + x; }
 SETWISE_INLINED Eight lower_of(Eight x, Eight y) { return where_below(y, x, y, x); }
 SETWISE_INLINED Eight higher_of(Eight x, Eight y) { return where_below(x, y, y, x); }
-// An array of them; their alignment depends on the instructions that a function is compiled for.
+// An array of Eight; its alignment depends on the instructions that a function is compiled for.
 class Eights {
   public:
     explicit Eights(std::int64_t n) : numbers_(static_cast<std::size_t>((n + 1) * eight)) {}

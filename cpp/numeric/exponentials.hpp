@@ -1,6 +1,6 @@
-// exp and log without branches, calls or tables, of one number or of eight, so that a compiler turns loops
-// over arrays into vector instructions; inlined however large the loop is. Both are within two units in
-// the last place of the true value.
+// exp and log without branches, calls or tables, of one number or of eight, so that a compiler
+// turns loops over arrays into vector instructions. Both are inlined however large the loop is, and
+// within two units in the last place of the true value.
 #pragma once
 
 #include <cstdint>
@@ -24,14 +24,14 @@ SETWISE_INLINED double from_bits(std::uint64_t bits) {
 }
 
 constexpr double log_2_high =
-    0x1.62e42fefa0000p-1;  // its last bits are 0: products with k are exact
+    0x1.62e42fefa0000p-1;  // its last bits are 0, so products with k are exact
 constexpr double log_2_low = 0x1.cf79abc9e3b3ap-40;
 
-// exp(x) for -708 <= x <= 708: 2^k exp(r) with |r| <= log(2) / 2, and the series of exp(r).
+// Return exp(x) for -708 <= x <= 708: 2^k exp(r) with |r| <= log(2) / 2, and the series of exp(r).
 template <class Number>
 SETWISE_INLINED Number exponential(Number x) {
     constexpr double shift =
-        0x1.8p52;  // what is added to it is rounded to an integer, in the last bits
+        0x1.8p52;  // adding it to a number rounds that to an integer, in the last bits
     const Number shifted = x * 0x1.71547652b82fep0 + shift;
     const Number k = shifted - shift;
     const Number r = (x - k * log_2_high) - k * log_2_low;
@@ -50,7 +50,7 @@ SETWISE_INLINED Number exponential(Number x) {
     return from_bits(bits_of(p) + (bits_of(shifted) << 52));
 }
 
-// exp(x) for x <= 708, 0 below -limit.
+// Return exp(x) for x <= 708, 0 below -limit.
 template <class Number>
 SETWISE_INLINED Number exponential_above(double limit, Number x) {
     const Number least = Number{} - limit;
@@ -58,7 +58,7 @@ SETWISE_INLINED Number exponential_above(double limit, Number x) {
     return where_below(x, least, Number{}, value);
 }
 
-// log(x) for a normal x > 0: x = 2^k (1 + f) with 1 + f between sqrt(1/2) and sqrt(2), and
+// Return log(x) for a normal x > 0: x = 2^k (1 + f) with 1 + f between sqrt(1/2) and sqrt(2), and
 // log(1 + f) = 2 artanh(s) with s = f / (2 + f), so 2 s = f - s f.
 template <class Number>
 SETWISE_INLINED Number logarithm(Number x) {

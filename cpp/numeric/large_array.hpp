@@ -1,4 +1,4 @@
-// Arrays for state that is visited all over: in huge pages where the system has them.
+// Arrays for state that is accessed in no particular order: in huge pages if the system has them.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,9 @@ namespace setwise {
 
 constexpr std::size_t huge_page = std::size_t(1) << 21;
 
-// Large blocks are aligned to huge pages and offered for them: fewer faults when they are filled,
-// fewer misses of the address cache when they are read in no order. Elsewhere plain memory.
+// Aligns large blocks to huge pages and offers them to the system as such. This causes fewer page
+// faults when they are filled, and fewer TLB misses when they are read in no order. On other
+// systems this is plain memory.
 template <class T>
 struct LargeAllocator {
     using value_type = T;
@@ -34,7 +35,7 @@ struct LargeAllocator {
             const std::size_t bytes = (n * sizeof(T) + huge_page - 1) / huge_page * huge_page;
             void* const block = std::aligned_alloc(huge_page, bytes);
             if (!block) throw std::bad_alloc();
-            madvise(block, bytes, MADV_HUGEPAGE);  // a hint: that it may fail is no matter
+            madvise(block, bytes, MADV_HUGEPAGE);  // only a hint, so a failure does not matter
             return static_cast<T*>(block);
         }
 #endif
@@ -57,8 +58,8 @@ struct LargeAllocator {
 template <class T>
 using LargeArray = std::vector<T, LargeAllocator<T>>;
 
-// An array whose entries begin as zero bytes. New memory of the system is zero as it comes: it is not
-// written here, so that whoever writes it first, on whichever thread, is the first to touch it.
+// An array whose entries begin as zero bytes. New memory from the system is zero already and is not
+// written here. Whichever thread writes it first is therefore the first to touch it.
 template <class T>
 class ZeroedArray {
     static_assert(std::is_trivially_default_constructible_v<T> &&
@@ -78,7 +79,8 @@ class ZeroedArray {
             bytes += slack;
             place = std::align(huge_page, n * sizeof(T), place, bytes);
 #if defined(__linux__)
-            madvise(place, n * sizeof(T), MADV_HUGEPAGE);  // a hint: that it may fail is no matter
+            // only a hint, so a failure does not matter
+            madvise(place, n * sizeof(T), MADV_HUGEPAGE);
 #endif
         }
         data_ = static_cast<T*>(place);

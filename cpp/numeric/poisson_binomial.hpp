@@ -7,15 +7,15 @@
 
 namespace setwise {
 
-// One more event of probability q: d[0..n] becomes d[0..n + 1], the distribution over n + 1 events.
+// Add an event of probability q: d[0..n] becomes d[0..n + 1], the distribution over n + 1 events.
 inline void add_event(double* d, std::int64_t n, double q) {
     d[n + 1] = d[n] * q;
     for (std::int64_t k = n; k > 0; --k) d[k] = d[k] * (1 - q) + d[k - 1] * q;
     d[0] *= 1 - q;
 }
 
-// The inverse: f[0..n - 1] without an event of probability q of the n in d[0..n]. Solved from the end
-// at which the recursion damps rounding.
+// The inverse: f[0..n - 1] without one event of probability q of the n in d[0..n]. It is solved
+// from the end at which the recursion damps rounding errors.
 inline void remove_event(const double* d, std::int64_t n, double q, double* f) {
     if (q <= 0.5) {
         double before = 0;
@@ -28,9 +28,9 @@ inline void remove_event(const double* d, std::int64_t n, double q, double* f) {
     }
 }
 
-// At least E h(K), and equal to it up to rounding and 1e-18 max |h|: counts whose probability is
-// below 1e-24 leave the window, and what they lose counts with the largest h. O(n sqrt n) instead of
-// O(n^2). `work` has room for n + 2 numbers.
+// Return a value of at least E h(K), equal to it up to rounding and 1e-18 max |h|: counts whose
+// probability is below 1e-24 leave the window, and their probability counts with the largest h. O(n
+// sqrt n) instead of O(n^2). `work` has space for n + 2 numbers.
 inline double expected_of_count(const double* q, std::int64_t n, const double* h,
                                 std::vector<double>& work) {
     constexpr double negligible = 1e-24;

@@ -1,9 +1,9 @@
-// How long work lets its caller end it.
+// The function by which long computations can be interrupted.
 #pragma once
 
 namespace setwise {
 
-// Called between stretches of work; may throw to abandon the computation (Ctrl-C).
+// Called now and then during a computation; may throw to abandon it (Ctrl-C).
 using Poll = void (*)();
 
 }  // namespace setwise

@@ -1,9 +1,10 @@
-// Memory that will be needed soon.
+// Prefetching of memory.
 #pragma once
 
 namespace setwise {
 
-// Asks for a line of memory that will be needed soon; a hint, and nothing where there is none.
+// Prefetch a line of memory that will be needed soon. This is a hint, and does nothing where it is
+// not supported.
 inline void prefetch([[maybe_unused]] const void* address) {
 #if defined(__GNUC__) || defined(__clang__)
     __builtin_prefetch(address);

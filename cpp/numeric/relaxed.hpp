@@ -1,4 +1,4 @@
-// A number that threads may read while another writes it, in no order with anything else.
+// A number that threads may read while another thread writes it, with relaxed memory order.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Sorting many costs, with the element that each belongs to.
+// Sorting of many costs, with the element that each belongs to.
 #pragma once
 
 #include <algorithm>
@@ -12,15 +12,15 @@ namespace setwise {
 
 using Cost = std::pair<double, std::size_t>;
 
-// Unsigned integers in the order of the doubles they come from.
+// Return an unsigned integer that orders like the double it comes from.
 inline std::uint64_t ordered_bits(double x) {
     std::uint64_t bits;
     std::memcpy(&bits, &x, sizeof bits);
     return bits ^ ((0u - (bits >> 63)) | (std::uint64_t(1) << 63));
 }
 
-// Sorts by cost: by comparison where the costs are few, else digit by digit (radix 2^11), which
-// passes over digits that all costs share. What is sorted already is left as it is.
+// Sort by cost: by comparison if the costs are few, otherwise digit by digit (radix 2^11), skipping
+// digits that all costs share. Sorted input is left as it is.
 inline void sort_costs(std::vector<Cost>& costs, std::vector<Cost>& space) {
     const auto cheaper = [](const Cost& a, const Cost& b) { return a.first < b.first; };
     if (std::is_sorted(costs.begin(), costs.end(), cheaper)) return;

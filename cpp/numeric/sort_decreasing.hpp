@@ -1,4 +1,4 @@
-// Sorting the values of a block: what projections onto functions of counts and their gaps ask for.
+// Sorting of the values of a block, for projections onto functions of counts and their gaps.
 #pragma once
 
 #include <algorithm>
@@ -9,13 +9,14 @@
 namespace setwise {
 
 struct DecreasingOrder {
-    std::vector<std::uint32_t> index;  // what sort_decreasing fills
+    std::vector<std::uint32_t> index;  // result of sort_decreasing
     std::vector<std::uint32_t> items, other;
 };
 
-// order.index: 0..n-1 by decreasing value; equal values by increasing index, so that the order is one
-// and the same on every machine. Values are cut into 2^16 steps of equal height, which takes two passes
-// of counting; the few that share a step are then compared. O(n), O(n log n) where most share one.
+// order.index: 0..n-1 by decreasing value; equal values by increasing index, so that the order is
+// the same on every machine. Values are divided into 2^16 steps of equal height, which takes two
+// counting passes; the few values that share a step are then compared. O(n), or O(n log n) if most
+// share one.
 template <class Scalar>
 void sort_decreasing(const Scalar* values, std::int64_t n, DecreasingOrder& order) {
     const auto size = static_cast<std::size_t>(n);
@@ -31,7 +32,7 @@ void sort_decreasing(const Scalar* values, std::int64_t n, DecreasingOrder& orde
     }
     const double range = static_cast<double>(high) - static_cast<double>(low),
                  scale = 65535.0 / range;
-    // no room for the index, or for the number of a step
+    // the index, or the number of a step, would not fit
     if (n > 65536 || !(range > 1e-300 && range < 1e300)) {
         for (std::int64_t i = 0; i < n; ++i) index[i] = static_cast<std::uint32_t>(i);
         std::sort(index, index + n, before);

@@ -16,9 +16,9 @@
 
 namespace setwise {
 
-// Calls body(task, worker) for tasks 0..n-1, worker in 0..n_threads-1. The calling thread is worker 0
-// and polls between its tasks. When anything throws (Ctrl-C, no memory), no new task starts and the
-// exception passes on once all threads have ended theirs.
+// Call body(task, worker) for tasks 0..n-1, worker in 0..n_threads-1. The calling thread is worker
+// 0 and polls between its tasks. When anything throws (Ctrl-C, no memory), no new task starts, and
+// the exception is rethrown once all threads have ended their tasks.
 template <class Body>
 void each_task(std::int64_t n, int n_threads, Poll poll, const Body& body) {
     std::atomic<std::int64_t> next{0};
@@ -48,7 +48,7 @@ void each_task(std::int64_t n, int n_threads, Poll poll, const Body& body) {
         if (exception) std::rethrow_exception(exception);
 }
 
-// What ends the work of a helping thread when the others have nothing more to wait for.
+// Thrown to end the work of a helping thread whose result is no longer needed.
 struct Stopped {};
 
 inline thread_local const std::atomic<bool>* asked_to_stop = nullptr;
@@ -57,8 +57,9 @@ inline void heed_stop() {
     if (asked_to_stop->load(std::memory_order_relaxed)) throw Stopped{};
 }
 
-// As each_task, for tasks so long that they poll while they run: calls body(task, poll). The calling
-// thread polls also while it waits for the others, and what it throws (Ctrl-C) ends their tasks.
+// Like each_task, for tasks so long that they poll while they run: call body(task, poll). The
+// calling thread also polls while it waits for the others, and what it throws (Ctrl-C) ends their
+// tasks.
 template <class Body>
 void each_long_task(std::int64_t n, int n_threads, Poll poll, const Body& body) {
     std::atomic<std::int64_t> next{0};

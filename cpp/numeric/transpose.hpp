@@ -1,4 +1,4 @@
-// A matrix turned.
+// The transpose of a matrix.
 #pragma once
 
 #include <algorithm>
@@ -6,8 +6,8 @@
 
 namespace setwise {
 
-// (rows, columns) to (columns, rows), some rows at a time: their lines of memory are read once, and
-// what is written of each column is a line of its own.
+// Copy (rows, columns) to (columns, rows), some rows at a time: their cache lines are read once,
+// and each column writes cache lines of its own.
 template <class T>
 inline void transpose(const T* from, std::int64_t rows, std::int64_t columns, T* to) {
     constexpr std::int64_t some = 64;

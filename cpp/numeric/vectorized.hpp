@@ -1,10 +1,11 @@
-// Loops in the vector instructions of the machine at hand.
+// Loops in the vector instructions of the present machine.
 #pragma once
 
 #include <cstring>
 
-// One more version of a function for each of these instruction sets, chosen when the module is loaded.
-// The sanitizers cannot do with that choice, and not every C library has it.
+// Compiles a further version of a function for each of these instruction sets; the version is
+// chosen when the module is loaded. The sanitizers do not support this choice, and neither does
+// every C library.
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define SETWISE_VECTORIZED __attribute__((target_clones("avx512f", "avx2", "default")))
@@ -16,8 +17,8 @@
 
 namespace setwise {
 
-// Four numbers that are added, subtracted and compared at once. Compilers do not see the least of two
-// in a loop over an array, for they may not exchange 0 and -0.
+// Four numbers that are added, subtracted and compared at once. Compilers do not vectorize the
+// minimum of two numbers in a loop over an array, because they may not exchange 0 and -0.
 #if defined(__GNUC__)
 typedef double Four __attribute__((vector_size(32)));
 #else

@@ -1,4 +1,4 @@
-// The blocks of the relaxation in relaxation.hpp: what each kind is, its best entries and its gap.
+// The blocks of the relaxation in relaxation.hpp: each kind, its best entries and its gap.
 #pragma once
 
 #include <algorithm>
@@ -13,23 +13,23 @@ namespace setwise {
 
 enum class BlockKind { chain, count, simplex, convex };
 
-// Blocks over disjoint variables. A slot is what one projection moves: the pairs (variable, label) with
-// the label in the slot's set, or with the variable's own label.
+// Blocks over disjoint variables. A slot is the part that one projection updates: the pairs
+// (variable, label) with the label in the slot's set, or with the variable's own label.
 template <class Scalar>
 struct Group {
     using Index = std::int64_t;
 
     BlockKind kind;
     std::vector<Index> variables;  // (P,), block after block
-    std::vector<Index> starts;     // (B + 1,) of the blocks
+    std::vector<Index> starts;     // (B + 1,): starts of the blocks
     std::vector<Scalar>
         parameters;                // chain: weight to the next; count, convex: gains; simplex: (K,)
-    std::vector<Index> slot_starts;   // (K + 1,) of the slots' labels
+    std::vector<Index> slot_starts;   // (K + 1,): starts of the slots' labels
     std::vector<Index> slot_labels;
     std::vector<Index> own;           // (P,) with a single slot of own labels, else empty
 
     std::vector<Scalar> s, previous;  // (P K): block after block, slot after slot
-    std::vector<Index> slot_of;       // (L,) where every slot is one label of its own, else empty
+    std::vector<Index> slot_of;       // (L,) if every slot is a single label, otherwise empty
     std::vector<Index> tasks;         // runs of blocks
 
     Index slots() const { return own.empty() ? static_cast<Index>(slot_starts.size()) - 1 : 1; }
@@ -43,7 +43,7 @@ struct Group {
                                   slot_labels.begin() + slot_starts[slot + 1], label);
     }
 
-    // The best entries of the slot: z is s + t logit p.
+    // Write the best entries of the slot: z is s + t logit p.
     void project(Index block, Index slot, const Scalar* z, double t, Scalar* out,
                  ProjectionWork<Scalar>& work) const {
         const Index n = size(block);
@@ -59,7 +59,7 @@ struct Group {
                 static_cast<Scalar>(balance_count(z, parameters.data() + starts[block], n, t)));
     }
 
-    // What the blocks add to the objective beside s, and take from the bound.
+    // Return what the blocks add to the objective apart from s, and subtract from the bound.
     double offset_of_blocks() const {
         double sum = 0;
         if (kind != BlockKind::convex) return sum;
@@ -69,7 +69,8 @@ struct Group {
         return sum;
     }
 
-    // The block's Lovász extension at p (n,), minus <s, p>; of a convex count g(sum of p) and its offset.
+    // Return the block's Lovász extension at p (n,), minus <s, p>; for a convex count g(sum of p)
+    // and its offset.
     double gap(Index block, Index slot, const Scalar* p, ProjectionWork<Scalar>& work) const {
         const Index n = size(block);
         const Scalar* const at = s.data() + offset(block, slot);

@@ -7,10 +7,11 @@
 
 namespace setwise {
 
-// A convex function g of a count: no base polytope, but g(m) = max over v of v m - conjugate(v), so its
-// block is v in every entry, and the objective has conjugate(v) besides.
-// The best v for probabilities 1 / (1 + exp((v - z_i) / t)): their sum must be a count that v supports.
-// `slopes` g(k + 1) - g(k) do not decrease. O(n log n) exponentials at most.
+// Balance a convex function g of a count. It has no base polytope, but g(m) = max over v of v m -
+// conjugate(v), so its block is v in every entry, and the objective has the additional term
+// conjugate(v). Compute the best v for probabilities 1 / (1 + exp((v - z_i) / t)): their sum must
+// be a count at which v is a subgradient. `slopes` g(k + 1) - g(k) do not decrease. O(n log n)
+// exponentials at most.
 template <class Scalar>
 double balance_count(const Scalar* z, const Scalar* slopes, std::int64_t n, double t) {
     double derivative = 0;
@@ -47,7 +48,7 @@ double balance_count(const Scalar* z, const Scalar* slopes, std::int64_t n, doub
     return v;
 }
 
-// conjugate(v) = max over m of v m - g(m) with g(0) = 0, at the best m.
+// Return conjugate(v) = max over m of v m - g(m) with g(0) = 0, at the best m.
 template <class Scalar>
 double conjugate_of_slopes(const Scalar* slopes, std::int64_t n, double v) {
     double value = 0;
@@ -56,7 +57,7 @@ double conjugate_of_slopes(const Scalar* slopes, std::int64_t n, double v) {
     return value;
 }
 
-// g(m) between its values at whole numbers.
+// Return g(m), interpolated between its values at whole numbers.
 template <class Scalar>
 double sum_of_slopes(const Scalar* slopes, std::int64_t n, double m) {
     double value = 0;

@@ -1,5 +1,5 @@
-// Frank-Wolfe on the smoothed Lovász relaxation: only greedy vertices of the base polytope are asked
-// for, and s is one array, not a sum of blocks that are kept.
+// Frank-Wolfe on the smoothed Lovász relaxation. It needs only greedy vertices of the base
+// polytope, and s is one array instead of a sum of stored blocks.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ class FrankWolfe : public Relaxation<double> {
 
     void set_scores(const double* s) { std::copy(s, s + n_ * n_labels_, total_.begin()); }
 
-    // x (N, L): the point of the base polytope, unaries included, that maximises <p, x>.
+    // Write x (N, L): the point of the base polytope, unaries included, that maximises <p, x>.
     void vertex(const double* p, double* x, int n_threads, Poll poll) const {
         std::copy(unary_.begin(), unary_.end(), x);
         std::vector<SweepWork<double>> works(static_cast<std::size_t>(n_threads));
@@ -34,7 +34,7 @@ class FrankWolfe : public Relaxation<double> {
             });
     }
 
-    // The derivative of the objective along `direction`, at s + step * direction.
+    // Return the derivative of the objective along `direction`, at s + step * direction.
     double slope(const double* direction, double step, double temperature, int n_threads,
                  Poll poll) const {
         const Index tasks = (n_ + rows_a_task - 1) / rows_a_task;
@@ -61,7 +61,7 @@ class FrankWolfe : public Relaxation<double> {
         return value;
     }
 
-    // Not to be interrupted: half a step would leave the base polytope.
+    // Shift s. This cannot be interrupted, because half a step would leave the base polytope.
     void shift(const double* direction, double step, int n_threads) {
         const Index tasks = (n_ + rows_a_task - 1) / rows_a_task;
         const Poll poll = [] {};
@@ -73,7 +73,8 @@ class FrankWolfe : public Relaxation<double> {
     }
 
   private:
-    // Edmonds' greedy algorithm on one block: work.z are the probabilities, work.out the vertex.
+    // Run Edmonds' greedy algorithm on one block: work.z are the probabilities, work.out the
+    // vertex.
     static void greedy(const Group<double>& group, Index block, Index slot,
                        SweepWork<double>& work) {
         const Index n = group.size(block);

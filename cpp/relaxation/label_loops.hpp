@@ -1,5 +1,6 @@
-// The loops of a sweep over the variables of a block, for one label: no branches and no calls, so that
-// they run in vector instructions, in those of the machine at hand where the compiler can choose.
+// The loops of a sweep over the variables of a block, for one label, without branches and calls.
+// They run in vector instructions, in those of the present machine if the compiler supports the
+// choice.
 #pragma once
 
 #include <cmath>
@@ -12,24 +13,27 @@
 
 namespace setwise {
 
-// As wide as a Scalar: what is compared and what is chosen by it then fill as many lanes.
+// An integer as wide as a Scalar: comparisons and the selections by them then fill the same number
+// of lanes.
 template <class Scalar>
 using LabelOf = std::conditional_t<sizeof(Scalar) == 4, std::int32_t, std::int64_t>;
 
-// Two factors exp of this, and L of them summed, still fit.
+// The exponential of twice this number, times the number of labels, is still finite.
 template <class Scalar>
 constexpr double largest_exponent = std::numeric_limits<Scalar>::max_exponent * 0.3;
 
-// exp(x), but not so large that sums overflow, and 0 where it is as small.
+// Return exp(x), limited so that sums do not overflow, and 0 where it is as small as the limit is
+// large.
 template <class Scalar>
 SETWISE_INLINED Scalar mass_of(double x) {
     constexpr double most = largest_exponent<Scalar>;
     return static_cast<Scalar>(exponential_above(most, x > most ? most : x));
 }
 
-// What a sweep knows about each variable: its label of the least s and that s, the second least; the
-// masses exp((second - s) / t) of the other labels that are done; and, with base the lower of `second`
-// and the present s of that label, alpha = exp((base - s) / t) and beta = exp((base - second) / t).
+// The data of a sweep for each variable: its label of the least s, that s, and the second least s;
+// the masses exp((second - s) / t) of the other labels that are done; and, with base the lower of
+// `second` and the present s of that label, alpha = exp((base - s) / t) and beta = exp((base -
+// second) / t).
 template <class Scalar>
 struct VariableState {
     LabelOf<Scalar>* lowest;
@@ -111,7 +115,7 @@ SETWISE_INLINED void pass_label(const Scalar* __restrict s, LabelOf<Scalar> labe
         const Scalar value = s[i], next = second[i], old_base = base[i], old_alpha = alpha[i],
                      old_beta = beta[i];
         const bool own = lowest[i] == label;
-        const Scalar difference = next - value;  // below 0: the label is the lowest no longer
+        const Scalar difference = next - value;  // below 0: this label is now the lowest
         const Scalar exponent = own ? -std::abs(difference) : difference;
         const Scalar mass = mass_of<Scalar>(static_cast<double>(exponent) * inverse);
         prefix[i] += own ? Scalar(0) : mass;
@@ -134,7 +138,8 @@ SETWISE_INLINED void extrapolate(double momentum, std::int64_t n, Scalar* __rest
 
 }  // namespace loops
 
-// Takes a label's s into account: the least of each variable, the second least, whose the least is.
+// Take a label's s into account: update the least and second least s of each variable, and the
+// label of the least.
 SETWISE_VECTORIZED inline void rank_label(const double* s, std::int64_t label, std::int64_t n,
                                           double* first, double* second, std::int64_t* lowest) {
     loops::rank_label(s, label, n, first, second, lowest);
@@ -144,7 +149,7 @@ SETWISE_VECTORIZED inline void rank_label(const float* s, std::int32_t label, st
     loops::rank_label(s, label, n, first, second, lowest);
 }
 
-// base, alpha and beta before any label is done.
+// Initialise base, alpha and beta before any label is done.
 SETWISE_VECTORIZED inline void refer(double inverse, std::int64_t n,
                                      const VariableState<double>& v) {
     loops::refer(inverse, n, v);
@@ -154,7 +159,7 @@ SETWISE_VECTORIZED inline void refer(double inverse, std::int64_t n,
     loops::refer(inverse, n, v);
 }
 
-// sum += exp((second - s) / t) where the label is not the lowest.
+// Add exp((second - s) / t) to sum where the label is not the lowest.
 SETWISE_VECTORIZED inline void add_mass(const double* s, std::int64_t label, double inverse,
                                         std::int64_t n, const double* second,
                                         const std::int64_t* lowest, double* sum) {
@@ -166,7 +171,7 @@ SETWISE_VECTORIZED inline void add_mass(const float* s, std::int32_t label, doub
     loops::add_mass(s, label, inverse, n, second, lowest, sum);
 }
 
-// z = block + t logit p of the label; `suffix` are the masses of the labels to come.
+// Write z = block + t logit p of the label; `suffix` are the masses of the labels that follow.
 SETWISE_VECTORIZED inline void logits(const double* s, const double* block, const double* suffix,
                                       std::int64_t label, double t, std::int64_t n,
                                       const VariableState<double>& v, double* z) {
@@ -178,7 +183,7 @@ SETWISE_VECTORIZED inline void logits(const float* s, const float* block, const 
     loops::logits(s, block, suffix, label, t, n, v, z);
 }
 
-// The label is done: its new s enters the masses, or alpha and beta.
+// Finish the label: its new s enters the masses, or alpha and beta.
 SETWISE_VECTORIZED inline void pass_label(const double* s, std::int64_t label, double inverse,
                                           std::int64_t n, const VariableState<double>& v) {
     loops::pass_label(s, label, inverse, n, v);
@@ -188,7 +193,7 @@ SETWISE_VECTORIZED inline void pass_label(const float* s, std::int32_t label, do
     loops::pass_label(s, label, inverse, n, v);
 }
 
-// now + momentum (now - then), and what was `now` becomes `then`.
+// Write now + momentum (now - then), and copy the old `now` to `then`.
 SETWISE_VECTORIZED inline void extrapolate(double momentum, std::int64_t n, double* now,
                                            double* then) {
     loops::extrapolate(momentum, n, now, then);
@@ -198,7 +203,7 @@ SETWISE_VECTORIZED inline void extrapolate(double momentum, std::int64_t n, floa
     loops::extrapolate(momentum, n, now, then);
 }
 
-// x becomes exp(x), 0 below about 1e-304; x <= 0.
+// Replace x by exp(x), 0 below about 1e-304, for x <= 0.
 SETWISE_VECTORIZED inline void decay_all(double* x, std::int64_t n) {
     for (std::int64_t i = 0; i < n; ++i) x[i] = exponential_above(700.0, x[i]);
 }

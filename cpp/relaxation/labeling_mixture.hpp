@@ -9,9 +9,9 @@
 
 namespace setwise {
 
-// Convex functions g_s of 0..n by their slopes: that of function s in the middle of [k, k + 1] is
-// slopes[which[s] * n + k], linear in between, and constant before the first and after the last. A
-// slope that jumped at whole counts would hold steps up there.
+// Convex functions g_s of 0..n by their slopes. The slope of function s in the middle of [k, k + 1]
+// is slopes[which[s] * n + k], linear in between, and constant before the first and after the last.
+// Slopes that jumped at whole counts would stop the steps there.
 struct ConvexSlopes {
     const double* slopes;
     const std::int64_t* which;
@@ -26,9 +26,9 @@ struct ConvexSlopes {
     }
 };
 
-// Makes sum_j w_j energies[j] + sum_s g_s(sum_j w_j counts[j, s]) smaller, w on the simplex, until no
-// labelling promises more than the tolerance, or the steps end at a kink. counts: (labellings,
-// functions).
+// Minimises sum_j w_j energies[j] + sum_s g_s(sum_j w_j counts[j, s]), w on the simplex, until no
+// labelling can lower it by more than the tolerance, or the steps end at a kink. counts:
+// (labellings, functions).
 class LabelingMixture {
   public:
     LabelingMixture(const double* energies, const double* counts, std::int64_t labelings,
@@ -80,8 +80,8 @@ class LabelingMixture {
         return slope;
     }
 
-    // The step in [0, most] from one labelling to another where the slope on the way turns positive, to a
-    // hundredth of one variable.
+    // Return the step in [0, most] from one labelling to another at which the slope becomes
+    // positive, to a hundredth of one variable.
     double line_search(std::int64_t to, std::int64_t away, double most) const {
         const double rise = energies_[to] - energies_[away];
         double reach = 0;

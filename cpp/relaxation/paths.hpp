@@ -1,4 +1,5 @@
-// Edges into few classes of vertex-disjoint paths: what can be projected in one go.
+// Partition of edges into few classes of vertex-disjoint paths, each of which can be projected at
+// once.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +8,15 @@
 
 namespace setwise {
 
-// Which vertices of a growing forest of paths may take one more edge.
+// A growing forest of paths, which tells whether it can take one more edge.
 class PathForest {
   public:
     explicit PathForest(std::int64_t n)
         : degree_(static_cast<std::size_t>(n)), root_(degree_.size()) {
         std::iota(root_.begin(), root_.end(), std::int64_t(0));
     }
-    // Adds the edge unless a vertex would have three or a cycle would close.
+    // Add the edge unless a vertex would have three edges or a cycle would close. Return whether it
+    // was added.
     bool take(std::int64_t i, std::int64_t j) {
         if (degree_[i] == 2 || degree_[j] == 2) return false;
         const std::int64_t a = find(i), b = find(j);
@@ -24,7 +26,7 @@ class PathForest {
         ++degree_[j];
         return true;
     }
-    // Without edges again at this vertex: for each vertex of the edges taken.
+    // Reset this vertex to one without edges; call this for each vertex of the edges taken.
     void forget(std::int64_t i) {
         degree_[i] = 0;
         root_[i] = i;
@@ -39,8 +41,9 @@ class PathForest {
     std::vector<std::int64_t> root_;
 };
 
-// First fit, class after class: the class of each edge, none a loop. Returns the number of classes, at
-// most the sum of two neighbouring vertices' degrees. O(E classes), memory O(n + E).
+// Write the class of each edge, by first fit, class after class; no edge may be a loop. Return the
+// number of classes, at most the sum of two neighbouring vertices' degrees. O(E classes) time, O(n
+// + E) memory.
 inline std::int64_t path_classes(std::int64_t n, const std::int64_t* edges, std::int64_t n_edges,
                                  std::int64_t* classes, void (*poll)()) {
     PathForest forest(n);
@@ -66,9 +69,9 @@ inline std::int64_t path_classes(std::int64_t n, const std::int64_t* edges, std:
     return count;
 }
 
-// Walks the paths that the edges form, each from its end of smaller index: `vertices` in order of the
-// walk, `starts` of the paths among them, `weights` of the edge from each vertex to the next (0 at a
-// path's end). False when the edges are not vertex-disjoint paths.
+// Walk the paths that the edges form, each from its end of smaller index. Write `vertices` in the
+// order of the walk, `starts` of the paths among them, and `weights` of the edge from each vertex
+// to the next (0 at a path's end). Return false if the edges are not vertex-disjoint paths.
 inline bool walk_paths(std::int64_t n, const std::int64_t* edges, const double* edge_weights,
                        std::int64_t n_edges, std::vector<std::int64_t>& vertices,
                        std::vector<std::int64_t>& starts, std::vector<double>& weights) {
@@ -92,7 +95,7 @@ inline bool walk_paths(std::int64_t n, const std::int64_t* edges, const double* 
             vertex = edges[2 * edge] == vertex ? edges[2 * edge + 1] : edges[2 * edge];
             std::int64_t* const slots = at.data() + 2 * vertex;
             const std::int64_t next = slots[0] == edge ? slots[1] : slots[0];
-            slots[0] = slots[1] = edge;  // walked: no end of a path any more
+            slots[0] = slots[1] = edge;  // walked, so no longer the end of a path
             edge = next;
         }
         weights.push_back(0);

@@ -1,9 +1,9 @@
 // Euclidean projections onto the base polytopes of three families of submodular functions:
-//   a chain of cuts     F(A) = sum_k w_k [one of k, k + 1 is in A]
-//   a concave count     F(A) = h(|A|) - h(0)
-//   a scaled simplex    F(A) = cost [A is not empty]
-// A projection onto B(F) minimises sum_i phi(s_i - z_i) for every symmetric convex phi at once: it is
-// the exact block step of the relaxation in relaxation.hpp.
+//      a chain of cuts     F(A) = sum_k w_k [one of k, k + 1 is in A]
+//      a concave count     F(A) = h(|A|) - h(0)
+//      a scaled simplex    F(A) = cost [A is not empty]
+// A projection onto B(F) minimises sum_i phi(s_i - z_i) for every symmetric convex phi at once.
+// Therefore it is the exact block step of the relaxation in relaxation.hpp.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace setwise {
 
-// What the projections need beside their arguments; grows and is never cleared.
+// The work space of the projections; it grows and is never cleared.
 template <class Scalar>
 struct ProjectionWork {
     struct Segment {
@@ -38,14 +38,15 @@ struct ProjectionWork {
     }
 };
 
-// Whether the slope of x is below that of y; products, since a division costs as much as all else.
+// Return whether the slope of x is below that of y. It compares products, because a division costs
+// as much as everything else.
 template <class Segment>
 bool is_flatter(const Segment& x, const Segment& y) {
     return x.rise * y.length < y.rise * x.length;
 }
 
-// One side of the funnel of project_chain: the hull of the tube's wall as seen from the apex. Segments
-// keep their own rise, not absolute heights, so that long chains lose no digits.
+// One side of the funnel of project_chain: the hull of the tube's wall as seen from the apex.
+// Segments store their own rise instead of absolute heights, so that long chains lose no digits.
 template <class Segment>
 struct Hull {
     Segment* segments;
@@ -66,16 +67,17 @@ struct Hull {
         }
         segments[++last] = segment;
     }
-    // The apex moves to a vertex of the other wall, by `step`; this wall is a single segment.
+    // Move the apex to a vertex of the other wall, by `step`; this wall becomes a single segment.
     void shorten(const Segment& step) {
         segments[first].length -= step.length;
         segments[first].rise -= step.rise;
     }
 };
 
-// Projects z (n,) onto B of a chain of cuts with weights w (n - 1,), w >= 0. O(n).
-// B = {y_k - y_(k-1): |y_k| <= w_k, y_0 = y_n = 0}. The running sums of z - s are the shortest string
-// through the tube of half-width w around those of z, whose slopes are the total-variation prox of z.
+// Project z (n,) onto B of a chain of cuts with weights w (n - 1,), w >= 0. O(n). B = {y_k -
+// y_(k-1): |y_k| <= w_k, y_0 = y_n = 0}. The cumulative sums of z - s are the shortest string
+// through the tube of half-width w around those of z, whose slopes are the total-variation prox of
+// z.
 template <class Scalar>
 void project_chain(const Scalar* z, const Scalar* w, std::int64_t n, Scalar* s,
                    ProjectionWork<Scalar>& work) {
@@ -86,7 +88,7 @@ void project_chain(const Scalar* z, const Scalar* w, std::int64_t n, Scalar* s,
     std::int64_t position = 0;
     double y = 0;  // the dual variable of the edge before `position`
     const auto wall = [&](std::int64_t k) { return k + 1 < n ? w[k] : Scalar(0); };
-    // The string follows `segment` and touches there the wall where y = side * w.
+    // The string follows `segment`, at whose end it touches the wall where y = side * w.
     const auto follow = [&](const Segment& segment, double side) {
         const std::int64_t last = position + static_cast<std::int64_t>(segment.length) - 1;
         const auto slope = static_cast<Scalar>(segment.rise / segment.length);
@@ -94,7 +96,8 @@ void project_chain(const Scalar* z, const Scalar* w, std::int64_t n, Scalar* s,
             s[position] = z[position] - slope;
             y += static_cast<double>(s[position]);
         }
-        // the last entry leads to the wall itself, so that rounding does not grow along the chain
+        // the last entry leads exactly to the wall, so that rounding does not accumulate along the
+        // chain
         const double end = side * static_cast<double>(wall(last));
         s[position++] = static_cast<Scalar>(end - y);
         y = end;
@@ -124,7 +127,7 @@ void project_chain(const Scalar* z, const Scalar* w, std::int64_t n, Scalar* s,
     for (std::int64_t k = lower.first; k <= lower.last; ++k) follow(work.lower[k], 1.0);
 }
 
-// Projects z (n,) onto B of a concave count with gains[k] = h(k + 1) - h(k), which do not increase.
+// Project z (n,) onto B of a concave count with gains[k] = h(k + 1) - h(k), which do not increase.
 // O(n log n): sort, then pool adjacent violators on z_(k) - gains[k]; the pools' means are z - s.
 template <class Scalar>
 void project_count(const Scalar* z, const Scalar* gains, std::int64_t n, Scalar* s,
@@ -138,7 +141,7 @@ void project_count(const Scalar* z, const Scalar* gains, std::int64_t n, Scalar*
     for (std::int64_t k = 0; k < n; ++k) {
         const Scalar value = z[order[k]];
         Pool pool{1, static_cast<double>(value) - static_cast<double>(gains[k])};
-        // means must not increase; compared as products, to divide once a pool only
+        // means must not increase; products are compared, so that each pool needs only one division
         while (top >= 0 && pool.sum * pools[top].count >= pools[top].sum * pool.count) {
             pool.sum += pools[top].sum;
             pool.count += pools[top].count;
@@ -157,8 +160,8 @@ void project_count(const Scalar* z, const Scalar* gains, std::int64_t n, Scalar*
     }
 }
 
-// Projects z (n,) onto {s >= 0, sum of s = cost}: s = max(z - level, 0). About O(n): the level
-// rises from that of all elements while elements below it drop out (Michelot).
+// Project z (n,) onto {s >= 0, sum of s = cost}: s = max(z - level, 0). About O(n): the level
+// starts at that of all elements and rises while elements below it are removed (Michelot).
 template <class Scalar>
 void project_simplex(const Scalar* z, Scalar cost, std::int64_t n, Scalar* s,
                      ProjectionWork<Scalar>& work) {

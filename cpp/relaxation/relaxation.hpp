@@ -1,14 +1,15 @@
 // Block minimisation of the smoothed Lovász relaxation of a field with N variables and L labels:
 //
-//     minimise over s   sum_i t log sum_j exp(-s_ij / t),    s = unary + sum of all blocks,
+//        minimise over s   sum_i t log sum_j exp(-s_ij / t),    s = unary + sum of all blocks,
 //
-// each block in the base polytope of its submodular function. A group is a set of blocks over disjoint
-// variables (the rows of a grid, the regions of a layer); within one, each block is swept label after
-// label, and the step of a label, with all else fixed, is exact:
+// each block in the base polytope of its submodular function. A group is a set of blocks over
+// disjoint variables (the rows of a grid, the regions of a layer). Within a group, each block is
+// swept label after label, and the step of a label, with everything else fixed, is exact:
 //
-//     s_block <- projection of s_block + t logit p_label.
+//        s_block <- projection of s_block + t logit p_label.
 //
-// Blocks of a group touch disjoint rows of s, so which thread sweeps which has no bearing on the answer.
+// Blocks of a group change disjoint rows of s, so the result does not depend on the number of
+// threads.
 #pragma once
 
 #include <algorithm>
@@ -41,7 +42,7 @@ class Relaxation {
     const std::vector<Group<Scalar>>& groups() const { return groups_; }
     const std::vector<Scalar>& total() const { return total_; }
 
-    // Starts the group's blocks at the projection of 0: equal entries, or 0 in a chain.
+    // Add a group, whose blocks start at the projection of 0: equal entries, or 0 in a chain.
     void add(Group<Scalar> group) {
         const Index positions = static_cast<Index>(group.variables.size()), k = group.slots();
         group.s.assign(static_cast<std::size_t>(positions * k), Scalar(0));
@@ -76,7 +77,7 @@ class Relaxation {
         std::copy(unary, unary + n_ * n_labels_, unary_.begin());
     }
 
-    // Other unaries between two sweeps: what momentum extrapolates is what the blocks have moved.
+    // Change the unaries between two sweeps. Momentum extrapolates only the changes of the blocks.
     void shift_unary(const double* unary, int n_threads) {
         if (finished_) throw std::logic_error("nothing can change after finish");
         add_total(Scalar(-1), n_threads);
@@ -85,7 +86,7 @@ class Relaxation {
         add_total(Scalar(1), n_threads);
     }
 
-    // The present blocks become those before the last sweep, too; the total is their sum.
+    // Make the present blocks those before the last sweep, too; the total is their sum.
     void start(int n_threads) {
         if (finished_) throw std::logic_error("nothing can change after finish");
         for (auto& group : groups_) copy_all(group.s, group.previous, n_threads);
@@ -94,12 +95,12 @@ class Relaxation {
         turn_ = none;
     }
 
-    // Groups that take turns: one of them a pass, and without momentum.
+    // Choose the groups that take turns: one of them per pass, without momentum.
     void set_light(std::vector<bool> light, int n_threads) {
         if (finished_) throw std::logic_error("nothing can change after finish");
         if (light == light_) return;
         light_ = std::move(light);
-        // only what groups with momentum have moved may be extrapolated
+        // only the changes of groups with momentum may be extrapolated
         total_.swap(previous_total_);
         for (std::size_t g = 0; g < groups_.size(); ++g)
             if (is_light(g)) copy_all(groups_[g].s, groups_[g].previous, n_threads);
@@ -108,8 +109,8 @@ class Relaxation {
         turn_ = none;
     }
 
-    // One pass: a light group in its turn, then all others from where momentum leads. An interrupted
-    // pass is undone.
+    // Run one pass: a light group in its turn, then all others from the extrapolated point. An
+    // interrupted pass is undone.
     void sweep(double temperature, double momentum, int n_threads, Poll poll) {
         if (finished_) throw std::logic_error("nothing can change after finish");
         if (n_labels_ == 1) return;
@@ -123,7 +124,7 @@ class Relaxation {
         if (turn_ != none) {
             auto& group = groups_[turn_];
             copy_all(group.s, group.previous, n_threads);
-            // what it changes is no part of what momentum extrapolates
+            // the changes of this group are not part of what momentum extrapolates
             add_total(Scalar(-1), n_threads);
             try {
                 sweep_group(group);
@@ -144,14 +145,14 @@ class Relaxation {
         }
     }
 
-    // Gives back the memory that only further sweeps need; there may be none after it.
+    // Free the memory that only further sweeps need; no sweep may follow.
     void finish() {
         for (auto& group : groups_) std::vector<Scalar>().swap(group.previous);
         std::vector<Scalar>().swap(previous_total_);
         finished_ = true;
     }
 
-    // Back to the state before the last sweep.
+    // Return to the state before the last sweep.
     void revert(int n_threads) {
         if (finished_) throw std::logic_error("nothing can change after finish");
         for (std::size_t g = 0; g < groups_.size(); ++g)
@@ -163,8 +164,9 @@ class Relaxation {
         double objective, bound;
     };
 
-    // The smoothed objective and sum_i min_j s_ij, which no labelling's energy is below; summed so that
-    // what many variables lose is no more than what each of them does.
+    // Return the smoothed objective and sum_i min_j s_ij, a lower bound on the energy of every
+    // labelling. The sums are compensated, so that their rounding error is no larger than that of
+    // the single terms.
     Values evaluate(double temperature, int n_threads, Poll poll) const {
         struct Sums {
             CompensatedSum<double, 2> objective, bound;
@@ -188,7 +190,7 @@ class Relaxation {
         return {value.objective.value(), value.bound.value()};
     }
 
-    // p_ij proportional to exp(-s_ij / t), into (N, L).
+    // Write p_ij proportional to exp(-s_ij / t), into (N, L).
     template <class Out>
     void probabilities(double temperature, Out* p, int n_threads, Poll poll) const {
         each_softmax(temperature, n_threads, poll,
@@ -199,8 +201,8 @@ class Relaxation {
                      });
     }
 
-    // f(p) - <s, p> at p (N, L) of each group: their sum is how far the smoothed objective can be from
-    // its least.
+    // Return f(p) - <s, p> at p (N, L) for each group: their sum bounds how far the smoothed
+    // objective is above its minimum.
     std::vector<double> gaps(const Scalar* p, int n_threads, Poll poll) const {
         std::vector<double> sums(groups_.size());
         std::vector<SweepWork<Scalar>> works(static_cast<std::size_t>(n_threads));
@@ -210,7 +212,7 @@ class Relaxation {
             each_block(group, n_threads, poll, [&](Index block, int worker) {
                 auto& work = works[worker];
                 const bool single =
-                    !group.slot_of.empty();  // one label a slot: all are fetched at once
+                    !group.slot_of.empty();  // one label per slot: all labels are fetched at once
                 if (single)
                     gather(group, block, p, n_labels_, work);
                 else
@@ -229,7 +231,7 @@ class Relaxation {
         return sums;
     }
 
-    // The blocks of all groups, one after the other.
+    // Return the size of the blocks of all groups, which are stored one after the other.
     Index state_size() const {
         Index size = 0;
         for (const auto& group : groups_) size += static_cast<Index>(group.s.size());
@@ -249,7 +251,7 @@ class Relaxation {
   protected:
     static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
     bool is_light(std::size_t g) const { return g < light_.size() && light_[g]; }
-    // The light group after the one whose turn was last, round and round.
+    // Return the light group after the one whose turn was last, cyclically.
     std::size_t next_light() {
         for (std::size_t k = 0; k < light_.size(); ++k) {
             last_light_ = (last_light_ + 1) % light_.size();
@@ -258,8 +260,8 @@ class Relaxation {
         return none;
     }
 
-    // Every block s becomes s + momentum (s - the one before the last sweep), and the total likewise.
-    // Not to be interrupted: half of it could not be undone.
+    // Set every block s to s + momentum (s - the one before the last sweep), and the total
+    // likewise. This cannot be interrupted, because half of it could not be undone.
     void move(double momentum, int n_threads) {
         for (std::size_t g = 0; g < groups_.size(); ++g)
             if (!is_light(g)) extrapolate(momentum, n_threads, groups_[g].s, groups_[g].previous);
@@ -274,7 +276,7 @@ class Relaxation {
         });
     }
 
-    // The total times 1 or -1 onto the one before the last sweep.
+    // Add the total times 1 or -1 to the one before the last sweep.
     void add_total(Scalar sign, int n_threads) {
         each_run(total_.size(), n_threads, [&](Index begin, Index size) {
             for (Index k = begin; k < begin + size; ++k) previous_total_[k] += sign * total_[k];
@@ -286,7 +288,7 @@ class Relaxation {
             std::copy_n(from.data() + begin, size, to.data() + begin);
         });
     }
-    // Calls body(begin, size) for runs of entries. Not to be interrupted.
+    // Call body(begin, size) for runs of entries. This cannot be interrupted.
     template <class Body>
     static void each_run(std::size_t entries, int n_threads, const Body& body) {
         constexpr Index most = 1 << 15;
@@ -295,11 +297,13 @@ class Relaxation {
                   [&](Index task, int) { body(task * most, std::min(most, size - task * most)); });
     }
 
-    // Calls body(i, min_j s_ij, sum, masses) for every variable, masses exp((min - s_ij) / t), (L,).
+    // Call body(i, min_j s_ij, sum, masses) for every variable, with masses exp((min - s_ij) / t),
+    // (L,).
     template <class Body>
     void each_softmax(double temperature, int n_threads, Poll poll, const Body& body) const {
         each_task((n_ + rows_a_task - 1) / rows_a_task, n_threads, poll, [&](Index task, int) {
-            constexpr Index rows = 32;  // at a time, so that they stay in the nearest cache
+            // number of rows at a time, so that they stay in the L1 cache
+            constexpr Index rows = 32;
             std::vector<double> masses(static_cast<std::size_t>(rows * n_labels_)), least(rows);
             const Index last = std::min(n_, (task + 1) * rows_a_task);
             for (Index begin = task * rows_a_task; begin < last; begin += rows) {
@@ -322,7 +326,7 @@ class Relaxation {
         });
     }
 
-    // The total of blocks afresh: the changes of a sweep leave rounding behind.
+    // Recompute the total of the blocks, which removes the rounding errors of sweeps.
     template <class Blocks>
     void add_up(int n_threads, const Blocks& blocks) {
         copy_all(unary_, total_, n_threads);
@@ -347,7 +351,8 @@ class Relaxation {
                 row[group.slot_labels[k]] += value;
     }
 
-    // The probability, under p (N, L), that each variable of a block takes a label of the slot.
+    // Write the probability, under p (N, L), that each variable of a block takes a label of the
+    // slot.
     void gather_masses(const Group<Scalar>& group, Index block, Index slot, const Scalar* p,
                        Scalar* out) const {
         const Index n = group.size(block), begin = group.starts[block];
@@ -376,7 +381,7 @@ class Relaxation {
     std::vector<Scalar> unary_, total_, previous_total_;
     std::vector<Group<Scalar>> groups_;
     static constexpr Index rows_a_task = 2048;
-    // single precision has no digits to spare
+    // single precision has few digits to lose, so its total is recomputed after every move
     static constexpr int moves_between_sums = sizeof(Scalar) == 4 ? 1 : 16;
     int moves_ = 0;
     std::vector<bool> light_;

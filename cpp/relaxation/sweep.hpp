@@ -1,4 +1,5 @@
-// One block swept, slot after slot: each step is exact with all else fixed (relaxation.hpp).
+// The sweep of one block, slot after slot: each step is exact with everything else fixed
+// (relaxation.hpp).
 #pragma once
 
 #include <algorithm>
@@ -12,7 +13,7 @@
 
 namespace setwise {
 
-// What one thread needs to sweep a block.
+// The work space of a thread that sweeps a block.
 template <class Scalar>
 struct SweepWork {
     ProjectionWork<Scalar> projection;
@@ -32,10 +33,10 @@ struct SweepWork {
     }
 };
 
-// exp(x) where a result below about 1e-304 is 0.
+// Return exp(x), or 0 if the result is below about 1e-304.
 inline double decay(double x) { return x < -700 ? 0 : std::exp(x); }
 
-// Copies the block's rows of the total, label after label.
+// Copy the block's rows of the total, label after label.
 template <class Scalar>
 void gather(const Group<Scalar>& group, std::int64_t block, const Scalar* total,
             std::int64_t n_labels, SweepWork<Scalar>& work) {
@@ -57,7 +58,7 @@ void scatter(const Group<Scalar>& group, std::int64_t block, const SweepWork<Sca
     }
 }
 
-// Sets the slot's entries to the best ones for work.z, and the total with them.
+// Set the slot's entries to the best ones for work.z, and update the total.
 template <class Scalar>
 void step(Group<Scalar>& group, std::int64_t block, std::int64_t slot, double t,
           std::int64_t n_labels, SweepWork<Scalar>& work) {
@@ -77,9 +78,10 @@ void step(Group<Scalar>& group, std::int64_t block, std::int64_t slot, double t,
     std::copy(out, out + n, s);
 }
 
-// One label after the other. t logit p_j = -s_j - t log sum_{k != j} exp(-s_k / t), and that sum
-// is never a difference: labels done so far (prefix) plus labels to come (suffix), scaled by the
-// second lowest s; the lowest label, `lowest`, stands apart (alpha), so that nothing underflows.
+// Sweep one label after the other. t logit p_j = -s_j - t log sum_{k != j} exp(-s_k / t), and that
+// sum is never computed as a difference: it is the sum over the labels done so far (prefix) plus
+// that over the labels that follow (suffix), scaled by the second lowest s. The lowest label,
+// `lowest`, is treated separately (alpha), so that nothing underflows.
 template <class Scalar>
 void sweep_labels(Group<Scalar>& group, std::int64_t block, double t, std::int64_t n_labels,
                   SweepWork<Scalar>& work) {
@@ -116,8 +118,8 @@ void sweep_labels(Group<Scalar>& group, std::int64_t block, double t, std::int64
     }
 }
 
-// Slots of several labels, or of a label of each variable's own: the sums over the labels in the
-// slot and outside it, afresh for each slot.
+// Sweep slots of several labels, or of a separate label for each variable. The sums over the labels
+// in the slot and outside it are recomputed for each slot.
 template <class Scalar>
 void sweep_slots(Group<Scalar>& group, std::int64_t block, double temperature,
                  std::int64_t n_labels, SweepWork<Scalar>& work) {
@@ -143,7 +145,7 @@ void sweep_slots(Group<Scalar>& group, std::int64_t block, double temperature,
     }
 }
 
-// Sweeps the block; `total` is s (N, L), of which it changes the rows of the block's variables.
+// Sweep the block; `total` is s (N, L), of which the rows of the block's variables change.
 template <class Scalar>
 void sweep_block(Group<Scalar>& group, std::int64_t block, double temperature, Scalar* total,
                  std::int64_t n_labels, SweepWork<Scalar>& work) {

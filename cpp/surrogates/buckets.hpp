@@ -1,5 +1,5 @@
-// Counting instead of sorting: errors in one bucket are taken for equal, and ties may come in any
-// order, so that a histogram for each label and one scan over the buckets give the gains.
+// Counting instead of sorting: errors in one bucket are treated as equal, and ties may come in any
+// order. So a histogram for each label and one scan over the buckets give the gains.
 #pragma once
 
 #include <algorithm>
@@ -12,10 +12,10 @@
 
 namespace setwise {
 
-// What is void belongs to no set: labels are 0 (negative), 1 (positive), 2 (void).
+// Void elements belong to no set: labels are 0 (negative), 1 (positive), 2 (void).
 constexpr std::uint8_t void_label = 2;
 
-// What a block of mistakes adds to a ratio, in closed form as its steps are.
+// The amount that a block of mistakes adds to a ratio, in closed form like its steps.
 struct RatioBlocks {
     Ratio f;
 
@@ -32,13 +32,14 @@ struct RatioBlocks {
     }
 };
 
-// A loss of the number of mistakes: what a block adds is shared among its elements.
+// A loss of the number of mistakes: the amount that a block adds is divided equally among its
+// elements.
 struct TableBlocks {
     const double* values;
 };
 
-// Numbers of elements of each bucket and label, and the slope of each: entry 2 b + label. Bucket 0
-// holds what does not count, with slope 0; errors rise with b.
+// The number of elements of each bucket and label, and the slope of each: entry 2 b + label. Bucket
+// 0 holds the elements that do not count, with slope 0; errors increase with b.
 struct Buckets {
     std::vector<std::uint32_t> counts;
     std::vector<float> slopes;
@@ -49,9 +50,9 @@ struct Buckets {
     }
 };
 
-// Walks the buckets by decreasing error, error(b) for b = buckets, ..., 1, sums
-// error * (loss after - loss before) and notes the slope -y gain of each label. Inside a bucket the
-// mean of two orders, positives first and negatives first.
+// Scan the buckets by decreasing error, error(b) for b = buckets, ..., 1, sum error * (loss after -
+// loss before), and write the slope -y gain of each label. Inside a bucket, take the mean of two
+// orders, positives first and negatives first.
 template <class Error>
 double scan_buckets(const RatioBlocks& blocks, std::size_t buckets, Error error, Buckets& work) {
     double n = 0, q = 0, value = 0;
@@ -86,9 +87,9 @@ double scan_buckets(const TableBlocks& blocks, std::size_t buckets, Error error,
     return value;
 }
 
-// Counts the elements in their places, scans, and looks the slopes up. `places(begin, end, out)`
-// writes the entries 2 b + label of a stretch of elements: apart from the counting, so that a
-// compiler can make vector instructions of it; twice, because that is faster than to keep them.
+// Count the elements, scan the buckets, and look up the slopes. `places(begin, end, out)` writes
+// the entries 2 b + label of a range of elements. It is separate from the counting, so that a
+// compiler can vectorize it. It is called twice, because that is faster than storing the entries.
 template <class Places, class Scan>
 double count_and_look_up(std::int64_t p, Places places, Scan scan, float* gradient, Buckets& work) {
     constexpr std::int64_t stretch = 1024;
@@ -108,8 +109,8 @@ double count_and_look_up(std::int64_t p, Places places, Scan scan, float* gradie
     return value;
 }
 
-// The entry of an error: its bucket 1 + floor(error * scale), at most 1 + last; 0 if it does not
-// count. No branch, and nothing outside the buckets even for what is no number.
+// Return the entry of an error: its bucket 1 + floor(error * scale), at most 1 + last; 0 if it does
+// not count. There is no branch, and even a nan stays inside the buckets.
 inline std::int32_t entry_of(float error, float scale, float last, bool valid, bool positive) {
     const float scaled = error * scale;
     const float below = scaled < last ? scaled : last;
@@ -119,13 +120,13 @@ inline std::int32_t entry_of(float error, float scale, float last, bool valid, b
            static_cast<std::int32_t>(positive);
 }
 
-// The least margin g y of the elements that count; 1 where none is below.
+// Return the least margin g y of the elements that count; 1 if no margin is below 1.
 inline float least_margin(const float* scores, const std::uint8_t* labels, std::int64_t p) {
     constexpr std::int64_t lanes = 16;
     float least[lanes];
     std::fill(least, least + lanes, 1.0f);
     auto see = [&](std::int64_t i, std::int64_t lane) {
-        // A void element is seen with margin 1, which is no violator's.
+        // A void element gets the margin 1, so that it is not a violator.
         const float margin = with_sign(labels[i] == 1, scores[i]);
         const float seen = labels[i] == void_label ? 1.0f : margin;
         least[lane] = seen < least[lane] ? seen : least[lane];
@@ -137,7 +138,7 @@ inline float least_margin(const float* scores, const std::uint8_t* labels, std::
     return *std::min_element(least, least + lanes);
 }
 
-// The Lovász hinge, case 1, of one row in even buckets of (0, largest error].
+// Return the Lovász hinge, case 1, of one row, in equal buckets of (0, largest error].
 template <class Blocks>
 double bucket_hinge(const float* scores, const std::uint8_t* labels, std::int64_t p,
                     const Blocks& blocks, std::size_t buckets, float* gradient, Buckets& work) {
@@ -160,8 +161,8 @@ double bucket_hinge(const float* scores, const std::uint8_t* labels, std::int64_
     return count_and_look_up(p, places, scan, gradient, work);
 }
 
-// The same for 16-bit scores: every value of -g y is a bucket, so that nothing is rounded. Bucket
-// 1 + k holds the k-th of these numbers, of error errors[k].
+// Do the same for 16-bit scores: every value of -g y is a bucket, so that nothing is rounded.
+// Bucket 1 + k holds the k-th of these numbers, with the error errors[k].
 template <class Blocks>
 double bucket_hinge_16(const std::uint16_t* scores, const std::uint8_t* labels, std::int64_t p,
                        const Blocks& blocks, const double* errors, float* gradient, Buckets& work) {

@@ -18,13 +18,13 @@ struct Classes {
     std::int64_t images, n_classes, pixels;
 };
 
-// |[positive] - p| without a branch.
+// Return |[positive] - p| without a branch.
 inline float error_of(float p, bool positive) {
     return static_cast<float>(positive) + with_sign(!positive, p);
 }
 
-// Calls visit(place of the gradient, error, is positive) for the valid pixels of one class; the
-// gradient has `kept` classes an image.
+// Call visit(place of the gradient, error, is positive) for the valid pixels of one class; the
+// gradient has `kept` classes per image.
 template <class Visit>
 void each_pixel(const Classes& set, std::int32_t c, std::int64_t kept, Visit visit) {
     for (std::int64_t i = 0; i < set.images; ++i) {
@@ -48,7 +48,8 @@ inline Ratio of_class(const Classes& set, std::int32_t c, Ratio family) {
     return family;
 }
 
-// Sorted by decreasing error: the complement of a non-negative float's bits orders so.
+// Compute the loss of one class by sorting by decreasing error: the complement of a non-negative
+// float's bits has this order.
 inline double sorted_class(const Classes& set, std::int32_t c, std::int64_t kept, Ratio family,
                            float* gradient, Workspace& work, Poll poll) {
     family = of_class(set, c, family);
@@ -81,7 +82,7 @@ inline double sorted_class(const Classes& set, std::int32_t c, std::int64_t kept
     return value;
 }
 
-// In even buckets of [0, 1].
+// Compute the loss of one class in equal buckets of [0, 1].
 inline double bucketed_class(const Classes& set, std::int32_t c, std::int64_t kept, Ratio family,
                              std::size_t buckets, float* gradient, Buckets& work) {
     family = of_class(set, c, family);

@@ -9,14 +9,14 @@ namespace setwise {
 
 enum LabelsSeen : int { saw_minus = 1, saw_zero = 2, saw_one = 4, saw_other = 8, saw_void = 16 };
 
-// Writes label > 0 for each label; says which values were met (a sum of LabelsSeen).
+// Write label > 0 for each label. Return which values occurred (a sum of LabelsSeen).
 template <class Label>
 int encode_labels(const Label* labels, std::int64_t count, std::uint8_t* positive) {
     bool minus = false, zero = false, one = false, other = false;
     for (std::int64_t i = 0; i < count; ++i) {
         const Label y = labels[i];
         const bool is_one = y == Label(1), is_zero = y == Label(0);
-        const bool is_minus = std::is_signed_v<Label> && y == Label(-1);  // 255 is no -1
+        const bool is_minus = std::is_signed_v<Label> && y == Label(-1);  // 255 is not -1
         positive[i] = is_one;
         one |= is_one;
         zero |= is_zero;
@@ -26,11 +26,11 @@ int encode_labels(const Label* labels, std::int64_t count, std::uint8_t* positiv
     return minus * saw_minus + zero * saw_zero + one * saw_one + other * saw_other;
 }
 
-// With a label of elements that belong to no set: 0 negative, 1 positive, 2 void. Says whether a void, an
-// unknown label or -1 was met, and a 0 beside a -1.
+// Encode labels with one value for elements that belong to no set: 0 negative, 1 positive, 2 void.
+// Return whether a void, an unknown label or -1 occurred, and a 0 beside a -1.
 template <class Label>
 int encode_targets(const Label* labels, std::int64_t count, double ignore, std::uint8_t* codes) {
-    // A label that the type cannot hold, NaN among them, is met nowhere.
+    // A label that the type cannot hold, such as nan, never occurs.
     bool none = !(ignore == ignore);
     if constexpr (std::is_integral_v<Label>) {
         using Limits = std::numeric_limits<Label>;
@@ -50,7 +50,7 @@ int encode_targets(const Label* labels, std::int64_t count, double ignore, std::
         minus |= is_minus;
     }
     minus &= none | !(skipped == Label(-1));
-    // Zeros are looked for only where they would be one encoding too many.
+    // Zeros are searched for only if they would make the encoding ambiguous.
     bool zero = false;
     const bool zero_is_void = !none & (skipped == Label(0));
     for (std::int64_t i = 0; minus & !zero_is_void & !zero & (i < count); ++i)
@@ -58,7 +58,8 @@ int encode_targets(const Label* labels, std::int64_t count, double ignore, std::
     return minus * saw_minus + zero * saw_zero + other * saw_other + met * saw_void;
 }
 
-// Whether every number is finite, without a branch in the loop: x - x is 0 unless x is not finite.
+// Return whether every number is finite, without a branch in the loop: x - x is 0 unless x is not
+// finite.
 template <class Scalar>
 bool all_finite(const Scalar* x, std::int64_t count) {
     bool finite = true;

@@ -10,16 +10,18 @@
 
 namespace setwise {
 
-// Sums (1 - margin) * gain along sorted elements and writes the gradient -y gain; the gradient of
+// Sum (1 - margin) * gain along sorted elements and write the gradient -y gain; the gradient of
 // every other element must be zero already. Case 2 takes the positive part of the whole sum.
 template <class Scalar, class Chain>
 double hinge_of_chain(const Row<Scalar>& row, bool componentwise, Chain chain,
                       const PackedBuffer& items, Scalar* gradient) {
     double value = 0;
-    constexpr std::size_t ahead = 24;  // sorted elements lie all over the row: fetch in advance
+    // sorted elements are scattered over the row, so prefetch them
+    constexpr std::size_t ahead = 24;
     const std::size_t n = items.size();
-    // A float's margin is in its key; a double's lies all over the row as well. In a long row of which
-    // most elements count it is faster to write the gains and to sum afterwards, in memory order.
+    // The margin of a float is in its key; that of a double is scattered over the row, too. In a
+    // long row of which most elements count, it is faster to write the gains first and to sum them
+    // in memory order.
     const bool sum_now =
         std::is_same_v<Scalar, float> || row.p < 100000 || n < static_cast<std::size_t>(row.p) / 8;
     for (std::size_t k = 0; k < n; ++k) {

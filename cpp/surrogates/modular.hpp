@@ -1,12 +1,12 @@
-// Weighted Hamming loss: every element for itself, so nothing is sorted.
+// Weighted Hamming loss: elements are independent, so nothing is sorted.
 #pragma once
 
 #include "surrogates/order.hpp"
 
 namespace setwise {
 
-// sum_i (w_i - w_i g_i y_i)_+ for the Lovász hinge (slope w_i), sum_i (w_i - c g_i y_i)_+ for
-// margin rescaling (slope c); `slope` is negative when each element's own weight is meant.
+// Compute sum_i (w_i - w_i g_i y_i)_+ for the Lovász hinge (slope w_i), or sum_i (w_i - c g_i
+// y_i)_+ for margin rescaling (slope c). A negative `slope` stands for each element's own weight.
 template <class Scalar>
 double hinge_modular(const Row<Scalar>& row, const double* weights, double slope,
                      Scalar* gradient) {

@@ -1,4 +1,4 @@
-// Sorting margins: the one expensive step of every surrogate.
+// Sorting of margins, the most expensive step of every surrogate.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,9 @@
 
 namespace setwise {
 
-// An element of a row: the high half is a key that orders like the margin, then 31 bits of index
-// and one of label. What the sorted elements carry need not be fetched from all over memory.
+// An element of a row: the high half is a key that orders like the margin, followed by 31 bits of
+// index and one of label. Sorted elements carry these data, so they need not be read from scattered
+// memory.
 using Packed = std::uint64_t;
 
 constexpr std::int64_t most_elements = std::int64_t(1) << 31;
@@ -25,7 +26,7 @@ constexpr std::int64_t most_elements = std::int64_t(1) << 31;
 inline std::uint32_t index_of(Packed item) { return static_cast<std::uint32_t>(item) >> 1; }
 inline bool is_positive(Packed item) { return item & 1; }
 
-// Unsigned integers in the order of the floats they come from, and back.
+// Convert floats to unsigned integers of the same order, and back.
 inline std::uint32_t ordered_bits(float x) {
     std::uint32_t bits;
     std::memcpy(&bits, &x, sizeof bits);
@@ -45,11 +46,11 @@ Packed pack(Scalar margin, std::uint32_t index, bool positive) {
     return (key << 32) | (index << 1) | static_cast<std::uint32_t>(positive);
 }
 
-// Packed elements in memory that grows and is never cleared: a vector would fill each new element
-// with zeros, as much traffic as the packing itself.
+// Packed elements in memory that grows and is never cleared. A vector would fill each new element
+// with zeros, which is as much memory traffic as the packing itself.
 class PackedBuffer {
   public:
-    // Room for n elements, of no particular value.
+    // Reserve memory for n elements, whose values are undefined.
     Packed* reserve(std::size_t n) {
         if (n > capacity_) {
             data_.reset(new Packed[n]);
@@ -57,7 +58,7 @@ class PackedBuffer {
         }
         return data_.get();
     }
-    void resize(std::size_t n) { size_ = n; }  // n <= what was reserved
+    void resize(std::size_t n) { size_ = n; }  // n must be at most what was reserved
     Packed* data() { return data_.get(); }
     std::size_t size() const { return size_; }
     Packed operator[](std::size_t i) const { return data_[i]; }
@@ -74,8 +75,8 @@ class PackedBuffer {
     std::size_t capacity_ = 0, size_ = 0;
 };
 
-// Up to `most` elements: the place of each is the number of smaller ones, counted without a branch
-// over a fixed length, which compilers turn into vector instructions. Equal keys keep their order.
+// Sort up to `most` elements: the place of each is the number of smaller ones, counted without a
+// branch over a fixed length, which compilers vectorize. Equal keys keep their order.
 template <int most>
 void rank_sort(Packed* items, std::size_t n) {
     std::array<std::int32_t, most> keys, places{}, index;
@@ -94,7 +95,8 @@ void rank_sort(Packed* items, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) items[places[i]] = unsorted[i];
 }
 
-// Least significant digit first, `bits` a pass over the 32 bits of the key: stable in the index.
+// Sort by the 32 bits of the key, least significant digit first, `bits` per pass: stable in the
+// index.
 template <int bits>
 void radix_sort(PackedBuffer& items, PackedBuffer& other, Poll poll) {
     constexpr int digits = (32 + bits - 1) / bits, size = 1 << bits;
@@ -139,7 +141,8 @@ struct Row {
         else
             return with_sign(is_positive(item), scores[index_of(item)]);
     }
-    // Sorted elements lie all over the row: fetches the margin of a later one than the k-th.
+    // Prefetch the margin of an element after the k-th, because sorted elements are scattered over
+    // the row.
     void prefetch_margin(const PackedBuffer& items, std::size_t k) const {
         if constexpr (std::is_same_v<Scalar, double>)
             prefetch(scores + index_of(items[std::min(k + 24, items.size() - 1)]));
@@ -151,9 +154,9 @@ struct Row {
     }
 };
 
-// Sorts elements of the row by increasing margin.
-// A double is keyed on its rounding to float, which keeps the order but for ties: runs of equal
-// keys are then sorted by the exact margin. Equal margins stay in the order of their indices.
+// Sort elements of the row by increasing margin. A double has its rounding to float as the key,
+// which keeps the order except for ties: runs of equal keys are then sorted by the exact margin.
+// Equal margins stay in the order of their indices.
 template <class Scalar>
 void sort_by_margin(const Row<Scalar>& row, PackedBuffer& items, PackedBuffer& other, Poll poll) {
     const std::size_t n = items.size();
@@ -168,7 +171,8 @@ void sort_by_margin(const Row<Scalar>& row, PackedBuffer& items, PackedBuffer& o
         rank_sort<32>(items.data(), n);
     else if (n <= 64)
         rank_sort<64>(items.data(), n);
-    else if (n <= 4096 || n > 500000)  // few counters to clear, or few far-apart pages to write to
+    // fewer counters to clear, or fewer distant pages to write to
+    else if (n <= 4096 || n > 500000)
         radix_sort<8>(items, other, poll);
     else
         radix_sort<11>(items, other, poll);
@@ -191,7 +195,7 @@ struct Workspace {
     std::vector<double> first, second;
 };
 
-// Fills workspace.items with the elements that keep(positive, margin), by increasing margin.
+// Fill workspace.items with the elements that keep(positive, margin) selects, by increasing margin.
 template <class Scalar, class Keep>
 void order_kept(const Row<Scalar>& row, Keep keep, Workspace& work, Poll poll) {
     Packed* const items = work.items.reserve(static_cast<std::size_t>(row.p));
@@ -201,14 +205,15 @@ void order_kept(const Row<Scalar>& row, Keep keep, Workspace& work, Poll poll) {
         const bool positive = row.positive[i] != 0;
         const Scalar margin = with_sign(positive, row.scores[i]);
         items[count] =
-            pack(margin, i, positive);  // overwritten unless it counts: no branch to miss
+            // overwritten unless it counts, which avoids a mispredicted branch
+            pack(margin, i, positive);
         count += keep(positive, static_cast<double>(margin));
     }
     work.items.resize(count);
     sort_by_margin(row, work.items, work.other, poll);
 }
 
-// The elements of margin below `limit`, by increasing margin.
+// Select the elements of margin below `limit`, by increasing margin.
 template <class Scalar>
 void order_row(const Row<Scalar>& row, double limit, Workspace& work, Poll poll) {
     order_kept(row, [limit](bool, double margin) { return margin < limit; }, work, poll);

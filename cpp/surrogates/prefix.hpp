@@ -10,7 +10,7 @@
 
 namespace setwise {
 
-// Gains along one chain; false when an element lies outside {0, ..., p - 1}. O(m p).
+// Compute gains along one chain. Return false if an element lies outside {0, ..., p - 1}. O(m p).
 inline bool prefix_gains(const double* weights, const double* caps, std::int64_t p,
                          const std::int64_t* order, std::int64_t m, double* gains,
                          std::vector<double>& room) {
@@ -28,7 +28,7 @@ inline bool prefix_gains(const double* weights, const double* caps, std::int64_t
     return true;
 }
 
-// Margin rescaling, max_I F(I) - weight sum_{i in I} g_i y_i, by a dynamic programme over
+// Compute margin rescaling, max_I F(I) - weight sum_{i in I} g_i y_i, by a dynamic programme over
 // (i, number of mistakes up to i): O(p^2) time, p^2 bits.
 template <class Scalar>
 double rescale_prefix(const Row<Scalar>& row, const double* weights, const double* caps,

@@ -1,6 +1,6 @@
 // Margin and slack rescaling: the exact maximiser over all sets of mistakes I of
-//     margin:  l(I) - (2 / scale) sum_{i in I} g_i y_i
-//     slack:   l(I) (1 - 2 sum_{i in I} g_i y_i)
+//        margin:  l(I) - (2 / scale) sum_{i in I} g_i y_i
+//        slack:   l(I) (1 - 2 sum_{i in I} g_i y_i)
 // for losses of |I| and of the counts (n, q) of false negatives and false positives.
 #pragma once
 
@@ -20,11 +20,13 @@ struct Rescaling {
     double objective(double loss, double margin_sum) const {
         return slack ? loss * (1.0 - weight * margin_sum) : loss - weight * margin_sum;
     }
-    // Derivative of the objective with respect to the score of a chosen element, times y.
+    // Return the derivative of the objective with respect to the score of a chosen element, times
+    // y.
     double slope(double loss) const { return slack ? -weight * loss : -weight; }
 };
 
-// Loss of |I|: the best k mistakes are the k smallest margins, so one sort and one scan.
+// Rescale a loss of |I|: the best k mistakes are the k smallest margins, so one sort and one scan
+// suffice.
 template <class Scalar>
 double rescale_cardinality(const Row<Scalar>& row, const double* values, Rescaling rule,
                            Scalar* gradient, Workspace& work, Poll poll) {
@@ -54,7 +56,7 @@ struct CountsChoice {
     std::int64_t n, q;
 };
 
-// Prefix sums of the sorted margins of the positives (first) and of the negatives (second).
+// Write prefix sums of the sorted margins of the positives (first) and of the negatives (second).
 template <class Scalar>
 void split_margins(const Row<Scalar>& row, Workspace& work) {
     work.first.resize(work.items.size() + 1);
@@ -64,7 +66,7 @@ void split_margins(const Row<Scalar>& row, Workspace& work) {
     double firsts = 0, seconds = 0;
     for (std::size_t k = 0; k < work.items.size(); ++k) {
         row.prefetch_margin(work.items, k);
-        const Packed item = work.items[k];  // one of the two writes repeats what is there
+        const Packed item = work.items[k];  // one of the two writes repeats the old value
         const bool positive = is_positive(item);
         const double margin = row.margin_of(item);
         work.first[n += positive] = firsts += choose(positive, margin, 0.0);
@@ -74,7 +76,7 @@ void split_margins(const Row<Scalar>& row, Workspace& work) {
     work.second.resize(q + 1);
 }
 
-// Any loss of counts: every cell of the grid.
+// Search any loss of counts: every cell of the grid.
 template <class Family>
 CountsChoice scan_counts(const Family& family, const Workspace& work, Rescaling rule, Poll poll) {
     CountsChoice best{rule.objective(family.value(0, 0), 0.0), 0, 0};
@@ -92,10 +94,11 @@ CountsChoice scan_counts(const Family& family, const Workspace& work, Rescaling 
     return best;
 }
 
-// A loss that is non-negative, non-decreasing and concave in q. For fixed n the margin objective is
-// concave in q. So is the factor t(q) = 1 - 2 (sum) of slack rescaling: before its peak (all
-// negatives of negative margin) loss and factor rise together, after it their product is
-// log-concave while positive. Either way one binary search for the first step that does not rise.
+// Search a loss that is non-negative, non-decreasing and concave in q. For fixed n the margin
+// objective is concave in q. So is the factor t(q) = 1 - 2 (sum) of slack rescaling: before its
+// peak (all negatives of negative margin) loss and factor rise together, and after it their product
+// is log-concave while positive. In both cases one binary search finds the first step that does not
+// rise.
 template <class Family>
 CountsChoice search_counts(const Family& family, const Workspace& work, Rescaling rule, Poll poll) {
     CountsChoice best{rule.objective(family.value(0, 0), 0.0), 0, 0};
@@ -120,7 +123,8 @@ CountsChoice search_counts(const Family& family, const Workspace& work, Rescalin
         auto rises = [&](std::int64_t q) {
             return q < r && (!rule.slack || positive(q + 1)) && at(q + 1) > at(q);
         };
-        // The answer lies in [low, high], near the one before: steps of growing length enclose it.
+        // The answer lies in [low, high], near the previous one: steps of growing length enclose
+        // it.
         std::int64_t low = peak, high = r;
         const bool up = rises(near);
         (up ? low : high) = up ? near + 1 : near;
@@ -168,7 +172,7 @@ double slack_of_positives(const Row<Scalar>& row, const Ratio& family, Rescaling
     return best;
 }
 
-// An element that costs more margin than any step of the loss gains is in no best set: margin
+// An element that costs more margin than any step of the loss gains is in no optimal set, so margin
 // rescaling need not sort it. For slack rescaling there is no such bound.
 template <class Scalar, class Family>
 double rescale_counts(const Row<Scalar>& row, const Family& family, bool search, Rescaling rule,

@@ -1,4 +1,4 @@
-// Flows in blocks for the sanitizers: any number of threads, any sizes of blocks, and Ctrl-C.
+// Flows in blocks for the sanitizers: any number of threads, any block sizes, and Ctrl-C.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@ inline void poll_until_none_left() {
     if (--polls_left < 0) throw std::runtime_error("flow: Ctrl-C");
 }
 
-// A grid of 4 neighbours, or such a one with a few more edges that no grid has.
+// Check a grid of 4 neighbours, also with a few additional edges that no grid has.
 template <class Capacity>
 void check_block_flow(std::mt19937& random, std::int32_t width, std::int32_t height, bool grid) {
     const std::int32_t n = width * height;
@@ -45,13 +45,13 @@ void check_block_flow(std::mt19937& random, std::int32_t width, std::int32_t hei
     };
     const auto whole = make();
     whole->solve(no_poll, 1, {1});
-    // Of paths that may be as long as they like, and of such as are soon given up.
+    // Let paths be of any length, or abandon the blocks early.
     for (const std::int64_t deepest : {1 << 20, 1, 0}) {
         const BlockSizes sizes{8, 1, 0, deepest};
         std::unique_ptr<FlowProblem<Capacity>> first;
         for (const int n_threads : {1, 2, 4}) {
             auto graph = make();
-            if (n_threads > 1) {  // what Ctrl-C left is a flow that a second call goes on with
+            if (n_threads > 1) {  // Ctrl-C leaves a flow from which a second call continues
                 auto broken = graph->clone();
                 polls_left = static_cast<int>(random() % 12);
                 try {

@@ -19,7 +19,7 @@ inline void require_boosting(bool holds, const char* what) {
     if (!holds) throw std::runtime_error(what);
 }
 
-// One feature with few values, some of them left out as zeros, sorted and coded.
+// Check one feature with few values, some of them omitted as zeros, sorted and coded.
 inline void check_stumps(std::mt19937& random, int m, int segments) {
     std::vector<int> values(m);
     for (int& x : values) x = static_cast<int>(random() % 5) - 2;
@@ -68,7 +68,7 @@ inline void check_stumps(std::mt19937& random, int m, int segments) {
     }
 }
 
-// One feature, some of its values missing: the norms of all cuts.
+// Check one feature, with some of its values missing: the norms of all cuts.
 inline void check_steps(std::mt19937& random, int m, int segments) {
     const int values = 1 + static_cast<int>(random() % m);
     std::vector<std::int32_t> codes(m);
@@ -100,7 +100,7 @@ inline void check_steps(std::mt19937& random, int m, int segments) {
     require_boosting(best[0].gain == most && best[1].cut == -1, "the best step");
 }
 
-// Weights by their norm: descent lowers the objective.
+// Check that descent with weights that count by their norm lowers the objective.
 inline void check_grouped_descent(std::mt19937& random) {
     const int m = 4 + static_cast<int>(random() % 20), k = 3 + static_cast<int>(random() % 16);
     std::vector<std::int32_t> labels(m);
@@ -124,7 +124,7 @@ inline void check_grouped_descent(std::mt19937& random) {
     require_boosting(after <= before + 1e-4, "descent of grouped weights");
 }
 
-// Two groups; the weight of the active pairs, and what each row has in it.
+// Check two groups: the weight of the active pairs, and the slope of each row.
 inline void check_rank_pairs(std::mt19937& random) {
     const auto n = static_cast<std::int64_t>(random() % 80), first = n / 3;
     const auto n_levels = std::min<std::int64_t>(n, 1 + static_cast<std::int64_t>(random() % 5));

@@ -1,4 +1,4 @@
-// Buckets and classes under the sanitizers, with the bound of buckets as the test.
+// Buckets and classes under the sanitizers, tested against the error bound of buckets.
 #pragma once
 
 #include <cmath>
@@ -18,8 +18,8 @@ inline void require_within(double x, double y, double bound, const char* what) {
     if (!(std::abs(x - y) <= bound)) throw std::runtime_error(what);
 }
 
-// A row with void elements and scores that are no numbers stays inside its arrays; without them the
-// value is within half a width of the exact one.
+// Check that a row with void elements and nan scores stays inside its arrays. Without them the
+// value must be within half a bucket width of the exact one.
 inline void check_buckets(std::mt19937& random) {
     const auto p = static_cast<std::int64_t>(random() % 3000);
     const auto size = static_cast<std::size_t>(p);
@@ -71,7 +71,7 @@ inline void check_buckets(std::mt19937& random) {
     }
 }
 
-// Every class of a few images, sorted and in buckets.
+// Check every class of a few images, sorted and in buckets.
 inline void check_classes(std::mt19937& random) {
     const std::int64_t images = 1 + random() % 3, n_classes = 1 + random() % 4,
                        pixels = random() % 700, kept = n_classes;

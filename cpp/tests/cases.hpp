@@ -1,4 +1,4 @@
-// What the programs of the sanitizers run the kernels on.
+// The inputs on which the programs of the sanitizers run the kernels.
 #pragma once
 
 #include <cmath>
@@ -39,7 +39,7 @@ inline Case read_case(const std::filesystem::path& path) {
     return c;
 }
 
-// Of p elements.
+// Draw a case of p elements.
 inline Case draw_case(std::mt19937& random, std::size_t p) {
     Case c;
     std::normal_distribution<double> normal(0.0, random() % 3 == 0 ? 100.0 : 1.0);

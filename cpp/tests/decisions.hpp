@@ -1,5 +1,5 @@
-// Decisions for the sanitizers: the best prefix of small sets against sums over all truths, and large
-// ones, with certain elements, weights and a given score of the empty set.
+// Decisions for the sanitizers: the best prefix of small sets against sums over all true sets, and
+// large sets with certain elements, weights and a given score of the empty set.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace setwise {
 
-// The expected score of the first k by its definition, k > 0.
+// Return the expected score of the first k by its definition, k > 0.
 inline double score_by_truths(const std::vector<double>& p, const std::vector<double>& w,
                               std::size_t k, bool jaccard, double b) {
     double total = 0;
@@ -40,7 +40,7 @@ inline void check_decisions(std::mt19937& random) {
     const bool jaccard = random() % 2 == 0, weighted = random() % 2 == 0, told = random() % 2 == 0;
     const double b = jaccard ? 1.0 : 0.25 + 2 * uniform(random);
     ExpectedRatio ratio(jaccard, b);
-    // One object for sets of all sizes, as a thread has it.
+    // One object serves sets of all sizes, as in a thread.
     for (const std::size_t n : {std::size_t{0}, std::size_t{1 + random() % 8}, std::size_t{4000}}) {
         std::vector<double> p(n), w(n, 1.0);
         const double power = n > 100 ? 6.0 : 1.0;

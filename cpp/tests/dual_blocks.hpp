@@ -1,5 +1,6 @@
-// Dual blocks for the sanitizers: passes over random problems by each kind of features, whose weights
-// must be those of the dual they end with, and whose dual must rise and stay below the risk.
+// Dual blocks for the sanitizers: passes over random problems with each kind of features. The
+// weights must be those of the final dual variables, and the dual must rise and stay below the
+// risk.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +18,7 @@
 
 namespace setwise {
 
-// Samples with features in all three forms, and one label or some for each.
+// Samples with features in all three forms, and one or several labels for each.
 struct BlockCase {
     std::int64_t n, d, p;
     bool intercept;
@@ -33,7 +34,7 @@ struct BlockCase {
     double product(std::int64_t i, std::int64_t j) const {
         return dot(X.data() + i * d, X.data() + j * d, d) + intercept;
     }
-    // The scores of v: sum_k v_kj <x_k, x_i>, (n, p).
+    // Return the scores of v: sum_k v_kj <x_k, x_i>, (n, p).
     std::vector<double> scores(const std::vector<double>& v) const {
         std::vector<double> out(static_cast<std::size_t>(n * p));
         for (std::int64_t i = 0; i < n; ++i)
@@ -107,7 +108,8 @@ void check_hinge_passes(const Features& features, const BlockCase& c) {
     require_scores(features, c, state, signed_dual(c, b));
 }
 
-// One label: the samples are one group and another; else the labels of a sample are a set.
+// With one label, the samples are divided into two groups; otherwise the labels of a sample are a
+// set.
 template <class Features>
 void check_set_passes(const Features& features, const BlockCase& c, int kind, bool labels) {
     std::vector<std::int64_t> offsets{0};
@@ -162,7 +164,7 @@ void check_set_passes(const Features& features, const BlockCase& c, int kind, bo
     }
 }
 
-// Planes of margin rescaling, of which few are kept; the price rises once on the way.
+// Check planes of margin rescaling, of which few are kept; the price rises once.
 template <class Features>
 void check_kept_planes(const Features& features, const BlockCase& c) {
     std::vector<std::int64_t> offsets{0};

@@ -1,4 +1,4 @@
-// Batches of small fields for the sanitizers: answers against all labellings, over threads.
+// Batches of small fields for the sanitizers: answers against all labellings, with several threads.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,8 @@ inline double least_energy(const FieldOfBatch& field) {
     return least;
 }
 
-// Graphs of a few nodes with a region each, and a larger one that messages prove.
+// Check graphs of a few nodes with one region each, and a larger one that messages solve with a
+// proof.
 inline void check_field_batch(std::mt19937& random, int n_threads) {
     std::uniform_real_distribution<double> uniform;
     FieldBatch batch;

@@ -1,4 +1,5 @@
-// Flows for the sanitizers: small graphs against all sets, warm starts with seeds, copies in threads.
+// Flows for the sanitizers: small graphs against all sets, warm starts with seeds, copies in
+// threads.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +18,7 @@
 
 namespace setwise {
 
-// A graph, or a grid, solved, changed and solved again; small ones against all sets.
+// Solve, change and solve again a graph, or a grid; compare small ones with all sets.
 template <class Capacity>
 void check_flow(std::mt19937& random) {
     const bool grid = random() % 2 == 0;
@@ -70,7 +71,7 @@ void check_flow(std::mt19937& random) {
     }
 }
 
-// Hard seeds and strong edges set, solved and taken away: the answer is that of a fresh graph.
+// Set hard seeds and strong edges, solve, and remove them: the answer must be that of a new graph.
 inline void check_seeded_flow(std::mt19937& random) {
     const int side = 12, n = side * side;
     std::vector<std::int32_t> ends;
@@ -109,7 +110,8 @@ inline void check_seeded_flow(std::mt19937& random) {
     }
 }
 
-// The cut of a grid, and of its edges in another order, are one cut and cost what flows.
+// Check that a grid and its edges in another order have the same cut, which costs as much as the
+// flow.
 inline void check_field_cut(std::mt19937& random) {
     const std::int64_t sides[] = {5 + static_cast<std::int64_t>(random() % 6),
                                   1 + static_cast<std::int64_t>(random() % 5)};
@@ -136,7 +138,7 @@ inline void check_field_cut(std::mt19937& random) {
     const FieldCut other = cut_edges({ends.data(), grid.count()}, n, unary.data(), weights.data(),
                                      others.data(), no_poll);
     require(close(other.paid, other.sent), "field cut: flow and energy differ");
-    // As good labels by cuts that come from other costs, with seeds that come and go.
+    // Solve with cuts that start from other costs, with changing seeds: the labels must be as good.
     std::vector<double> zeros(static_cast<std::size_t>(n)), tilt(zeros);
     const auto changing = make_changing_cut(n, {ends.data(), grid.count()}, zeros.data(),
                                             weights.data(), weights.data());
@@ -157,7 +159,7 @@ inline void check_field_cut(std::mt19937& random) {
     require(close(cut.paid, cut.sent) && labels == others, "field cut: a grid is cut otherwise");
 }
 
-// Copies share what does not change, so threads may solve them at once.
+// Copies share the data that does not change, so threads may solve them at once.
 inline void check_flow_copies(std::mt19937& random, int n_threads) {
     const std::int32_t n = 400;
     std::vector<std::int32_t> ends;

@@ -1,4 +1,4 @@
-// Marginals for the sanitizers: on small random fields, where all labellings are summed over.
+// Marginals for the sanitizers, on random fields so small that all labellings can be summed.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +22,8 @@
 
 namespace setwise {
 
-// A path of n variables: unaries with forbidden labels, Potts terms and tables in turn, a function of
-// the counts of all variables, one of the variables at label 0, and a cost of two labels.
+// A path of n variables: unaries with forbidden labels, Potts terms and tables in turn, a function
+// of the counts of all variables, one of the variables at label 0, and a cost of two labels.
 struct SmallField {
     std::int64_t n, labels;
     std::vector<double> unary, weights, tables, heights, own_heights;
@@ -76,7 +76,8 @@ struct SmallField {
         return sum + own_heights[counts[0]] + (used ? 0.7 : 0.0);
     }
 
-    // log of the sum of exp(-E) over all labellings, and the probability of label 0 at variable 0.
+    // Return the log of the sum of exp(-E) over all labellings, and the probability of label 0 at
+    // variable 0.
     std::pair<double, double> sums(bool higher) const {
         std::vector<std::int64_t> x(static_cast<std::size_t>(n));
         double total = 0, first = 0;
@@ -112,7 +113,7 @@ inline void check_mean_field(std::mt19937& random, std::int64_t small, std::int6
         state.add_cost(0.7, field.costly.data());
     }
     if (field.n > 0) {
-        // another start: a copy with other labels of their own, and back again
+        // another start: a copy with other own labels, and back again
         MeanField other(state);
         std::vector<std::int64_t> own(field.own);
         for (auto& label : own) label = (label + 1) % field.labels;
@@ -162,7 +163,7 @@ void add_pairs(State& state, const SmallField& field) {
                              static_cast<std::int64_t>(field.pairs.size()) / 2);
 }
 
-// A path is a tree: its bounds from above, from below and the sum itself are log Z.
+// Check a path, which is a tree: its upper bounds, its lower bounds and the sum itself are log Z.
 inline void check_trees(std::mt19937& random, std::int64_t n, int n_threads) {
     const SmallField field(random, n);
     const bool known = n < 10;
@@ -203,7 +204,7 @@ inline void check_trees(std::mt19937& random, std::int64_t n, int n_threads) {
     below.sweep(1.0, 1, [] {});
     if (std::abs(below.value(1.0, 1, [] {}) - bound) > slack)
         throw std::runtime_error("the tree of a path is not the path");
-    // short trees: several tasks of one colour beside each other
+    // short trees: several tasks of one colour
     for (std::int64_t e = 0; e < count; e += 3) kept[e] = 0;
     below.set_forest(kept.data(), 1.0);
     ForestField alone(below);
@@ -245,9 +246,9 @@ inline void check_trees(std::mt19937& random, std::int64_t n, int n_threads) {
         throw std::runtime_error("the best labelling is no summand of Z");
 }
 
-// Chains of samples: threads change nothing, forbidden labels are not drawn, and a Metropolis step
-// without terms of many variables is none.
-// A grid of Potts terms, eight edges at a time: no bound from below is above one from above, and no dual.
+// Check chains of samples: threads change nothing, forbidden labels are not drawn, and a Metropolis
+// step without terms of many variables accepts everything. On a grid of Potts terms, eight edges at
+// a time, no lower bound is above an upper bound, and no dual is.
 template <class Real>
 void check_grid(std::mt19937& random, std::int64_t side, std::int64_t n_labels, int n_threads) {
     const std::int64_t n = side * side;
@@ -352,7 +353,8 @@ inline void check_samples(std::mt19937& random, std::int64_t n) {
     }
 }
 
-// Frank-Wolfe over blocks of every kind: the gap is never negative and bounds what a step gains.
+// Check Frank-Wolfe over blocks of every kind: the gap is never negative and bounds the gain of a
+// step.
 inline void check_frank_wolfe(std::mt19937& random, std::int64_t n) {
     std::normal_distribution<double> normal;
     std::vector<double> unary;

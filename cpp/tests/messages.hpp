@@ -1,4 +1,5 @@
-// Message passing for the sanitizers: on small random factor graphs, where all labellings are tried.
+// Message passing for the sanitizers, on random factor graphs so small that all labellings are
+// tried.
 #pragma once
 
 #include <numeric>
@@ -70,7 +71,7 @@ inline double least_energy(const FactorGraph& g) {
     }
 }
 
-// The unaries and pairs of a graph, as sweeps for the bound alone read them.
+// Return the unaries and pairs of a graph in the layout that sweeps for the bound alone read.
 inline PaddedPairs padded(const FactorGraph& graph) {
     PaddedPairs pairs;
     pairs.n = graph.n;
@@ -83,7 +84,7 @@ inline PaddedPairs padded(const FactorGraph& graph) {
     return pairs;
 }
 
-// Throws if a pass lowers the bound, or raises it above the minimum, or decodes what is forbidden.
+// Throw if a pass lowers the bound, raises it above the minimum, or decodes a forbidden label.
 inline void check_sweeps(FactorGraph graph) {
     const auto no_poll = [] {};
     graph.count_starts = graph.robust_starts = {0};
@@ -109,7 +110,7 @@ inline void check_sweeps(FactorGraph graph) {
     }
 }
 
-// Throws if a bound or a value is on the wrong side of the minimum.
+// Throw if a bound or a value is on the wrong side of the minimum.
 inline void check_messages(std::mt19937& random) {
     const auto no_poll = [] {};
     FactorGraph graph = random_graph(random);

@@ -1,5 +1,5 @@
 // The master problem of cutting planes for the sanitizers: programs that grow, are thinned out and
-// go on, each answer held to the conditions of a minimum.
+// continue. Each answer is tested against the conditions of a minimum.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 
 namespace setwise {
 
-// x >= 0, the planes' weights sum to 1, and no vector has a lower slope <v_i, sum> - g_i than those
-// in use: planes all have the least one, directions in use have 0.
+// Require x >= 0, that the planes' weights sum to 1, and that no vector has a lower slope <v_i,
+// sum> - g_i than those in use: planes in use all have the least one, directions in use have 0.
 inline void require_minimum(const std::vector<double>& vectors, std::int64_t cone,
                             std::int64_t rank, const std::vector<double>& g,
                             const std::vector<double>& x) {
@@ -55,7 +55,7 @@ inline void check_planes(std::mt19937& random) {
     }
     for (int round = 0; round < 8; ++round) {
         for (int added = 0; added < 3; ++added) {
-            // now and then a plane for the second time
+            // sometimes a plane for the second time
             const bool again = random() % 4 == 0 && static_cast<std::int64_t>(g.size()) > cone;
             const std::size_t from = vectors.size() - static_cast<std::size_t>(rank);
             for (std::int64_t k = 0; k < rank; ++k)

@@ -12,8 +12,8 @@
 
 namespace setwise {
 
-// Plain passes over blocks of every kind never raise the objective, whatever the threads. Cases of a
-// few thousand elements are more than one task.
+// Check that plain passes over blocks of every kind never raise the objective, for any number of
+// threads. Cases of a few thousand elements are more than one task.
 template <class Scalar>
 void check_relaxation(const Case& c) {
     const auto n = static_cast<std::int64_t>(c.scores.size());

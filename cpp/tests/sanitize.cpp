@@ -1,6 +1,6 @@
-// Runs every kernel under the sanitizers: on the sets of tests/corpus, one file a set with lines
-// "label score", and on many more drawn at random. Values of small sets are compared with all 2^p
-// sets of mistakes, so that the driver also fails on a wrong answer.
+// Runs every kernel under the sanitizers: on the sets of tests/corpus, one file per set with lines
+// "label score", and on many more random sets. Values of small sets are compared with all 2^p sets
+// of mistakes, so that the program also fails on a wrong answer.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -40,7 +40,7 @@ namespace {
 
 using namespace setwise;
 
-// The maximum over all sets of mistakes; loss(n, q) of the counts.
+// Return the maximum over all sets of mistakes; loss(n, q) of the counts.
 template <class Scalar, class Loss>
 double enumerate(const Row<Scalar>& row, Loss loss, Rescaling rule) {
     double best = -std::numeric_limits<double>::infinity();
@@ -85,7 +85,7 @@ void check_counts(const Row<Scalar>& row, std::vector<Scalar>& gradient, Workspa
                 const double scanned = at(false);
                 const double fast =
                     rescale_counts(row, family, true, rule, gradient.data(), work, no_poll);
-                // The submodular part may fall in q, where the search does not apply.
+                // The submodular part may decrease in q; then the search does not apply.
                 if (part != Ratio::submodular)
                     require(close(fast, scanned) && close(at(true), scanned),
                             "rescaling: search and scan differ");
@@ -140,7 +140,7 @@ void check_sizes(const Row<Scalar>& row, std::vector<Scalar>& gradient, Workspac
             "prefix gains took an element outside");
 }
 
-// A ring of p vertices as a cut, and overlapping pairs as a coverage.
+// Check a ring of p vertices as a cut, and overlapping pairs as a coverage.
 void check_chains(std::int64_t p) {
     std::vector<std::int64_t> indptr{0}, columns, order;
     for (std::int64_t i = 0; i < p; ++i) {
@@ -163,7 +163,7 @@ void check_chains(std::int64_t p) {
         "cut gains took an element outside");
 }
 
-// Two labellings with three labels: a chain of edges, regions of three variables.
+// Check two labellings with three labels: a chain of edges, regions of three variables.
 void check_energies(const Case& c) {
     const auto n = static_cast<std::int64_t>(c.scores.size());
     std::vector<std::int64_t> labels, ends, members, offsets{0}, center(c.scores.size(), 0);
@@ -187,7 +187,8 @@ void check_energies(const Case& c) {
         require(close(first[0], second[0]) && close(first[1], second[1]), what);
     };
 
-    // An edge whose labels differ costs 1: as Potts, as a table, and as a transition without discount.
+    // An edge whose labels differ costs 1: as Potts, as a table, and as a transition without
+    // discount.
     const std::vector<double> ones(c.scores.size() + 1, 1.0);
     const std::vector<double> unequal{0, 1, 1, 1, 0, 1, 1, 1, 0};
     std::vector<double> counts;
@@ -198,7 +199,7 @@ void check_energies(const Case& c) {
     transition_energies(x, edges, unequal.data(), counts.data(), second, no_poll);
     same("energies of Potts and of transitions differ");
 
-    // A region of several labels costs 1: as a robust price and as a sum over labels.
+    // A region of several labels costs 1: as a robust cost and as a sum over labels.
     std::vector<double> table;
     for (std::int64_t r = 0; r < regions.size; ++r) {
         const auto size = static_cast<double>(offsets[static_cast<std::size_t>(r) + 1] -
@@ -210,7 +211,7 @@ void check_energies(const Case& c) {
     count_energies(x, regions, table.data(), second, no_poll);
     same("energies of robust regions and of counts differ");
 
-    // How many labels are not 0: as unaries and as a cardinality.
+    // The number of labels that are not 0: as unaries and as a cardinality.
     std::vector<double> unary, sizes;
     std::vector<std::uint8_t> used(6, 0);
     for (std::int64_t i = 0; i <= n; ++i) {
@@ -224,7 +225,8 @@ void check_energies(const Case& c) {
     require((first[0] > 0) == (used[1] || used[2]), "used labels were read wrong");
 }
 
-// Each projection lies on its base polytope's hyperplane; a chain's edges stay within their weights.
+// Check that each projection lies on the hyperplane of its base polytope, and that the edges of a
+// chain stay within their weights.
 template <class Scalar>
 void check_projections(const Case& c) {
     const std::vector<Scalar> z(c.scores.begin(), c.scores.end());
@@ -256,7 +258,7 @@ void check_projections(const Case& c) {
     sums_to(2.5);
 }
 
-// exp, log and the order of values against those of the standard library.
+// Compare exp, log and the order of values with the standard library.
 void check_vectors(const Case& c) {
     DecreasingOrder order;
     const auto n = static_cast<std::int64_t>(c.scores.size());
@@ -273,8 +275,8 @@ void check_vectors(const Case& c) {
     }
 }
 
-// A field of p variables in a ring with three labels, with a layer of regions or with label costs:
-// the energy falls by what the moves say, and expansions end where none helps.
+// Check a field of p variables in a ring with three labels, with a layer of regions or with label
+// costs: the energy falls by what the moves report, and expansions end when none helps.
 void check_moves(const Case& c, bool costs) {
     const auto n = static_cast<std::int64_t>(c.scores.size());
     constexpr std::int64_t labels = 3;

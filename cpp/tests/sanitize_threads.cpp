@@ -1,5 +1,5 @@
-// Runs the kernels that start threads under ThreadSanitizer, on the inputs of the other program but
-// larger ones: so large that each kernel has more than one task.
+// Runs the kernels that start threads under ThreadSanitizer, on inputs like those of the other
+// program, but so large that each kernel has more than one task.
 #include <cstdio>
 #include <random>
 

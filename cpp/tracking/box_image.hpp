@@ -1,9 +1,9 @@
-// What boxes of an image look like: means over the cells of a grid in each of them.
+// Features of boxes of an image: means over the cells of a grid in each box.
 //
-// The integral of a channel gives the sum over any rectangle by its four corners, between pixels as
-// well if it is interpolated, for the image is constant on each pixel. Beyond the border it goes on as
-// on the outermost pixel: there that pixel is repeated. A frame is summed once, however many boxes are
-// asked for.
+// The integral image of a channel gives the sum over any rectangle from its four corners.
+// Interpolation gives it between pixels as well, because the image is constant on each pixel.
+// Beyond the border the outermost pixel is repeated. A frame is integrated once, for any number of
+// boxes.
 #pragma once
 
 #include <algorithm>
@@ -43,7 +43,7 @@ class BoxImage {
     std::int64_t height() const { return height_; }
     std::int64_t width() const { return width_; }
 
-    // Grey values of 16 x 16 cells, rounded.
+    // Write grey values of 16 x 16 cells, rounded.
     SETWISE_VECTORIZED void describe_pixels(const Box& box, std::uint8_t* out) const {
         constexpr int n = pixel_cells + 1;
         const Ticks<pixel_cells> rows(box.y, box.height, height_),
@@ -68,8 +68,9 @@ class BoxImage {
         }
     }
 
-    // Histograms of oriented gradients in 4 x 4 cells; blocks of 2 x 2 of them divided by their
-    // length, times 255, rounded: block by block, in each cell by cell, in each direction by direction.
+    // Write histograms of oriented gradients in 4 x 4 cells. Blocks of 2 x 2 cells are divided by
+    // their length, multiplied by 255 and rounded. The order is by block, then by cell, then by
+    // direction.
     SETWISE_VECTORIZED void describe_gradients(const Box& box, std::uint8_t* out) const {
         constexpr int n = hog_cells + 1;
         const Ticks<hog_cells> rows(box.y, box.height, height_), columns(box.x, box.width, width_);
@@ -118,12 +119,13 @@ class BoxImage {
     }
 
   private:
-    static constexpr int lanes = 12;               // directions, and zeros that fill registers
-    static constexpr double least_square = 1e-12;  // of a block that has a direction
+    static constexpr int lanes = 12;  // the directions, padded with zeros to fill registers
+    // least squared length of a block that has a direction
+    static constexpr double least_square = 1e-12;
     using Sums = std::array<double, lanes>;
 
-    // The lines of a grid: the pixel that each lies in, the outermost one beyond the border, and how far
-    // from where this begins.
+    // The lines of a grid: the pixel in which each lies (beyond the border the outermost one), and
+    // its distance from where that pixel begins.
     template <int cells>
     struct Ticks {
         std::array<std::int64_t, cells + 1> index;
@@ -152,8 +154,8 @@ class BoxImage {
         return static_cast<std::size_t>(y * (width_ + 1) + x);
     }
 
-    // One row of gradients: each shared between the two directions that it lies between. Differences
-    // are taken over two pixels, at the border over one.
+    // Compute one row of gradients: each is divided between the two nearest directions. Differences
+    // span two pixels, at the border one.
     void vote(const double* grey, std::int64_t y) {
         const std::int64_t up = std::max<std::int64_t>(y - 1, 0);
         const std::int64_t low = std::min(y + 1, height_ - 1);
@@ -184,7 +186,7 @@ class BoxImage {
     static constexpr double pi = 3.141592653589793;
 
     std::int64_t height_, width_;
-    std::vector<double> grey_, votes_;  // integrals, a row and a column of zeros first
+    std::vector<double> grey_, votes_;  // integral images, with a row and a column of zeros first
 };
 
 }  // namespace setwise

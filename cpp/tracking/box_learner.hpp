@@ -1,9 +1,10 @@
-// Learning to score boxes: a soft structured hinge over frames, stumps on bytes.
+// Learning to score boxes: a soft structured hinge over frames, with stumps on bytes.
 //
-// A frame has some boxes, the first of which is the right one. With s the loss of a box plus its score
-// minus that of the right one, the frame costs tau log sum exp(s / tau), the soft maximum. A stump says
-// +-1, so that in each frame its weight moves all boxes on which it differs from the right one alike:
-// the cost along one weight is known from two sums a frame, and is minimised at once.
+// A frame has several boxes, the first of which is the right one. With s the loss of a box plus its
+// score minus that of the right one, the frame costs tau log sum exp(s / tau), the soft maximum. A
+// stump predicts +-1. In each frame its weight therefore changes the scores of all boxes on which
+// it differs from the right one by the same amount. So the cost as a function of one weight depends
+// on two sums per frame, and is minimised at once.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +37,8 @@ SETWISE_VECTORIZED inline void masked_scale(double* values, const std::int8_t* m
     for (std::int64_t k = 0; k < n; ++k) values[k] *= mask[k] == side ? factor : 1.0;
 }
 
-// min over w >= 0 of 1'w + C/m sum_i tau log sum_y exp(s_iy / tau) by exact steps along one weight.
+// Minimises 1'w + C/m sum_i tau log sum_y exp(s_iy / tau) over w >= 0 by exact steps along one
+// weight.
 class BoxDescent {
   public:
     BoxDescent(const std::int8_t* responses, std::int64_t stumps, const double* losses,
@@ -53,7 +55,7 @@ class BoxDescent {
           totals_(static_cast<std::size_t>(frames)),
           apart_(static_cast<std::size_t>(frames)) {}
 
-    // Sweeps over the weights, fewer once they stand still.
+    // Run sweeps over the weights, fewer if these stop changing.
     void descend(double* w, int sweeps, Poll poll) {
         for (int sweep = 0; sweep < sweeps; ++sweep) {
             restart(w);
@@ -65,7 +67,8 @@ class BoxDescent {
         restart(w);
     }
 
-    // The chance of each box, (C/m) p_iy: the multipliers of the hinge; `hard` is the mean of max s.
+    // Write the probability of each box, (C/m) p_iy: the multipliers of the hinge; `hard` receives
+    // the mean of max s.
     void multipliers(double* out, double& hard) const {
         hard = hard_;
         for (std::int64_t i = 0; i < frames_; ++i)
@@ -77,7 +80,7 @@ class BoxDescent {
   private:
     const std::int8_t* response(std::int64_t k) const { return responses_ + k * rows_; }
 
-    // Odds anew from the weights: sums of many steps would lose digits.
+    // Recompute the odds from the weights, because sums of many steps would lose digits.
     void restart(const double* w) {
         std::fill(odds_.begin(), odds_.end(), 0.0);
         for (std::int64_t k = 0; k < stumps_; ++k)
@@ -107,9 +110,10 @@ class BoxDescent {
         }
     }
 
-    // The best weight of one stump, the others fixed: with B_i the odds of the boxes on which it differs
-    // from the right one, A_i the rest and h_i what it says of the right one, the slope in the weight is
-    // 1 - 2 C/m sum_i h_i B_i q_i / (A_i + B_i q_i), q_i = exp(-2 h_i d / tau), d the step.
+    // Compute the best weight of one stump with the others fixed. Let B_i be the odds of the boxes
+    // on which it differs from the right one, A_i the rest, and h_i its prediction for the right
+    // one. Then the slope in the weight is 1 - 2 C/m sum_i h_i B_i q_i / (A_i + B_i q_i), with q_i
+    // = exp(-2 h_i d / tau) and d the step.
     double step(std::int64_t k, double* w) {
         const std::int8_t* const h = response(k);
         for (std::int64_t i = 0; i < frames_; ++i) {
@@ -118,7 +122,7 @@ class BoxDescent {
                 masked_sum(odds_.data() + begin, h + begin, starts_[i + 1] - begin,
                            static_cast<std::int8_t>(-h[begin]));
         }
-        const double reach = 10.0 * tau_;  // of one step: odds keep their digits
+        const double reach = 10.0 * tau_;  // bound on one step, so that odds keep their digits
         const double lowest = std::max(-w[k], -reach);
         double low = lowest, high = reach, d = 0;
         bool low_is_known = false, high_is_known = false;
@@ -137,7 +141,8 @@ class BoxDescent {
             (slope > 0 ? high_is_known : low_is_known) = true;
             if (slope == 0 || high - low <= 1e-7 * tau_) break;
             if (slope > 0 ? d <= lowest : d >= reach) break;
-            // Newton's step; where it leaves what is known, the end if that was not tried, or the middle
+            // Newton's step; if it leaves the bracket, the end of the bracket if that was not
+            // tried, otherwise the middle
             double next = d - slope / std::max(bend, 1e-300);
             if (next <= low) next = low_is_known ? 0.5 * (low + high) : low;
             if (next >= high) next = high_is_known ? 0.5 * (low + high) : high;
@@ -166,21 +171,23 @@ class BoxDescent {
     const std::int64_t* starts_;
     std::int64_t frames_, rows_;
     double price_, tau_, hard_ = 0;
-    std::vector<double> odds_, totals_, apart_;  // exp(s / tau) but for a factor a frame, its sums
+    // exp(s / tau) up to one factor per frame, and its sums
+    std::vector<double> odds_, totals_, apart_;
 };
 
 struct ByteStump {
-    double gain = 0;    // its sign is what the stump says above the threshold
+    double gain = 0;    // its sign is the prediction above the threshold
     int threshold = 0;  // above it: values > threshold
 };
 
-// For every feature the stump of largest |sum_r u_r h(x_r)|: codes (features, rows).
+// For every feature, find the stump of largest |sum_r u_r h(x_r)|: codes (features, rows).
 inline void best_byte_stumps(const std::uint8_t* codes, std::int64_t features, std::int64_t rows,
                              const double* weights, ByteStump* out, Poll poll) {
     double total = 0;
     for (std::int64_t r = 0; r < rows; ++r) total += weights[r];
     for (std::int64_t f = 0; f < features; ++f) {
-        double bins[4][256] = {};  // four, so that equal codes in a row do not wait for one another
+        // four histograms, so that equal consecutive codes do not wait for each other
+        double bins[4][256] = {};
         const std::uint8_t* const own = codes + f * rows;
         std::int64_t r = 0;
         for (; r + 4 <= rows; r += 4)

@@ -95,14 +95,14 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
-        return getattr(load(f"setwise.{_HOMES[name]}"), name)
+        found = getattr(load(f"setwise.{_HOMES[name]}"), name)
+        globals()[name] = found  # the next access does not come here
+        return found
     if name in __all__ or name in _EXTRAS:
         return load(f"setwise.{name}")
-    from setwise._foundation._arguments import did_you_mean
+    from setwise._foundation._keywords import absent
 
-    near = "" if name.startswith("_") else did_you_mean(name, __dir__())
-    # With the name given, the interpreter does not add a second hint of its own.
-    raise AttributeError(f"module 'setwise' has no attribute {name!r}{near}", name=name)
+    raise absent("setwise", name, __dir__())
 
 
 def __dir__() -> list[str]:

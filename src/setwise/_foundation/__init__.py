@@ -1,1 +1,1 @@
-"""The floor: arguments, immutability, randomness, threads, interrupts, limits, certificates."""
+"""Shared basics: arguments, immutability, randomness, threads, limits, certificates, searches."""

@@ -1,4 +1,4 @@
-"""Arguments, checked once where they enter: one sentence says what was wrong with which.
+"""Readers that validate arguments once, with one sentence about what was wrong.
 
 A wrong type is a ``TypeError``, a wrong value a ``ValueError``.
 """
@@ -17,20 +17,20 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
-# So that sums of a hundred million of them stay finite.
+# The largest number that is accepted: sums of a hundred million such numbers stay finite.
 LARGEST = 1e300
-SQUARABLE = 1e100  # sums of products of such numbers stay finite, however many there are
+SQUARABLE = 1e100  # any sums of products of numbers up to this one stay finite
 
 _MASKED = np.ma.MaskedArray
 
 
 def as_array(values: ArrayLike, name: str) -> NDArray[Any]:
-    """What NumPy makes of the values; masked arrays are refused, as their masks would be lost."""
+    """Return the values as an array. Masked arrays raise an error, as masks would be lost."""
     refuse_masked(values, name)
     try:
         return np.asarray(values)
     except (ValueError, TypeError, OverflowError, RuntimeError) as error:
-        # A RuntimeError is how torch refuses a tensor that requires a gradient.
+        # Torch raises a RuntimeError for a tensor that requires a gradient.
         ragged = "inhomogeneous" in str(error)
         what = "rows of different lengths" if ragged else f"{type(values).__name__}: {error}"
         raise TypeError(f"{name} must be an array of numbers, got {what}") from None
@@ -39,7 +39,7 @@ def as_array(values: ArrayLike, name: str) -> NDArray[Any]:
 def refuse_masked(values: object, name: str) -> None:
     """Raise a ``TypeError`` for a masked array, or rows of them: NumPy would drop the masks."""
     if type(values) is np.ndarray:
-        return  # as most are: a call for one small set is a few microseconds
+        return  # the usual case is fast: a call for one small set takes a few microseconds
     kinds = {type(values)}
     if isinstance(values, list | tuple):
         kinds.update(map(type, values))
@@ -48,27 +48,27 @@ def refuse_masked(values: object, name: str) -> None:
 
 
 def as_flag(value: object, name: str) -> bool:
-    """True or False: a word such as "no" is true to Python, and a mistake here."""
+    """Return True or False. A string such as "no" raises an error, although it is truthy."""
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} must be True or False, got {_shown(value)}")
     return bool(value)
 
 
 def as_answer(value: object, name: str) -> bool | None:
-    """True, False, or None where that is not known."""
+    """Return True, False, or None for unknown."""
     if value is not None and not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} must be True, False or None, got {_shown(value)}")
     return None if value is None else bool(value)
 
 
 def as_function(value: object, name: str, *called_with: str) -> Callable[..., Any]:
-    """Something that can be called; where the names of its arguments are given, with so many."""
+    """Return a callable that accepts as many arguments as ``called_with`` names."""
     if not callable(value):
         raise TypeError(f"{name} must be a function, got {type(value).__name__}")
     if called_with:
         try:
             own = signature(value)
-        except (TypeError, ValueError):  # many compiled functions do not tell
+        except (TypeError, ValueError):  # many compiled functions have no signature
             return value
         try:
             own.bind(*called_with)
@@ -81,7 +81,7 @@ def as_function(value: object, name: str, *called_with: str) -> Callable[..., An
 
 
 def check_callback(callback: object) -> None:
-    """Raise a ``TypeError`` unless it can be called with what a round tells, or is None."""
+    """Raise a ``TypeError`` unless ``callback`` is None or accepts one argument."""
     if callback is not None and not callable(callback):
         raise TypeError(f"callback must be callable or None, got {type(callback).__name__}")
     if callback is not None:
@@ -89,17 +89,17 @@ def check_callback(callback: object) -> None:
 
 
 def _short(value: int | np.integer[Any]) -> str:
-    """A whole number; Python itself refuses to write out a very long one."""
+    """Return an integer as text. Python refuses to convert a very long one."""
     return str(value) if abs(int(value)) < 10**30 else "a number of more than 30 digits"
 
 
 def _shown(value: object) -> str:
-    """A word as it is, anything else by its type: its own words may be long."""
+    """Return the repr of a string, and the type of anything else, whose repr may be long."""
     return repr(value) if isinstance(value, str) else type(value).__name__
 
 
 def as_list(values: object, name: str, what: str) -> list[Any]:
-    """The entries of a sequence; a word is none, and neither is a single number."""
+    """Return the entries of a sequence, which must not be a string or a number."""
     if not isinstance(values, str | bytes | Mapping) and isinstance(values, Iterable):
         try:
             return list(values)
@@ -109,7 +109,7 @@ def as_list(values: object, name: str, what: str) -> list[Any]:
 
 
 def as_count(value: object, name: str, *, least: int = 0, most: int | None = None) -> int:
-    """A whole number that is at least ``least`` and at most ``most``."""
+    """Return an integer between ``least`` and ``most``."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
         raise TypeError(f"{name} must be an integer, got {type(value).__name__}")
     if value < least:
@@ -120,7 +120,7 @@ def as_count(value: object, name: str, *, least: int = 0, most: int | None = Non
 
 
 def as_choice(value: object, name: str, choices: Iterable[str]) -> str:
-    """One of a few words."""
+    """Return a string that is one of ``choices``."""
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a string, got {type(value).__name__}")
     known = list(choices)
@@ -131,7 +131,7 @@ def as_choice(value: object, name: str, choices: Iterable[str]) -> str:
 
 
 def did_you_mean(word: object, known: Iterable[str]) -> str:
-    """The end of a refusal: the word that is nearest to what was given, if one is near."""
+    """Return the end of an error message that suggests the nearest known word, if one is near."""
     spelt = {own.lower(): own for own in known}
     near = get_close_matches(word.lower()[:100], spelt, 1) if isinstance(word, str) else []
     return f": did you mean {spelt[near[0]]!r}?" if near else ""
@@ -146,7 +146,7 @@ def as_number(
     largest: float = LARGEST,
     smallest: float = 1 / LARGEST,
 ) -> float:
-    """A finite real number, no larger than ``largest``; where positive, none below ``smallest``."""
+    """Return a finite number of size at most ``largest``, if positive at least ``smallest``."""
     if isinstance(value, bool | np.bool_) or not isinstance(
         value, int | float | np.integer | np.floating
     ):
@@ -176,9 +176,10 @@ def as_numbers(
     nonnegative: bool = False,
     largest: float = LARGEST,
 ) -> FloatArray:
-    """Finite real numbers of a given shape (``None``: any, any length), as a new float64 array.
+    """Return finite numbers of a given shape as a new float64 array.
 
-    None may be larger than ``largest``: sums of them then stay finite.
+    None in ``shape`` stands for any length, and None for ``shape`` for any shape. Numbers must be
+    at most ``largest`` in size, so that sums of them stay finite.
     """
     array = as_array(values, name)
     if array.dtype.kind not in "fiub":
@@ -202,13 +203,13 @@ def as_numbers(
 
 
 def as_float64(array: NDArray[Any]) -> FloatArray:
-    """A new float64 array; what is beyond its range becomes infinite, without a warning."""
+    """Return a new float64 array. Numbers beyond its range become infinite without a warning."""
     with np.errstate(over="ignore"):
         return np.array(array, dtype=np.float64, order="C")
 
 
 def as_integers(values: ArrayLike, name: str, *, below: int) -> IntArray:
-    """Integers in ``[0, below)`` of any shape."""
+    """Return integers in ``[0, below)`` of any shape."""
     array = as_array(values, name)
     if array.size == 0:
         return np.zeros(array.shape, np.int64)
@@ -222,7 +223,7 @@ def as_integers(values: ArrayLike, name: str, *, below: int) -> IntArray:
 
 
 def as_order(order: ArrayLike, n: int, name: str = "order") -> IntArray:
-    """Distinct elements of ``{0, ..., n-1}``: a permutation or the beginning of one."""
+    """Return distinct elements of ``{0, ..., n-1}``: a permutation or the beginning of one."""
     array = as_array(order, name)
     if array.ndim != 1:
         raise ValueError(f"{name} must be one-dimensional, got shape {array.shape}")
@@ -236,7 +237,7 @@ def as_order(order: ArrayLike, n: int, name: str = "order") -> IntArray:
 
 
 def as_subset(subset: ArrayLike, n: int, name: str) -> IntArray:
-    """Elements of ``{0, ..., n-1}``, given as indices or as a boolean mask of length n."""
+    """Return elements of ``{0, ..., n-1}``, given as indices or as a boolean mask of length n."""
     array = as_array(subset, name)
     if array.dtype == np.bool_:
         if array.shape != (n,):
@@ -246,7 +247,7 @@ def as_subset(subset: ArrayLike, n: int, name: str) -> IntArray:
 
 
 def as_masks(mask: ArrayLike, n: int) -> tuple[BoolArray, bool]:
-    """Subsets as a boolean (m, n) array, and whether a single one was given."""
+    """Return subsets as a boolean (m, n) array, and whether a single one was given."""
     array = as_array(mask, "mask")
     if array.dtype != np.bool_ and array.size:
         raise TypeError(f"mask must be boolean, got dtype {array.dtype}")
@@ -257,10 +258,10 @@ def as_masks(mask: ArrayLike, n: int) -> tuple[BoolArray, bool]:
 
 
 def call_on_arrays(formula: Callable[..., ArrayLike], name: str, *arrays: ArrayLike) -> FloatArray:
-    """``formula`` of whole arrays: one call, its answer checked for shape and finiteness.
+    """Return ``formula(*arrays)`` after checking the shape and the finiteness of the result.
 
-    It is given copies: a formula may write into them. What it raises passes through, but for the
-    TypeError or ValueError of a formula of numbers, which is explained.
+    The formula gets copies, because it may write into its arguments. Its errors pass through,
+    except that a TypeError or ValueError explains that the formula must accept arrays.
     """
     shape = np.broadcast_shapes(*(np.shape(array) for array in arrays))
     copies = [np.array(array) for array in arrays]

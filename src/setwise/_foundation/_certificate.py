@@ -1,8 +1,8 @@
-"""One rule for every certificate: value, bound, and what the gap between them is measured against.
+"""One definition of certificates: value, bound, gap, relative gap, and exactness.
 
-``gap`` is absolute: value - bound, of a maximum bound - value, never negative. Its share of what
-there was to gain, ``relative_gap``, and the claim ``exact`` change neither with a constant added to
-all values nor with their unit.
+``gap`` is absolute: value - bound for a minimum and bound - value for a maximum, at least 0. Its
+share of the largest possible gain, ``relative_gap``, and the claim ``exact`` depend neither on a
+constant that is added to all values nor on their unit.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ EPS = float(np.finfo(np.float64).eps)
 
 
 def relative_gap(gap: float, room: float, rounding: float = 0.0) -> float:
-    """The share of ``room``, what there was to gain, that is not proved to be gained: in [0, 1].
+    """Return the gap as a share of ``room``, the largest possible gain, in [0, 1].
 
-    0 where the gap is no more than the rounding of the sums in it, whatever the room; ``inf`` where
-    nothing is known, which is a gap of ``inf``.
+    It is 0 if the gap is at most the rounding error of its sums, and ``inf`` for a gap of ``inf``,
+    that is without any bound.
     """
     if gap <= rounding:
         return 0.0
@@ -28,19 +28,19 @@ def relative_gap(gap: float, room: float, rounding: float = 0.0) -> float:
 
 
 def gap_over_value(gap: float, value: float, unit: float = 1.0) -> float:
-    """The gap beside the size of a value, of ``unit`` at least: for values that may be 0."""
+    """Return the gap relative to the size of a value, or to ``unit`` if that is larger."""
     return gap / max(unit, abs(value))
 
 
 class Certificate:
-    """An answer, or a stage of a search, that is known to be within a gap of the best one.
+    """An answer, or a state of a search, with a bound on its distance from the optimum.
 
-    A record that has ``value``, what the answer costs or, of a maximum, brings, and ``bound``,
-    which no answer passes, is one, with ``relative_gap`` beside them.
+    Records with ``value``, the objective of the answer, and ``bound``, a bound for all answers,
+    inherit from it and add ``relative_gap``.
     """
 
     _sense: ClassVar[float] = 1.0
-    """1 of a minimum, which the bound is below; -1 of a maximum."""
+    """1 for a minimum, where the bound is below the value, and -1 for a maximum."""
 
     if TYPE_CHECKING:  # fields of some records, properties of others
 
@@ -52,35 +52,35 @@ class Certificate:
 
     @property
     def gap(self) -> float:
-        """Value - bound, of a maximum bound - value; never negative."""
+        """The gap, value - bound for a minimum and bound - value for a maximum, at least 0."""
         return max(0.0, self._apart())
 
     def _apart(self) -> float:
-        """Value - bound, of a maximum bound - value, as rounded."""
+        """Return the gap as computed, which may be negative by rounding."""
         return self._sense * (self.value - self.bound)
 
 
 class Measured(Certificate, ABC):
-    """A certificate that knows what there was to gain, and the rounding of its own sums."""
+    """A certificate that knows the largest possible gain, and the rounding error of its sums."""
 
     certified: bool
-    """Whether the bound is a proof."""
+    """Whether the bound is proved."""
 
     @abstractmethod
     def _measures(self) -> tuple[float, float, float]:
-        """What the answer may be off by (at most the gap), what there was to gain, the rounding."""
+        """Return the error of the answer, at most the gap, the possible gain, and the rounding."""
 
     @property
     def relative_gap(self) -> float:
-        """The share of what there was to gain that is not proved to be gained: in [0, 1].
+        """The share of the largest possible gain that is not proved to be reached, in [0, 1].
 
-        0 where all that is left is rounding. Neither a constant added to all values nor a change
-        of their unit changes it.
+        It is 0 if the gap is within rounding. It depends neither on a constant that is added to all
+        values nor on their unit.
         """
         return relative_gap(*self._measures())
 
     @property
     def exact(self) -> bool:
-        """Whether the answer is proved to be a best one: certified, and off by rounding at most."""
+        """Whether the answer is proved to be optimal: certified, with a gap within rounding."""
         off, _, rounding = self._measures()
         return self.certified and off <= rounding

@@ -1,8 +1,8 @@
-"""Time limits: a deadline that polls look at, and that ends a search as Ctrl-C does.
+"""Time limits: a deadline that is polled, and that ends a search like Ctrl-C does.
 
-Searches end at ``KeyboardInterrupt`` with the best they have. ``TimeUp`` is one, so that whatever
-holds of an answer after Ctrl-C holds of one after the limit; the call that was given the limit
-knows which of the two it was, and says so in ``reason``.
+Searches end at ``KeyboardInterrupt`` with the best answer so far. ``TimeUp`` is a subclass, so that
+a time limit has the same effect. The call that was given the limit tells the two apart and reports
+the time limit in ``reason``.
 """
 
 from __future__ import annotations
@@ -17,82 +17,84 @@ from setwise._foundation._arguments import as_number
 
 R = TypeVar("R")
 
-# What deadlines read; the tests have another one, whose hands they move.
+# The clock that deadlines read. Tests replace it by one that they control.
 clock: Callable[[], float] = perf_counter
 
 
 class TimeUp(KeyboardInterrupt):
-    """The time limit of a call is over."""
+    """An interrupt for a call whose time limit is reached."""
 
 
 class Deadline:
-    """When a call has to end, and whether that ended it.
+    """The time at which a call has to end, and whether it was reached.
 
-    It strikes once, as Ctrl-C does: who is ended by it may write the answer down in peace. One that
-    is not ``armed`` does not strike: before a fit has its first weights there is no answer.
+    A deadline raises ``TimeUp`` only once, so that the interrupted call can still assemble its
+    answer. It does not expire before it is ``armed``, because a fit has no answer before its first
+    weights.
     """
 
     def __init__(self, seconds: float | None = None, *, armed: bool = True) -> None:
         self.seconds, self.armed = seconds, armed
         self._end = inf if seconds is None else clock() + seconds
-        self.struck = False
+        self.expired = False
 
     @classmethod
     def of(cls, time_limit: object, *, armed: bool = True) -> Deadline:
-        """An argument ``time_limit``: seconds from now, None for no limit; or a caller's own."""
+        """Return a deadline for an argument ``time_limit``: seconds, None, or a deadline itself."""
         if isinstance(time_limit, cls):
             return time_limit
         return cls(as_time_limit(time_limit), armed=armed)
 
     def over(self) -> bool:
-        """Whether the time is over, which counts as a strike."""
-        if self.armed and self._end < inf and not self.struck:
-            self.struck = clock() >= self._end
-        return self.struck
+        """Return whether the time is over, and remember it."""
+        if self.armed and self._end < inf and not self.expired:
+            self.expired = clock() >= self._end
+        return self.expired
 
     def check(self) -> None:
         """Raise ``TimeUp`` once, when the time is over."""
-        if not self.struck and self.over():
+        if not self.expired and self.over():
             raise TimeUp
 
     def run(self, function: Callable[..., R], *arguments: object) -> R:
-        """What the function says; when the time is over its polls raise, or it never begins."""
+        """Return ``function(*arguments)``, whose polls raise ``TimeUp`` when the time is over."""
         if self._end == inf:
             return function(*arguments)
         if self.over():
             raise TimeUp
         try:
             return _core.heed(self.check, function, *arguments)
-        except KeyboardInterrupt:  # a call within may have caught it, and have had no answer
-            if self.struck:
+        except KeyboardInterrupt:  # an inner call may have caught TimeUp and raised this instead
+            if self.expired:
                 raise TimeUp from None
             raise
 
     @property
     def inherited(self) -> Any:
-        """Itself, as the ``time_limit`` of a call within the one that was given the limit."""
+        """The deadline itself, as the ``time_limit`` of an inner call."""
         return self
 
     @property
     def sentence(self) -> str:
-        """Why a call ended, in words that go on a sentence."""
+        """The reason for which a call ended, as part of a sentence."""
         return f"time_limit of {self.seconds:g} s reached"
 
     def added_to(self, reason: str) -> str:
-        """The reasons of a result, and that the limit ended it, if it did."""
-        return f"{reason}; {self.sentence}" if self.struck else reason
+        """Return ``reason``, followed by the time limit if that was reached."""
+        return f"{reason}; {self.sentence}" if self.expired else reason
 
 
 def as_time_limit(time_limit: object) -> float | None:
-    """Seconds, not negative; None for no limit."""
+    """Return nonnegative seconds, or None for no limit."""
     if time_limit is None:
         return None
     return as_number(time_limit, "time_limit", nonnegative=True)
 
 
-def shielded(function: Callable[..., R], *arguments: Any) -> R:
-    """What a function of the user's says: no time limit strikes in calls that it makes.
+def without_time_limit(function: Callable[..., R], *arguments: Any) -> R:
+    """Return ``function(*arguments)`` of a user's function, without the present time limit.
 
-    A search that it calls would end early, and the function might take a part for the whole.
+    Otherwise a search that the function calls could end early, and the function might use an
+    incomplete answer.
     """
     return _core.heed(None, function, *arguments) if _core.heeds() else function(*arguments)

@@ -1,23 +1,54 @@
-"""How a search goes, for people: a bar in a terminal or a notebook, lines on stderr elsewhere."""
+"""The display of ``verbose``: a bar in a terminal or a notebook, else lines on stderr."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
+from inspect import signature
 from math import log10
-from typing import TypeVar
+from time import perf_counter
+from typing import ParamSpec, TypeVar, cast
 
 from setwise._foundation._arguments import as_flag, check_callback
 from setwise._foundation._progress import Progress
 
 P = TypeVar("P", bound=Progress)
+A = ParamSpec("A")
+R = TypeVar("R")
 
 
 def check_display(verbose: object, callback: object) -> None:
-    """Raise a ``TypeError`` unless a search can show and tell how it goes."""
+    """Raise a ``TypeError`` unless ``verbose`` is a flag and ``callback`` a callback or None."""
     as_flag(verbose, "verbose")
     check_callback(callback)
+
+
+def displayed(what: str) -> Callable[[Callable[A, R]], Callable[A, R]]:
+    """Make a function show the progress of its search, with ``what`` as the name beside the bar.
+
+    The function has the keywords ``tol``, ``verbose`` and ``callback``, and ignores ``verbose``.
+    """
+
+    def decorate(function: Callable[A, R]) -> Callable[A, R]:
+        tol = signature(function).parameters["tol"].default
+
+        @wraps(function)
+        def call(*arguments: A.args, **keywords: A.kwargs) -> R:
+            verbose, callback = keywords.get("verbose", False), keywords.get("callback")
+            check_display(verbose, callback)
+            if not verbose:
+                return function(*arguments, **keywords)
+            goal = cast("float", keywords.get("tol", tol))
+            user = cast("Callable[[Progress], object] | None", callback)
+            with progress_callback(True, goal, user, what=what) as shown:
+                keywords |= {"verbose": False, "callback": shown}  # type: ignore[assignment]
+                return function(*arguments, **keywords)
+
+        return call
+
+    return decorate
 
 
 @contextmanager
@@ -29,9 +60,9 @@ def progress_callback(
     what: str = "fit",
     rounds: int | None = None,
 ) -> Iterator[Callable[[P], object] | None]:
-    """The user's callback, preceded by a display of the gap if ``verbose``.
+    """Yield the user's callback, preceded by a display of the gap if ``verbose``.
 
-    The bar shows how far the gap has come to ``tol``, or how many of the ``rounds`` are done.
+    The bar shows the progress of the gap towards ``tol``, or the share of ``rounds`` done.
     """
     if not verbose:
         yield callback
@@ -51,7 +82,7 @@ def progress_callback(
 
 @contextmanager
 def _display(done: Callable[[Progress], float], what: str) -> Iterator[Callable[[Progress], None]]:
-    """A bar of rich, where that is installed and there is a place for one; else lines."""
+    """Yield a function that shows progress, with rich in a terminal or notebook, else as lines."""
     try:
         from rich.console import Console
         from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
@@ -61,7 +92,9 @@ def _display(done: Callable[[Progress], float], what: str) -> Iterator[Callable[
             yield show
         return
     console = Console(stderr=True)
-    if not (console.is_terminal or console.is_jupyter):  # a bar in a file is seen at its end only
+    if not (
+        console.is_terminal or console.is_jupyter
+    ):  # rich writes a bar into a file only at the end
         with _lines() as show:
             yield show
         return
@@ -80,7 +113,7 @@ def _display(done: Callable[[Progress], float], what: str) -> Iterator[Callable[
 
 
 def _share(gap: float, tol: float) -> float:
-    """How much of the way from a gap of 1 to the tolerance is done, on a logarithmic scale."""
+    """Return the share done from a gap of 1 to the tolerance, on a logarithmic scale."""
     if gap <= max(tol, 1e-300):
         return 1.0
     if gap >= 1.0:
@@ -90,21 +123,17 @@ def _share(gap: float, tol: float) -> float:
 
 @contextmanager
 def _lines() -> Iterator[Callable[[Progress], None]]:
-    """A line for the rounds 1, 2, 4, 8 and so on, for every hundredth, and for the last."""
-    untold: list[Progress] = []
+    """Yield a function that prints rounds 1, 2, 4, 8 ..., every hundredth, and the last."""
+    unprinted: list[str] = []
+    began = perf_counter()
 
     def show(progress: Progress) -> None:
-        untold[:] = [progress]
+        unprinted[:] = [
+            f"round {progress.n_iter}: value {progress.value:.6g}, bound {progress.bound:.6g}, "
+            f"relative gap {progress.relative_gap:.1e}, {perf_counter() - began:.1f} s\n"
+        ]
         if progress.n_iter & (progress.n_iter - 1) == 0 or progress.n_iter % 100 == 0:
-            _print_line(untold.pop())
+            sys.stderr.write(unprinted.pop())
 
     yield show
-    if untold:
-        _print_line(untold.pop())
-
-
-def _print_line(progress: Progress) -> None:
-    sys.stderr.write(
-        f"round {progress.n_iter}: value {progress.value:.6g}, bound {progress.bound:.6g}, "
-        f"relative gap {progress.relative_gap:.1e}, {progress.seconds:.1f} s\n"
-    )
+    sys.stderr.writelines(unprinted)

@@ -1,4 +1,4 @@
-"""What a notebook shows of an object: a small table, and pictures where there are some."""
+"""The HTML representation of an object in a notebook: a table, and pictures if there are any."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Row = tuple[str, object]
 
 
 def shown(value: object) -> str:
-    """A value in a few characters."""
+    """Return a value in a few characters."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
@@ -22,7 +22,7 @@ def shown(value: object) -> str:
 
 
 def as_html(title: str, rows: Iterable[Row], pictures: Sequence[tuple[str, Bytes]] = ()) -> str:
-    """A table with a title, names beside values, and captioned pictures to its right."""
+    """Return a table of names and values with a title, and captioned pictures beside it."""
     lines = "".join(
         f'<tr><th style="text-align:left">{escape(name)}</th>'
         f'<td style="text-align:left">{escape(shown(value))}</td></tr>'
@@ -45,7 +45,7 @@ def _figure(caption: str, picture: Bytes) -> str:
 
 
 def certificate_rows(value: float, bound: float, relative_gap: float, exact: bool) -> list[Row]:
-    """A certificate, in words as well."""
+    """Return the rows of a certificate, including a sentence."""
     if exact:
         proved = "no labelling is better"
     elif relative_gap < float("inf"):

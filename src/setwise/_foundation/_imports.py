@@ -1,4 +1,4 @@
-"""Imports by need that Ctrl-C cannot leave half done."""
+"""Imports on demand that Ctrl-C cannot leave half done."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import Any
 
 
 def load(name: str) -> Any:
-    """The module of this name; Ctrl-C in its import is held back until all of it is there.
+    """Return the module of this name. Ctrl-C during its import is delayed until it is complete.
 
-    Compiled modules turn ``KeyboardInterrupt`` into ``ImportError`` while they are set up, and many
-    refuse to be set up a second time: the process could not import them any more.
+    Compiled modules turn ``KeyboardInterrupt`` into ``ImportError`` while they are initialised, and
+    many cannot be initialised a second time, so that the process could not import them any more.
     """
     if name in sys.modules:
         return import_module(name)
@@ -25,7 +25,7 @@ def load(name: str) -> Any:
 
 @contextmanager
 def _held_back() -> Iterator[None]:
-    """Ctrl-C comes at the end instead. Only the main thread sees signals and may say so."""
+    """Delay Ctrl-C until the end. Only the main thread receives signals and can handle them."""
     handler = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(handler):
         yield

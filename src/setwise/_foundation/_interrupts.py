@@ -1,4 +1,4 @@
-"""What becomes of Ctrl-C in a call within a call."""
+"""The treatment of Ctrl-C in inner calls."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import TypeVar
 R = TypeVar("R")
 
 
-def whole(result: R) -> R:
-    """The result, unless Ctrl-C cut it short: then ``KeyboardInterrupt``.
+def completed(result: R) -> R:
+    """Return the result, or raise ``KeyboardInterrupt`` if Ctrl-C cut it short.
 
-    Searches and fits end at Ctrl-C with what they have and say so in ``interrupted``. Whoever calls
-    one on the way to an answer that has no such flag must not take a part for the whole, nor go on.
-    A result without the flag is whole: what has none raises by itself.
+    Searches and fits end at Ctrl-C with their best answer and set ``interrupted``. A caller whose
+    own answer has no such flag must not use an incomplete result. A result without the flag is
+    complete, because functions without the flag let ``KeyboardInterrupt`` pass.
     """
     if getattr(result, "interrupted", False):
         raise KeyboardInterrupt

@@ -1,7 +1,7 @@
-"""The compiled kernels, loaded with the first that is called.
+"""The compiled kernels, which are loaded with the first access.
 
-Everything that only names a loss or asks what it knows of itself works without them, as
-``setwise.torch`` does.
+Code that only constructs losses or reads their properties works without them, as does
+``setwise.torch``.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Methods as records: the table in a docstring, the names, the choice and the refusals come of one.
+"""Methods as records, from which the docstring table, the choice and the errors are made.
 
-A method says once what it is called, which terms it takes and what its answer is worth. A registry
-of such records writes the table of a docstring, reads the argument ``method``, chooses for "auto"
-and says in one sentence why a method cannot take a field; tests run over it, so that what is listed
-is tested.
+A record declares the name of a method, the terms that it supports, and the guarantees of its
+answer. A registry of records writes the table of a docstring, reads the argument ``method``,
+chooses for "auto", and explains in one sentence why a method cannot handle a field. Tests run over
+the registry.
 """
 
 from __future__ import annotations
@@ -21,66 +21,72 @@ Run = TypeVar("Run")
 Documented = TypeVar("Documented", bound=Callable[..., Any])
 
 Condition = Callable[[Any], str | None]
-"""Why a thing will not do, in words that go on a sentence; None where it does."""
+"""Why an object is not supported, as part of a sentence, or None if it is."""
 
-# The line of a docstring that the table takes the place of.
+# The line of a docstring that the table replaces.
 MARK = "[methods]"
 
 
 class HasTerms(Protocol):
-    """A field, as a record sees it."""
+    """A field, as seen by a record."""
 
     def _terms(self) -> Iterable[tuple[object, object]]:
-        """Every term beside the potential it comes from."""
+        """Return pairs of a potential and one of its terms."""
 
 
 def taken(_: object) -> None:
-    """The condition that everything meets."""
+    """Return None: the condition that everything meets."""
 
 
 def always(_: object) -> bool:
-    """For "auto": to be taken wherever it can be."""
+    """Return True: "auto" chooses the method whenever possible."""
     return True
 
 
 def refused(reason: str) -> Condition:
-    """The condition that nothing meets, and why."""
+    """Return a condition that nothing meets, for the given reason."""
     return lambda _: reason
 
 
 @dataclass(frozen=True, eq=False)
 class Method(Generic[Run]):
-    """What a method is called, which fields it takes, and what its answer is worth."""
+    """The name of a method, the fields that it supports, and the guarantees of its answer."""
 
     name: str
     run: Run
     fields: str
-    """Which fields it is for, in words: a column of the table."""
+    """The fields it is for, in words: a column of the table."""
     answer: str
-    """What it gives, in words: a column of the table."""
+    """Its answer, in words: a column of the table."""
     takes: Mapping[type, Condition]
-    """The kinds of terms that it knows, each with what it asks of such a term."""
+    """The supported kinds of terms, each with a condition on such terms."""
     needs: Condition = taken
-    """What it asks of the whole field: "at most two labels, got 3"."""
+    """A condition on the whole field, for instance "at most two labels, got 3"."""
+    is_exact: bool = False
+    """Whether its answers are exact, unless something ends it early."""
     gives_bound: bool = True
-    """Whether it proves a bound of its own."""
+    """Whether it computes a bound."""
     takes_start: bool = True
-    """Whether it goes on from a start."""
+    """Whether it accepts a start."""
     certified: bool = True
-    """Whether its bounds hold, and not on average or at convergence only: of MAP all do."""
+    """Whether its bounds always hold, not only on average or at convergence. For MAP all do."""
     by_cut: bool = False
-    """Whether it is one cut: this leaves the weights of edges alone, so they take no digits."""
+    """Whether it is one graph cut, in which large edge weights cause no loss of digits."""
     adds_paid_only: bool = False
-    """Whether it adds up what labellings pay: no price takes digits of one that does not pay it."""
+    """Whether it only adds costs of labellings, so that a cost affects only labellings with it."""
     of: str = ""
-    """Whose probabilities the answer has, and why, where it has some."""
+    """The field whose probabilities the answer has, and why, for marginals."""
+    spare: bool = False
+    """Whether "auto" also tries it on a small field where the first method left a gap."""
     auto: Callable[[Any], bool] | None = None
-    """Whether "auto" takes it for a field that it can take; None for never."""
+    """Whether "auto" chooses it for a field that it supports; None means never."""
     because: str = ""
-    """Why "auto" took it; ``{name}`` is the refusal of an earlier method."""
+    """Why "auto" chose it; ``{name}`` is the obstacle of an earlier method."""
+    falls_back: str = ""
+    """The method that "auto" also runs if this one does not converge; "" means none."""
 
     def obstacle(self, field: HasTerms) -> str | None:
-        """Why the method cannot take the field, in one sentence; None if it can."""
+        """Return why the method cannot handle the field, in one sentence, or None."""
         lack = self.needs(field)
         if lack is not None:
             return f"{self.name} needs {lack}"
@@ -91,7 +97,7 @@ class Method(Generic[Run]):
         return None
 
     def check(self, field: HasTerms) -> None:
-        """Raise a ``ValueError`` with the sentence of refusal, if there is one."""
+        """Raise a ``ValueError`` if the method cannot handle the field."""
         why = self.obstacle(field)
         if why is not None:
             raise ValueError(why)
@@ -113,11 +119,11 @@ class Methods(Mapping[str, Method[Run]]):
         return len(self._records)
 
     def read(self, method: object) -> str:
-        """The argument ``method``: a name, or "auto"."""
+        """Return the argument ``method``: a name, or "auto"."""
         return as_choice(method, "method", ["auto", *self])
 
     def choose(self, field: HasTerms, *, started: bool = False) -> tuple[str, str]:
-        """The first method that "auto" takes for a field, and why; with a start, one to go on."""
+        """Return the method that "auto" chooses, and why. If ``started``, it accepts a start."""
         refusals: dict[str, str] = {}
         for name, record in self.items():
             if record.auto is None or (started and not record.takes_start):
@@ -132,7 +138,7 @@ class Methods(Mapping[str, Method[Run]]):
 
     @contextmanager
     def tried(self, record: Method[Run]) -> Iterator[None]:
-        """With one more method for a while: to try it before it has its line in the registry."""
+        """Add a method temporarily, for trying it before it is registered."""
         before = self._records
         self._records = before | {record.name: record}
         try:
@@ -141,7 +147,7 @@ class Methods(Mapping[str, Method[Run]]):
             self._records = before
 
     def table(self, width: int = 92) -> list[str]:
-        """A table of reStructuredText, in lines: method, fields, answer."""
+        """Return the lines of a reStructuredText table: method, fields, answer."""
         names = max(len("method"), *map(len, self))
         first = (width - names - 2) * 4 // 9
         rest = width - names - first - 2
@@ -154,7 +160,7 @@ class Methods(Mapping[str, Method[Run]]):
         return [*lines, rule]
 
     def describe(self, function: Documented) -> Documented:
-        """The function with the table in its docstring, where it has one (not under ``-OO``)."""
+        """Insert the table into the docstring of a function, if it has one (not under ``-OO``)."""
         if function.__doc__:
             lines = []
             for line in function.__doc__.split("\n"):

@@ -1,4 +1,4 @@
-"""Products on one thread: more of them would round differently with each number of them."""
+"""BLAS on one thread, because rounding errors depend on the number of threads."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 from threadpoolctl import ThreadpoolController
 
 _lock = threading.Lock()
-_held: list[Any] = []  # the limit, while some thread has it, and how many do
+_held: list[Any] = []  # the limit while at least one thread uses it; _users counts the threads
 _users = 0
 
 
 @cache
 def _controller() -> Any:
-    """All libraries that are loaded, looked through once a process: that takes milliseconds."""
-    import scipy.linalg  # noqa: F401, which has a BLAS of its own
+    """Return a controller of all loaded libraries, made once, since that takes milliseconds."""
+    import scipy.linalg  # noqa: F401, which has its own BLAS
 
     return ThreadpoolController()
 
@@ -26,8 +26,8 @@ def _controller() -> Any:
 def _open_to_all() -> None:
     """Let any thread set the next limit.
 
-    From threadpoolctl 3.8 on the first one to set a limit is the only one that can, until it says
-    that it is done: all others are ignored, whoever lifts the limit of another one too.
+    From threadpoolctl 3.8 on, only the first thread that sets a limit may change it until it
+    releases control. The calls of all other threads are ignored.
     """
     for library in _controller().lib_controllers:
         if hasattr(library, "clear_controlling_thread"):
@@ -36,10 +36,10 @@ def _open_to_all() -> None:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """BLAS on one thread, as long as any thread of this process is inside.
+    """Limit BLAS to one thread while any thread of this process is inside the context.
 
-    A limit belongs to the process, so that the first thread sets it and the last one lifts it: each
-    for itself, one would lift it while another computes.
+    The limit belongs to the process. The first thread sets it and the last one lifts it, since
+    otherwise one thread would lift it while another computes.
     """
     global _users
     with _lock:

@@ -1,4 +1,4 @@
-"""Small pictures of labels and numbers, as PNG: zlib is all they need."""
+"""Small pictures of labels and numbers as PNG files, made with zlib only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from numpy.typing import NDArray
 
 Bytes = NDArray[np.uint8]
 
-# Okabe and Ito's colours, blue and orange first: they differ to most eyes, and in grey.
+# The accepted formats of pictures from outside. Pillow starts other programs for some others.
+FORMATS = ("PNG", "JPEG", "TIFF")
+
+# The colours of Okabe and Ito, which most people can distinguish, also in grey.
 PALETTE: Bytes = np.array(
     [
         [0, 114, 178],
@@ -29,35 +32,46 @@ PALETTE: Bytes = np.array(
 )
 
 
+def check_single(picture: Any, name: str) -> None:
+    """Raise a ``ValueError`` if a file that Pillow opened contains several pictures.
+
+    The further pictures of a JPEG are previews of the first.
+    """
+    if picture.format in ("PNG", "TIFF") and (n := getattr(picture, "n_frames", 1)) > 1:
+        raise ValueError(
+            f"{name} must hold one picture, got {n}: save each as a file, or a volume as .npy"
+        )
+
+
 def label_colors(n_labels: int) -> Bytes:
-    """Colours (L, 3) of labels; beyond nine they come again."""
+    """Return colours (L, 3) of labels, which repeat after nine labels."""
     return PALETTE[np.arange(n_labels) % len(PALETTE)]
 
 
 def label_picture(labels: NDArray[np.int64]) -> Bytes:
-    """Labels (H, W) as their colours (H, W, 3); of a volume the slice in the middle."""
+    """Return labels (H, W) as colours (H, W, 3); for a volume, its middle slice."""
     plane = _plane(labels)
     return np.asarray(label_colors(int(plane.max(initial=0)) + 1)[plane])
 
 
 def heat_picture(values: NDArray[Any], most: float) -> Bytes:
-    """Numbers (H, W) from 0 to ``most`` in grey (H, W), from black to white."""
+    """Return numbers (H, W) from 0 to ``most`` in grey (H, W), from black to white."""
     shares = _plane(values) / most if most > 0 else np.zeros_like(_plane(values))
     return np.round(255 * np.clip(shares, 0.0, 1.0)).astype(np.uint8)
 
 
 def _plane(values: NDArray[Any]) -> NDArray[Any]:
-    """The slices in the middle, until two sides are left; a row is a plane of one."""
+    """Return middle slices until two axes are left. A vector becomes one row."""
     while values.ndim > 2:
         values = values[len(values) // 2]
     return np.atleast_2d(values)
 
 
 def png(picture: Bytes) -> bytes:
-    """A picture, (H, W) grey or (H, W, 3), as a PNG file."""
+    """Return a picture, (H, W) grey or (H, W, 3), as a PNG file."""
     height, width = picture.shape[:2]
     kind = 0 if picture.ndim == 2 else 2
-    rows = np.zeros((height, 1 + picture[0].size), np.uint8)  # each begins with its filter: none
+    rows = np.zeros((height, 1 + picture[0].size), np.uint8)  # each begins with filter type 0
     rows[:, 1:] = picture.reshape(height, -1)
     header = struct.pack(">IIBBBBB", width, height, 8, kind, 0, 0, 0)
     parts = ((b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes(), 6)), (b"IEND", b""))
@@ -69,7 +83,7 @@ def _chunk(name: bytes, body: bytes) -> bytes:
 
 
 def data_uri(picture: Bytes, side: int = 320) -> str:
-    """A picture as the address of itself; of larger ones every second, third, ... pixel."""
+    """Return a picture as a data URI, with every k-th pixel if it is large."""
     step = -(-max(picture.shape[:2]) // side)
     encoded = base64.b64encode(png(np.ascontiguousarray(picture[::step, ::step])))
     return f"data:image/png;base64,{encoded.decode()}"

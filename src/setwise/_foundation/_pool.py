@@ -1,4 +1,4 @@
-"""Threads that end with the call they work for."""
+"""A pool of threads that end with the call they work for."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from setwise._foundation import _kernels as _core
 
 T = TypeVar("T")
 S = TypeVar("S")
-_LOOK = 0.02  # seconds between looks at a time limit, while the threads work
+_LOOK = 0.02  # seconds between checks of the time limit while the threads work
 
 
 class Pool:
-    """A map over threads which Ctrl-C, or what one of them raises, ends for all of them.
+    """A map over threads, all of which end at Ctrl-C or at an exception of one of them.
 
-    Python shows Ctrl-C to the main thread alone, which waits here, and time limits strike in the
-    thread that was given them. It tells the others by a ``Stop``, which their kernels and the
-    rounds of every search look at: they end with a ``CancelledError``, that no search takes for an
-    answer, and what has not begun never does.
+    Python raises Ctrl-C in the main thread only, which waits here, and time limits in the thread
+    that was given them. That thread stops the others by a ``Stop``, which their kernels and every
+    round of a search check. They end with a ``CancelledError``, which no search catches, and calls
+    that have not begun are cancelled.
     """
 
     def __init__(self, n_threads: int) -> None:
         self._threads = ThreadPoolExecutor(n_threads)
 
     def map(self, function: Callable[[T], S], items: Iterable[T]) -> list[S]:
-        """The answers, in the order of the items."""
+        """Return ``function(item)`` for each item, in order."""
         stop = _core.Stop()
         begun: list[Future[S]] = []
         try:
@@ -39,7 +39,7 @@ class Pool:
             raise
 
     def close(self) -> None:
-        """Wait for the threads, and let go of them."""
+        """Wait for the threads and release them."""
         self._threads.shutdown()
 
     def __enter__(self) -> Pool:
@@ -50,7 +50,7 @@ class Pool:
 
 
 def _result(future: Future[S]) -> S:
-    """What a thread says, waiting for it and for the time limits of this one."""
+    """Return the result of a thread, and check the time limits of this one while waiting."""
     while _core.heeds() and not wait([future], _LOOK).done:
         _core.poll()
     return future.result()

@@ -1,4 +1,4 @@
-"""What a search tells on its way, and one rule for what is answered: any true value ends it."""
+"""The progress of searches for callbacks, any true return value of which ends the search."""
 
 from __future__ import annotations
 
@@ -8,28 +8,29 @@ from dataclasses import dataclass, fields
 from typing import Generic, TypeVar
 
 from setwise._foundation._certificate import Certificate
-from setwise._foundation._deadline import shielded
+from setwise._foundation._deadline import without_time_limit
+from setwise._foundation._record import Record
 
 P = TypeVar("P")
 _LOG = logging.getLogger("setwise")
 
 
-@dataclass(frozen=True, eq=False)
-class Progress(Certificate):
-    """Where a search stands after a round, for a callback: a true answer of it ends the search.
+@dataclass(frozen=True, eq=False, repr=False)
+class Progress(Record, Certificate):
+    """The state of a search after a round, which is passed to callbacks.
 
     Attributes
     ----------
     n_iter : int
-        Rounds so far.
+        The number of rounds so far.
     value : float
         The best value so far.
     bound : float
-        The best bound so far, infinite where there is none.
+        The best bound so far, infinite if there is none.
     relative_gap : float
-        What is not proved of what there was to gain; ``inf`` where nothing is known.
+        The relative gap; ``inf`` if there is no bound.
     seconds : float
-        Since the start of the search.
+        The seconds since the start of the search.
 
     Examples
     --------
@@ -50,7 +51,7 @@ class Progress(Certificate):
     seconds: float
 
     def __str__(self) -> str:
-        """A line for a log: what is no array, and no list of weak learners."""
+        """Return a line for a log, without arrays and lists of weak learners."""
         told = ((field.name, getattr(self, field.name)) for field in fields(self))
         plain = (
             f"{name}={value:.6g}" if isinstance(value, float) else f"{name}={value!r}"
@@ -61,10 +62,10 @@ class Progress(Certificate):
 
 
 @dataclass(frozen=True, eq=False)
-class Retold(Generic[P]):
-    """A callback between a search and the user's that asks ``stops`` itself, with more to tell.
+class ForwardingCallback(Generic[P]):
+    """A callback that adds information to a round and passes it on by calling ``stops`` itself.
 
-    The logger hears a round from it alone.
+    ``stops`` does not log a round that it passes to such a callback, because that logs it.
     """
 
     tell: Callable[[P], bool]
@@ -73,19 +74,19 @@ class Retold(Generic[P]):
         return self.tell(progress)
 
 
-def is_heard(callback: Callable[[P], object] | None) -> bool:
-    """Whether anybody is told of rounds: a callback, or the logger "setwise" at DEBUG."""
+def is_observed(callback: Callable[[P], object] | None) -> bool:
+    """Return whether rounds are reported to a callback, or to the logger at level DEBUG."""
     return callback is not None or _LOG.isEnabledFor(logging.DEBUG)
 
 
 def stops(callback: Callable[[P], object] | None, progress: P) -> bool:
-    """Whether the callback, if there is one, ends the search that stands there.
+    """Report a round, and return whether the callback, if there is one, ends the search.
 
-    Any true value does, not True alone; what has no truth value, such as an array, raises. The
-    logger "setwise" is told of every round, for those who listen to it at DEBUG; what an inner
-    search says of itself is no record of a round.
+    Any true return value of the callback ends it. A value without truth value, such as an array,
+    raises an error. Every ``Certificate`` is also logged by the logger "setwise" at level DEBUG;
+    other progress of inner searches is not.
     """
-    heard = isinstance(progress, Certificate) and not isinstance(callback, Retold)
+    heard = isinstance(progress, Certificate) and not isinstance(callback, ForwardingCallback)
     if heard and _LOG.isEnabledFor(logging.DEBUG):
-        shielded(_LOG.debug, "%s", progress)
-    return callback is not None and bool(shielded(callback, progress))
+        without_time_limit(_LOG.debug, "%s", progress)
+    return callback is not None and bool(without_time_limit(callback, progress))

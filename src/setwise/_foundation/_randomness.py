@@ -1,4 +1,4 @@
-"""Where randomness comes from: ``rng`` in functions (SPEC 7), ``random_state`` in estimators."""
+"""Sources of randomness: ``rng`` of functions (SPEC 7) and ``random_state`` of estimators."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def as_generator(source: object, name: str = "rng") -> np.random.Generator:
-    """A generator: fresh for None, seeded by an integer, the one given otherwise."""
+    """Return a generator: a new one for None or an integer seed, else the given one."""
     check_randomness(source, name)
     if isinstance(source, np.random.Generator):
         return source
@@ -19,7 +19,7 @@ def as_generator(source: object, name: str = "rng") -> np.random.Generator:
 
 
 def check_randomness(source: object, name: str = "rng") -> None:
-    """Raise unless it is a source of randomness; nothing is drawn from it."""
+    """Raise an error unless ``source`` is a source of randomness. Nothing is drawn from it."""
     if source is None or isinstance(source, np.random.Generator | np.random.RandomState):
         return
     if isinstance(source, bool | np.bool_) or not isinstance(source, int | np.integer):

@@ -1,4 +1,4 @@
-"""Weights of the samples, as the estimators take them."""
+"""Readers for the weights of samples."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from setwise._foundation._arguments import FloatArray, as_numbers
 
 
 def as_sample_weights(sample_weight: ArrayLike | None, n: int) -> FloatArray:
-    """(n,) finite weights, not negative; a number is that of every sample, None is 1."""
+    """Return finite nonnegative weights (n,). A number is for every sample, None means 1."""
     if sample_weight is None:
         return np.ones(n)
     weights = as_numbers(
@@ -23,15 +23,15 @@ def as_sample_weights(sample_weight: ArrayLike | None, n: int) -> FloatArray:
 
 
 def require_some(weights: FloatArray) -> None:
-    """Raise unless some sample counts."""
+    """Raise an error unless some weight is positive."""
     if not weights.any():
         raise ValueError("sample_weight must not be zero for every sample, got only zeros")
 
 
 def without_unit(weights: FloatArray) -> FloatArray:
-    """The weights divided by a power of two: the largest in [1/2, 1), unless all are 0.
+    """Return the weights divided by a power of two, with the largest in [1/2, 1) unless all are 0.
 
-    That rounds nothing, and neither sums nor products overflow then, whatever their unit.
+    This causes no rounding errors, and sums and products then cannot overflow for any unit.
     """
     _, exponent = np.frexp(weights.max(initial=0.0))
     scaled: FloatArray = np.ldexp(weights, -exponent)

@@ -1,4 +1,4 @@
-"""How many threads an argument ``n_jobs`` stands for."""
+"""Readers for the argument ``n_jobs``, the number of threads."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import os
 
 import numpy as np
 
-MOST_THREADS = 1024
+MOST_THREADS = 1024  # larger numbers are reduced to this one
 
 
 def as_jobs(n_jobs: object) -> int | None:
-    """``n_jobs`` as it was given, if it is a number of threads, of cores to leave out, or None."""
+    """Return ``n_jobs`` after checking that it is None or a nonzero integer."""
     if n_jobs is None:
         return None
     if isinstance(n_jobs, bool | np.bool_) or not isinstance(n_jobs, int | np.integer):
@@ -21,16 +21,16 @@ def as_jobs(n_jobs: object) -> int | None:
 
 
 def as_threads(n_jobs: object, *, default: int = -1) -> int:
-    """``n_jobs`` threads; -1 for as many as this process may run on, -2 for one less, and so on.
+    """Return the number of threads: -1 means all cores of this process, -2 one fewer, and so on.
 
-    None is the ``default``. At least 1, at most 1024.
+    None means ``default``. The result is between 1 and 1024.
     """
     given = as_jobs(n_jobs)
     jobs = default if given is None else given
     if jobs < 0:
         if hasattr(os, "sched_getaffinity"):
             available = len(os.sched_getaffinity(0))
-        else:  # neither macOS nor Windows has it
+        else:  # macOS and Windows
             available = os.cpu_count() or 1
         jobs = max(available + 1 + jobs, 1)
     return min(jobs, MOST_THREADS)

@@ -1,4 +1,4 @@
-"""Where the time of a call went, by the names of its phases."""
+"""The seconds of a call per phase."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from time import perf_counter
 
 
 class Timings(Mapping[str, float]):
-    """Seconds by the name of a phase, in the order in which the phases began. Read-only.
+    """A read-only mapping from phases to seconds, in the order in which the phases began.
 
     Examples
     --------
@@ -42,7 +42,7 @@ class Timings(Mapping[str, float]):
 
 
 class Stopwatch:
-    """Gives the time since it was last looked at to a phase."""
+    """A stopwatch that assigns the time since its last call to a phase."""
 
     def __init__(self) -> None:
         self._seconds: dict[str, float] = {}
@@ -52,12 +52,12 @@ class Stopwatch:
         return phase in self._seconds
 
     def lap(self, phase: str) -> None:
-        """What has passed since the last lap was this phase, or more of it."""
+        """Add the time since the last lap to a phase."""
         now = perf_counter()
         self._seconds[phase] = self._seconds.get(phase, 0.0) + now - self._last
         self._last = now
 
     def timings(self, phase: str) -> Timings:
-        """The laps, the last of which ends now."""
+        """End the last lap with this phase, and return all laps."""
         self.lap(phase)
         return Timings(self._seconds.items())

@@ -22,10 +22,10 @@ class Answers:
 
     @staticmethod
     def best(mask: BoolArray, expected: FloatArray, error: FloatArray) -> Answers:
-        """Of sets that are proved to be best ones: the bound is what they cost, but for errors."""
+        """Make answers of sets that are proved best: the bound is their cost, but for errors."""
         return Answers(mask, expected, expected - error, error, np.ones(len(expected), np.bool_))
 
 
 def rounding(n: int, largest: float) -> float:
-    """Of an expectation over n independent elements of numbers up to ``largest``."""
+    """Return the rounding of an expectation over n elements of numbers up to ``largest``."""
     return 8 * (n + 8) * EPS * largest

@@ -9,12 +9,12 @@ from setwise.decisions._answers import Answers, rounding
 from setwise.decisions._presence import Law
 from setwise.losses import Loss
 
-# O(n^3) numbers of the loss are looked at.
+# The most elements for which all counts are enumerated: O(n^3) values of the loss, 17 million here.
 MOST_FOR_COUNTS = 256
 
 
 def by_counts(loss: Loss, law: Law) -> Answers | None:
-    r"""The best set of the k most probable elements; None where that need not be the best of all.
+    r"""Return the best set of the k most probable elements, or None where another may be better.
 
     None, too, where the loss is no function of the two counts.
 
@@ -50,7 +50,7 @@ def by_counts(loss: Loss, law: Law) -> Answers | None:
 
 
 def _distributions(p: FloatArray) -> FloatArray:
-    """Row k: the distribution of how many of the first k events happen."""
+    """Return in row k the distribution of how many of the first k events happen."""
     n = len(p)
     rows = np.zeros((n + 1, n + 1))
     rows[0, 0] = 1.0

@@ -19,7 +19,7 @@ from setwise.decisions._enumeration import by_enumeration, ignores_truth, is_aff
 from setwise.decisions._lists import among_candidates
 from setwise.decisions._majority import by_majority
 from setwise.decisions._presence import Law
-from setwise.decisions._probabilities import Probabilities, read_probabilities
+from setwise.decisions._probabilities import SetProbabilities, read_probabilities
 from setwise.decisions._ratio import by_integrals
 from setwise.decisions._samples import Sampler
 from setwise.inference import DiverseResult, MarginalsResult
@@ -44,7 +44,7 @@ def decide(
     n_jobs: int | None = None,
     rng: object = 0,
 ) -> Decision:
-    r"""The set whose expected loss is least, with a bound on that of every other set.
+    r"""Find the set of least expected loss, with a bound on that of every other set.
 
     .. math:: z^* = \arg\min_z \; E_{y} \, \Delta(y, z), \qquad y_i \sim \text{Bernoulli}(p_i)
 
@@ -159,9 +159,9 @@ def decide(
 
 
 def _answers(
-    loss: Loss, p: Probabilities, weights: FloatArray | None, sampler: Sampler, threads: int
+    loss: Loss, p: SetProbabilities, weights: FloatArray | None, sampler: Sampler, threads: int
 ) -> tuple[Answers, str]:
-    """By the first method that fits, and its name."""
+    """Decide by the first method that fits, and return its name too."""
     plain, scale = loss._unscaled()
     ratio = plain._fraction
     if weights is not None and ratio is None:
@@ -207,8 +207,8 @@ def _scaled(answers: Answers, scale: float) -> Answers:
     )
 
 
-def _decision(p: Probabilities, answers: Answers, method: str, law: str) -> Decision:
-    """As the caller asked: numbers for one set, arrays for several."""
+def _decision(p: SetProbabilities, answers: Answers, method: str, law: str) -> Decision:
+    """Make the record as the caller asked: numbers for one set, arrays for several."""
     one: Callable[[FloatArray], float | FloatArray]
     one = (lambda values: float(values[0])) if p.single else (lambda values: values)
     return Decision(

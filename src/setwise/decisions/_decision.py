@@ -52,6 +52,16 @@ class Decision:
     law: str
 
     @property
+    def value(self) -> float | FloatArray:
+        """``expected``, by the word that all results share."""
+        return self.expected
+
+    @property
+    def gap(self) -> float | FloatArray:
+        """``regret_bound``, by the word that all results share."""
+        return self.regret_bound
+
+    @property
     def regret_bound(self) -> float | FloatArray:
         """expected - bound: no set's expected loss is lower by more than this."""
         gap = np.maximum(np.asarray(self.expected) - np.asarray(self.bound), 0.0)

@@ -11,7 +11,7 @@ from setwise.losses._labels import Labels
 
 
 def among_candidates(loss: Loss, masks: BoolArray, energies: FloatArray, t: float) -> Answers:
-    r"""The candidate of least expected loss under :math:`P(y_i) \propto e^{-E_i / t}`.
+    r"""Find the candidate of least expected loss under :math:`P(y_i) \propto e^{-E_i / t}`.
 
     The law gives all its weight to the list. Where the loss is a metric (Jaccard, Hamming),
     l(z, y) + l(z, y') >= l(y, y'), so that no set at all, in the list or not, has an expected loss
@@ -45,6 +45,6 @@ def among_candidates(loss: Loss, masks: BoolArray, energies: FloatArray, t: floa
 
 
 def _is_metric(loss: Loss) -> bool:
-    """Whether the triangle inequality is known to hold."""
+    """Return whether the triangle inequality is known to hold."""
     ratio = loss._fraction
     return loss._is_modular or (ratio is not None and ratio.beta is None)

@@ -8,14 +8,14 @@ from setwise._foundation import _kernels as _core
 from setwise._foundation._arguments import BoolArray, FloatArray
 from setwise.decisions._answers import Answers, rounding
 from setwise.decisions._enumeration import MOST_FOR_MISTAKES, all_masks
-from setwise.decisions._probabilities import Probabilities
+from setwise.decisions._probabilities import SetProbabilities
 from setwise.decisions._samples import Sampler
 from setwise.functions import Cardinality, Modular
 from setwise.losses import Loss
 from setwise.losses._labels import Labels
 
 
-def by_majority(loss: Loss, p: Probabilities, sampler: Sampler) -> Answers:
+def by_majority(loss: Loss, p: SetProbabilities, sampler: Sampler) -> Answers:
     r"""{i : p_i > 1/2}, the best set for every loss :math:`l(\{i : y_i \ne z_i\})`, l increasing.
 
     The mistakes of a decision z are independent events with probabilities p_i or 1 - p_i. With
@@ -31,7 +31,7 @@ def by_majority(loss: Loss, p: Probabilities, sampler: Sampler) -> Answers:
 
 
 def _expected(loss: Loss, wrong: FloatArray, sampler: Sampler) -> tuple[float, float]:
-    """The expected loss of independent mistakes, and how far it may be off."""
+    """Return the expected loss of independent mistakes, and how far it may be off."""
     # An expectation is linear.
     parts = [(scale, _of_term(term, wrong, sampler)) for scale, term in loss._summands()]
     known = [(scale, *part) for scale, part in parts if part is not None]
@@ -41,7 +41,7 @@ def _expected(loss: Loss, wrong: FloatArray, sampler: Sampler) -> tuple[float, f
 
 
 def _of_term(loss: Loss, wrong: FloatArray, sampler: Sampler) -> tuple[float, float] | None:
-    """The same of a term; None where samples of it would have no known range."""
+    """Return the same of a term, or None where samples of it would have no known range."""
     n, truth = len(wrong), _truth(wrong)
     labels = Labels(truth.view(np.uint8), np.array([0, n]), "single", (n,))
     function = loss._set_function(truth)
@@ -64,5 +64,5 @@ def _of_term(loss: Loss, wrong: FloatArray, sampler: Sampler) -> tuple[float, fl
 
 
 def _truth(wrong: FloatArray) -> BoolArray:
-    """Any: the loss does not look at it."""
+    """Return any truth: the loss does not look at it."""
     return np.zeros(len(wrong), np.bool_)

@@ -14,8 +14,8 @@ from setwise.losses._labels import _read_offsets
 
 
 @dataclass(frozen=True, eq=False)
-class Probabilities:
-    """Of each element to be in the truth: flat, set i at [offsets[i], offsets[i + 1]).
+class SetProbabilities:
+    """The probability of each element, flat: set i is at [offsets[i], offsets[i + 1]).
 
     ``order`` says where each flat entry stands in the array that was given, None for the same
     place; ``single`` that the caller asked about one set. ``scale`` and ``presence`` are those of
@@ -36,25 +36,25 @@ class Probabilities:
         return len(self.offsets) - 1
 
     def law(self, i: int) -> Law:
-        """Of the truth of set i."""
+        """Return the law of the truth of set i."""
         p = self.flat[self.offsets[i] : self.offsets[i + 1]]
         if self.scale is None or self.presence is None:
             return Law(p)
         return Law(p, float(self.scale[i]), float(1 - self.presence[i]))
 
-    def with_presence(self, presence: FloatArray) -> Probabilities:
-        """The same, where set i is not empty with probability presence[i]."""
+    def with_presence(self, presence: FloatArray) -> SetProbabilities:
+        """Return the probabilities with set i not empty with probability presence[i]."""
         number = np.repeat(np.arange(self.n), np.diff(self.offsets))
         flat, scale, presence = believed(self.flat, number, presence)
         return replace(self, flat=flat, scale=scale, presence=presence)
 
     def in_order(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Values an element, as the caller has them, set by set."""
+        """Return values per element, in the caller's order, set by set."""
         flat = values.reshape(-1)
         return flat if self.order is None else flat[self.order]
 
     def as_given(self, mask: BoolArray) -> BoolArray:
-        """A flat mask in the caller's shape and order."""
+        """Return a flat mask in the caller's shape and order."""
         if self.order is not None:
             placed = np.empty_like(mask)
             placed[self.order] = mask
@@ -68,8 +68,8 @@ def read_probabilities(
     offsets: ArrayLike | None,
     groups: ArrayLike | None,
     sets: str,
-) -> Probabilities:
-    """Numbers in [0, 1]: (p,), (n, p), flat with offsets, or flat with groups."""
+) -> SetProbabilities:
+    """Read numbers in [0, 1]: (p,), (n, p), flat with offsets, or flat with groups."""
     array = as_array(probabilities, "probabilities")
     if array.dtype.kind not in "fiub":
         raise TypeError(f"probabilities must hold real numbers, got dtype {array.dtype}")
@@ -92,20 +92,20 @@ def read_probabilities(
     if sets != "auto" and array.ndim != 2:
         raise ValueError(f"probabilities must have shape (n, p) for {sets}, got {array.shape}")
     if offsets is not None:
-        return Probabilities(flat, _read_offsets(offsets, flat.size), array.shape, False)
+        return SetProbabilities(flat, _read_offsets(offsets, flat.size), array.shape, False)
     if groups is not None:
         return _grouped(flat, groups)
     if array.ndim == 1 or sets == "cells":
-        return Probabilities(flat, np.array([0, flat.size]), array.shape, True)
+        return SetProbabilities(flat, np.array([0, flat.size]), array.shape, True)
     n, p = array.shape
     if sets == "columns":
         order = np.arange(n * p).reshape(n, p).T.reshape(-1)
-        return Probabilities(flat[order], np.arange(p + 1) * n, array.shape, False, order)
-    return Probabilities(flat, np.arange(n + 1) * p, array.shape, False)
+        return SetProbabilities(flat[order], np.arange(p + 1) * n, array.shape, False, order)
+    return SetProbabilities(flat, np.arange(n + 1) * p, array.shape, False)
 
 
-def _grouped(flat: FloatArray, groups: Any) -> Probabilities:
-    """The sets in the order of their names; an entry of the answer for each."""
+def _grouped(flat: FloatArray, groups: Any) -> SetProbabilities:
+    """Return the sets in the order of their names; the answer has an entry for each."""
     names: NDArray[Any] = as_array(groups, "groups")
     if names.shape != flat.shape:
         raise ValueError(f"groups must have shape {flat.shape}, got {names.shape}")
@@ -118,4 +118,4 @@ def _grouped(flat: FloatArray, groups: Any) -> Probabilities:
         raise TypeError(f"groups must be of one type, got {' and '.join(kinds)}") from error
     order = np.argsort(number, kind="stable")
     offsets = np.concatenate([[0], np.cumsum(sizes)])
-    return Probabilities(flat[order], offsets, flat.shape, False, order)
+    return SetProbabilities(flat[order], offsets, flat.shape, False, order)

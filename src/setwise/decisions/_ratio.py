@@ -8,17 +8,18 @@ from setwise._foundation import _kernels as _core
 from setwise._foundation._arguments import FloatArray
 from setwise._foundation._certificate import EPS
 from setwise.decisions._answers import Answers
-from setwise.decisions._probabilities import Probabilities
+from setwise.decisions._probabilities import SetProbabilities
 from setwise.functions import Ratio
 
-# What approximating 1 / x by a sum of exponentials costs, relative to 1 / x (exponential_sum.hpp).
+# The relative error of 1 / x as a sum of exponentials: ``relative_error`` of exponential_sum.hpp,
+# where it is derived.
 _QUADRATURE = 1e-12
 
 
 def by_integrals(
-    ratio: Ratio, p: Probabilities, weights: FloatArray | None, n_threads: int
+    ratio: Ratio, p: SetProbabilities, weights: FloatArray | None, n_threads: int
 ) -> Answers:
-    r"""The best of the sets of the k most probable elements, k = 0, ..., n: the best set of all.
+    r"""Return the best set, which is the best of the k most probable elements, k = 0, ..., n.
 
     Exchanging a predicted element for a more probable one that is not never raises the expectation
     of a loss that increases with both counts. The expected score of the first k comes from
@@ -64,7 +65,7 @@ def by_integrals(
 
 
 def _same_weights(weights: FloatArray, offsets: np.ndarray) -> bool:
-    """Whether the weights within each set are all the same: a ratio does not see their unit."""
+    """Return whether weights are the same within each set: a ratio does not see their unit."""
     sizes = np.diff(offsets)
     firsts = weights[offsets[:-1][sizes > 0]]
     return bool(np.all(weights == np.repeat(firsts, sizes[sizes > 0])))

@@ -15,11 +15,17 @@ from setwise.functions import SetFunction
 from setwise.losses import Loss
 from setwise.losses._labels import Labels
 
-# The probability that a stated error of sampling is not kept.
+# The probability that the true error exceeds the one that is stated. The error grows with the
+# square root of its logarithm only, so that one in a million costs little.
 _DOUBT = 1e-6
-# Candidates of different sizes, samples times elements that are held at once, and those that a
-# search by single elements may look at.
-_MOST_SIZES, _HELD, _SEARCHED = 65, 1 << 22, 1 << 21
+# The most sizes of candidate sets. Each costs the loss of all samples; sets of up to 64 elements
+# have all their sizes tried.
+_MOST_SIZES = 65
+# The most samples times elements that are held at once: 4 MB of booleans.
+_HELD = 1 << 22
+# The most samples times elements for which each element is tried alone, which takes n losses of all
+# samples: 1048 elements with the default of 2000 samples.
+_SEARCHED = 1 << 21
 
 
 class Sampler:
@@ -33,24 +39,24 @@ class Sampler:
         self.rng, self.n_samples = rng, n_samples
 
     def draws(self, law: Law) -> Iterator[BoolArray]:
-        """Samples (m, n), a few at a time."""
+        """Yield batches of samples, each of shape (m, n)."""
         at_once = max(1, _HELD // max(len(law), 1))
         for start in range(0, self.n_samples, at_once):
             rows = min(at_once, self.n_samples - start)
             yield law.draws(self.rng, rows)
 
     def width(self, events: int = 1) -> float:
-        """How far a mean may be off, in units of the range, for each of so many events."""
+        """Return how far a mean may be off, in units of the range, for each of so many events."""
         return sqrt(log(2 * events / _DOUBT) / (2 * self.n_samples))
 
     def expected_of_mistakes(self, function: SetFunction, wrong: FloatArray) -> tuple[float, float]:
-        """The mean of an increasing function of independent mistakes, and its error."""
+        """Return the mean of an increasing function of independent mistakes, and its error."""
         total = sum(float(function._values(mistakes).sum()) for mistakes in self.draws(Law(wrong)))
         largest = float(function._values(np.ones((1, len(wrong)), np.bool_))[0])
         return total / self.n_samples, largest * self.width()
 
     def decide(self, loss: Loss, law: Law) -> Answers:
-        """A good set by one half of the samples, its loss by the other.
+        """Find a good set by one half of the samples, and estimate its loss by the other.
 
         Candidates are the k most probable elements and, where that is affordable, what changes of
         single elements make of the best. A loss that increases costs at least what any one mistake
@@ -96,7 +102,7 @@ class Sampler:
         return best
 
     def _single_mistakes(self, loss: Loss, truths: BoolArray, spread: float) -> float:
-        """max_i min(E l_y({i}) [y_i], E l_y({i}) [not y_i]) is below every set's expectation."""
+        """Return max_i min(E l_y({i}) [y_i], E l_y({i}) [not y_i]), a bound for every set."""
         n = truths.shape[1]
         if spread == inf or truths.size > _SEARCHED:
             return 0.0
@@ -118,12 +124,12 @@ def _labels(truths: BoolArray) -> Labels:
 
 
 def _values(loss: Loss, truths: BoolArray, mask: BoolArray) -> FloatArray:
-    """The loss of one decision for each truth."""
+    """Return the loss of one decision for each truth."""
     return loss._values(_labels(truths), (truths != mask).reshape(-1))
 
 
 def _range(loss: Loss, n: int) -> float:
-    """How far losses of n elements can lie apart; inf where that is not known."""
+    """Return how far losses of n elements can lie apart; inf where that is not known."""
     if loss._fraction is not None:
         return 1.0
     if loss.is_increasing and ignores_truth(loss, n):

@@ -74,7 +74,7 @@ class Addition(Immutable):
         return not (self.prices or self._in_order)
 
     def added_to(self, field: Field) -> Field:
-        """The field with this in its energy; the field itself where there is nothing to add."""
+        """Return the field with this added to its energy; itself where there is nothing to add."""
         field = as_field(field)
         if self.prices:
             unary = field.unary.copy()
@@ -88,7 +88,7 @@ class Addition(Immutable):
         return field
 
     def __add__(self, other: Addition) -> Addition:
-        """Both."""
+        """Return the sum of both."""
         if not isinstance(other, Addition):
             return NotImplemented
         both = Addition()

@@ -17,7 +17,7 @@ _MOST_VARIABLES = 1 << 24  # a number for each distance is returned
 
 
 def ball_intersections(n: int, n_labels: int, radius: int) -> list[int]:
-    r"""How many labellings two Hamming balls share, for each distance of their centers.
+    r"""Return how many labellings two Hamming balls share, for each distance of their centers.
 
     A labelling z is within k of both y and y' when it differs from both in e of the N - D
     variables where they agree, in c of the D others, from y alone in b and from y' alone in a:
@@ -98,7 +98,7 @@ class _Balls(Diversity):
 
 
 class BallCoverageBound(_Balls):
-    r"""What a ball around each item covers, less what it shares with each earlier ball.
+    r"""The coverage of a ball around each item, less its overlap with each earlier ball.
 
     .. math:: d(y \mid S) = \lambda \Bigl(1 - \sum_{y' \in S}
               \frac{|B_k(y) \cap B_k(y')|}{|B_k|}\Bigr)
@@ -144,7 +144,7 @@ class BallCoverageBound(_Balls):
         return Addition(counts=[CardinalityPotential(y, table) for y in labelings])
 
     def _shares(self, n: int, n_labels: int) -> FloatArray:
-        """|B(y) and B(y')| / |B|, for each distance."""
+        """Return |B(y) and B(y')| / |B|, for each distance."""
 
         def divide() -> FloatArray:
             counts = ball_intersections(n, n_labels, self.radius)
@@ -195,7 +195,7 @@ class BallCoverage(_Balls):
         return self.weight * float(np.count_nonzero(new) / size)
 
     def _everything(self, n: int, n_labels: int) -> IntArray:
-        """All L^N labellings, one a row."""
+        """Return all L^N labellings, one per row."""
         if n * np.log2(n_labels) > np.log2(MOST_COUNTED):
             raise ValueError(
                 f"BallCoverage counts at most {MOST_COUNTED} labellings, got {n_labels}^{n}: take "

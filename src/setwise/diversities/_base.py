@@ -79,7 +79,7 @@ class Diversity(Immutable, ABC):
 
     @abstractmethod
     def _gain(self, labels: IntArray, labelings: IntArray, n_labels: int) -> float:
-        """d(y | S) of checked labels (N,) and labellings (m, N).
+        """Return d(y | S) of checked labels (N,) and labellings (m, N).
 
         They are of any type of integers, the smallest that holds them where there is much to read:
         compare them or index with them, but calculate with other numbers.
@@ -87,30 +87,30 @@ class Diversity(Immutable, ABC):
 
     @abstractmethod
     def _addition(self, labelings: IntArray, n_labels: int) -> Addition:
-        """-d(y | S) as a function of y, up to a constant, of checked labellings (m, N)."""
+        """Return -d(y | S) as a function of y, up to a constant, for checked labellings (m, N)."""
 
     def _augment(self, field: Field, labelings: IntArray) -> Field:
-        """The field with -d(y | S) in its energy, up to a constant; labellings are checked."""
+        """Return the field of E(y) - d(y | S), up to a constant, for checked labellings."""
         self._labels_or_own(field.n_labels)
         return self._addition(labelings, field.n_labels).added_to(field)
 
     def _scaled(self, scale: float) -> Diversity:
-        """The diversity, times a number that is not negative: the same with another weight."""
+        """Return the diversity times a nonnegative number: the same with another weight."""
         if not hasattr(self, "weight"):
             raise TypeError(
                 f"{type(self).__name__} must have a weight that it is proportional to, or its own "
                 "_scaled, to be multiplied by a number, got neither"
             )
         scaled = type(self).__new__(type(self))
-        scaled._set(**self.__getstate__() | {"weight": as_weight(scale * self.weight)})
+        scaled._set(**self._contents() | {"weight": as_weight(scale * self.weight)})
         return scaled
 
     def _shares_of(self, m: int) -> list[tuple[Diversity, int]]:
-        """The diversities of a list of m items, beside how many each adds to the first one."""
+        """Return the diversities of a list of m items, each with how many items it adds."""
         return [(self, m - 1)]
 
     def _obstacle(self) -> str | None:
-        """Why nothing is guaranteed for a greedy list, if so."""
+        """Return why nothing is guaranteed for a greedy list, if so."""
         if not self.is_submodular:
             return (
                 f"{self!r} is not known to be submodular, and the greedy algorithm may fall short "
@@ -121,14 +121,14 @@ class Diversity(Immutable, ABC):
         return None
 
     def _depends_on_labels(self, n_earlier: int) -> bool:
-        """Whether the gain given so many items is another where the field has more labels.
+        """Return whether the gain given so many items is another where the field has more labels.
 
         Of a diversity that does not say, it is taken to be so.
         """
         return True
 
     def _node_costs(self, m: int) -> FloatArray | None:
-        r"""The convex :math:`\varphi(n)`, n = 0..m, of which minus d is a sum over variables.
+        r"""Return the convex :math:`\varphi(n)`, n = 0..m, whose sum over variables is minus d.
 
         :math:`-d(S) = \sum_v \sum_l \varphi(n_{vl})` for lists of m items, :math:`n_{vl}` of which
         have label l at variable v; None where d is no such sum. Joint lists need it.
@@ -141,7 +141,7 @@ class Diversity(Immutable, ABC):
         )
 
     def value(self, labelings: ArrayLike, n_labels: int | None = None) -> float:
-        """d(S) of a list of labellings, shape (m, N).
+        """Return d(S) of a list of labellings, shape (m, N).
 
         ``n_labels`` is L, the number of labels of the field. It may be left out where the value
         does not depend on it, as that of counted balls does, or the diversity was made with it.
@@ -152,11 +152,11 @@ class Diversity(Immutable, ABC):
         return float(self._value(checked, limit))
 
     def _known_labels(self) -> int | None:
-        """The number of labels of the fields that it is for; None if it is for any."""
+        """Return the number of labels of the fields that it is for; None if it is for any."""
         return None
 
     def _labels_or_own(self, n_labels: int | None) -> int | None:
-        """The number of labels that was given, or else its own; both must be one."""
+        """Return the number of labels that was given, or else its own; the two must agree."""
         own = self._known_labels()
         if n_labels is not None and own is not None and as_count(n_labels, "n_labels") != own:
             raise ValueError(f"n_labels must be {own}, which {self!r} is for, got {n_labels}")
@@ -170,7 +170,7 @@ class Diversity(Immutable, ABC):
             )
 
     def gain(self, labels: ArrayLike, labelings: ArrayLike, n_labels: int | None = None) -> float:
-        """d(y | S): labels have shape (N,), the list (m, N); it may be empty, m = 0.
+        """Return d(y | S): labels have shape (N,), the list (m, N); it may be empty, m = 0.
 
         ``n_labels`` is L, the number of labels of the field. It may be left out where the gain does
         not depend on it, as that of counted balls does, or the diversity was made with it.
@@ -191,7 +191,7 @@ class Diversity(Immutable, ABC):
         return float(self._gain(both[-1], both[:-1], limit))
 
     def augment(self, field: Field, labelings: ArrayLike) -> Field:
-        r"""The field of the next greedy step: energy E(y) - d(y | S), up to a constant.
+        r"""Return the field of the next greedy step: energy E(y) - d(y | S), up to a constant.
 
         Parameters
         ----------
@@ -209,7 +209,7 @@ class Diversity(Immutable, ABC):
         return self._augment(field, as_integers(array, "labelings", below=field.n_labels))
 
     def __add__(self, other: Diversity) -> CombinedDiversity:
-        """The sum of two diversities."""
+        """Return the sum of two diversities."""
         from setwise.diversities._combined import CombinedDiversity  # which is a Diversity itself
 
         if not isinstance(other, Diversity):
@@ -217,7 +217,7 @@ class Diversity(Immutable, ABC):
         return CombinedDiversity([self, other])
 
     def __mul__(self, scale: float) -> Diversity:
-        """The diversity times a number that is not negative."""
+        """Return the diversity times a number that is not negative."""
         return self._scaled(as_number(scale, "scale", nonnegative=True))
 
     __rmul__ = __mul__
@@ -236,18 +236,18 @@ def _as_list(labelings: ArrayLike, n_labels: int | None) -> tuple[IntArray, int]
 
 
 def distances(labels: IntArray, labelings: IntArray) -> IntArray:
-    """Hamming distances (m,) of labels (N,) to each of the labellings (m, N)."""
+    """Return Hamming distances (m,) of labels (N,) to each of the labellings (m, N)."""
     counts = [np.count_nonzero(row != labels) for row in labelings]  # faster than along an axis
     return np.array(counts, np.int64)
 
 
 def as_weight(weight: object) -> float:
-    """The weight of a diversity: not negative."""
+    """Check the weight of a diversity, which is not negative."""
     return as_number(weight, "weight", nonnegative=True)
 
 
 def as_diversities(values: Iterable[Diversity], name: str) -> tuple[Diversity, ...]:
-    """At least one diversity."""
+    """Check that there is at least one diversity."""
     found = tuple(as_list(values, name, "diversities"))
     for diversity in found:
         if not isinstance(diversity, Diversity):

@@ -51,7 +51,7 @@ class Concatenated(Immutable):
         self._set(parts=checked, shares=shares)
 
     def shares_of(self, m: int) -> list[int]:
-        """How many of the m - 1 items after the first each part adds."""
+        """Return how many of the m - 1 items after the first each part adds."""
         rest = as_count(m, "m", least=1) - 1
         if self.shares is not None:
             if sum(self.shares) != rest:
@@ -61,11 +61,11 @@ class Concatenated(Immutable):
         return [each + (k < more) for k in range(len(self.parts))]
 
     def _shares_of(self, m: int) -> list[tuple[Diversity, int]]:
-        """Each part, beside how many items it adds to the first one."""
+        """Return each part, beside how many items it adds to the first one."""
         return list(zip(self.parts, self.shares_of(m), strict=True))
 
     def _obstacle(self) -> str | None:
-        """Why nothing is guaranteed for the list."""
+        """Return why nothing is guaranteed for the list."""
         return "concatenated lists maximise no score"
 
     def __repr__(self) -> str:

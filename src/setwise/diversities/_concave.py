@@ -39,7 +39,7 @@ class ConcaveCount(Immutable):
         return True if isinstance(self.h, str) else None
 
     def steps(self, most: int) -> FloatArray:
-        """h(k + 1) - h(k) for k = 0..most, none negative, none above the one before."""
+        """Return h(k + 1) - h(k) for k = 0..most, none negative, none above the one before."""
         return self._remember(most, lambda: self._steps(most))
 
     def _steps(self, most: int) -> FloatArray:

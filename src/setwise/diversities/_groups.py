@@ -71,7 +71,7 @@ class _Counted(Diversity):
         return 0.0 - float(prices[self._members(labels[None], n_labels)[0]].sum())
 
     def _costs(self, labelings: IntArray, n_labels: int) -> FloatArray:
-        """lambda (w - h(n_i + 1) + h(n_i)) of each group, n_i the items of the list in it."""
+        """Return lambda (w - h(n_i + 1) + h(n_i)) of each group, n_i the items in it."""
         counts = self._members(labelings, n_labels).sum(axis=0)
         steps = self.h.steps(len(labelings))
         return np.asarray(self.weight * (self.parsimony - steps[counts]))
@@ -86,7 +86,7 @@ class _Counted(Diversity):
         return np.maximum(costs, 0.0)
 
     def _members(self, labelings: IntArray, n_labels: int) -> BoolArray:
-        """(m, number of groups): which labellings are in which groups."""
+        """Return which labellings are in which groups, (m, number of groups)."""
         raise NotImplementedError
 
     def _options(self) -> str:
@@ -173,7 +173,7 @@ class CountedLabels(_Counted):
         self._set_counted(h, weight, parsimony)
 
     def _hidden(self, n_labels: int) -> list[int]:
-        """The labels that do not count: the background, where the field has it."""
+        """Return the labels that do not count: the background, where the field has it."""
         if self.background is None or self.background >= n_labels:
             return []
         return [self.background]
@@ -241,7 +241,7 @@ class LabelDiversity(CountedLabels):
 
 
 def used_labels(labelings: IntArray, n_labels: int) -> BoolArray:
-    """(m, L): which labels each labelling uses."""
+    """Return which labels each labelling uses, (m, L)."""
     used = np.zeros((len(labelings), n_labels), np.bool_)
     rows = np.repeat(np.arange(len(labelings)), labelings.shape[1])
     used[rows, labelings.ravel()] = True

@@ -63,7 +63,7 @@ class DivMBest(Diversity):
         return Addition(prices=[(y, self.weight) for y in labelings if self.weight])
 
     def _node_costs(self, m: int) -> FloatArray | None:
-        # Of m items m^2 - sum_l n_l^2 ordered pairs differ at a variable.
+        # Among m items, m^2 - sum_l n_l^2 ordered pairs differ at a variable.
         counts = np.arange(m + 1.0)
         return np.asarray(0.5 * self.weight * counts * (counts - m))
 
@@ -129,7 +129,7 @@ class HammingBall(Diversity):
         return Addition(counts=[ball._around(y) for y in labelings])
 
     def _ball(self, n: int) -> CardinalityPotential:
-        """The penalty of n variables that differ from nothing."""
+        """Return the penalty of n variables that differ from nothing."""
 
         def make() -> CardinalityPotential:
             table = self.weight * np.exp(-self.gamma * np.arange(n + 1.0))

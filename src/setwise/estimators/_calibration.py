@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,31 @@ METHODS = ("sigmoid", "isotonic")
 _FOLDS = 5
 
 
+class NeedsCalibrate:
+    """A method that a model has only with ``calibrate``; without, ``AttributeError`` says so.
+
+    scikit-learn's ``available_if`` hides what its check says in the cause of the error.
+    """
+
+    def __init__(self, function: Callable[..., Any], methods: Sequence[str]) -> None:
+        self.function, self.methods = function, methods
+
+    def __get__(self, model: Any, owner: type | None = None) -> Any:
+        if model is not None and model.calibrate is None:
+            kind, name = type(model).__name__, self.function.__name__
+            words = f"{kind!r} object has no attribute {name!r}"
+            if "calibrate" in model.get_params(deep=False):
+                values = " or ".join(map(repr, self.methods))
+                words = f"{name} of {kind} needs calibrate={values}, got calibrate=None"
+            raise AttributeError(words, name=name)  # with a name Python adds no hint of its own
+        return self.function.__get__(model, owner)
+
+
+def needs_calibrate(*methods: str) -> Callable[[Callable[..., Any]], Any]:
+    """Decorate a method that a model has only with one of these values of ``calibrate``."""
+    return partial(NeedsCalibrate, methods=methods)
+
+
 @dataclass(frozen=True, eq=False)
 class Calibration:
     """A map of probabilities for each label: Platt's sigmoid of the logits, or a monotone one."""
@@ -33,18 +60,18 @@ class Calibration:
         positive: NDArray[np.bool_],
         weight: FloatArray | None = None,
     ) -> Calibration:
-        """From probabilities out of fold, and perhaps weights of the rows."""
+        """Fit to probabilities out of fold, and perhaps weights of the rows."""
         columns = zip(np.atleast_2d(p.T), np.atleast_2d(positive.T), strict=True)
         return cls(tuple(_map_of(method, x, y, weight) for x, y in columns))
 
     def __call__(self, p: FloatArray) -> FloatArray:
-        """Calibrated probabilities, in the shape given."""
+        """Return calibrated probabilities, in the shape given."""
         mapped = [g(x) for g, x in zip(self.maps, np.atleast_2d(p.T), strict=True)]
         return np.stack(mapped, axis=1).reshape(p.shape)
 
 
 def better_calibration(p: FloatArray, positive: NDArray[np.bool_]) -> str:
-    """The method with the lower log loss on rows held out, over all labels; of equals the sigmoid.
+    """Choose the method of lower log loss on rows held out, over all labels; in a tie the sigmoid.
 
     Probabilities are kept a row's share off 0 and 1, which a monotone map says of few rows.
     """

@@ -19,7 +19,7 @@ from setwise._foundation._callers import callers_level
 
 
 def checked(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) -> Any:
-    """X, or X and y, as ``validate_data`` gives them.
+    """Return X, or X and y, as ``validate_data`` gives them.
 
     Its errors keep their words, which scikit-learn's users know; where these do not say which
     argument was wrong, its name stands before them.
@@ -28,6 +28,7 @@ def checked(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) ->
     refuse_masked(y, "y")
     if issparse(y) and options.get("multi_output"):
         check_sparse_labels(y)
+    refuse_label_lists(y, several=options.get("multi_output", False))
     try:
         return validate_data(estimator, X, y, **options)
     except (TypeError, ValueError, OverflowError, RuntimeError) as error:
@@ -37,12 +38,27 @@ def checked(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) ->
             raise
         kind = TypeError if isinstance(error, TypeError | RuntimeError) else ValueError
         culprit = _culprit(X, words)
-        if culprit == "y" and "inhomogeneous" in words:
-            raise kind(
-                "y must be a matrix with a column a label, got rows of different lengths: "
-                "scikit-learn's MultiLabelBinarizer makes one of lists of labels"
-            ) from error
         raise kind(f"{culprit}: {words}") from error
+
+
+def refuse_label_lists(y: Any, *, several: bool = True) -> None:
+    """Raise a ``ValueError`` for a list with the labels of each sample, instead of a matrix."""
+    if not isinstance(y, list | tuple) and getattr(y, "dtype", None) != np.object_:
+        return
+    rows = [row for row in y if isinstance(row, list | tuple | set | frozenset)]
+    lengths = {len(row) for row in rows}
+    plain = len(lengths) < 2 and not any(isinstance(row, set | frozenset) for row in rows)
+    if plain and not any(isinstance(label, str) for row in rows for label in row):
+        return
+    if several:
+        raise ValueError(
+            "y must be a matrix with a column for each label, got a list of labels for each "
+            "sample: MultiLabelBinarizer().fit_transform(y) of scikit-learn makes the matrix"
+        )
+    raise ValueError(
+        "y must hold one class for each sample, got a list of labels for each: SetClassifier "
+        "learns several labels of one sample"
+    )
 
 
 def _culprit(X: Any, words: str) -> str:
@@ -57,7 +73,7 @@ def _culprit(X: Any, words: str) -> str:
 
 @contextmanager
 def naming_x(X: object) -> Iterator[None]:
-    """Errors of another estimator that do not say which argument was wrong are told of X.
+    """Name X in errors of another estimator that do not say which argument was wrong.
 
     It knows best what X may be; only what no estimator takes is refused at once.
     """
@@ -85,10 +101,11 @@ def naming_x(X: object) -> Iterator[None]:
 
 
 def checked_labels(y: Any) -> Any:
-    """Labels alone, (n,) or (n, p), where X is another estimator's to check."""
+    """Return labels alone, (n,) or (n, p), where X is another estimator's to check."""
     refuse_masked(y, "y")
     if y is None:  # scikit-learn's own checks look for these words
         raise ValueError("fit requires y to be passed, but the target y is None")
+    refuse_label_lists(y)
     if issparse(y):
         check_sparse_labels(y)
         return y.tocsr()

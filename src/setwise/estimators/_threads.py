@@ -9,11 +9,11 @@ from setwise.learning import Executor, Serial, Threads
 
 
 def threads(n_jobs: int | None) -> int:
-    """As everywhere, but None is one, and joblib says how many are left within its own workers."""
+    """Return the number of threads: None is one, and joblib limits it in its own workers."""
     return min(int(effective_n_jobs(as_jobs(n_jobs))), MOST_THREADS)
 
 
 def executor_of(n_jobs: int | None) -> Executor:
-    """What maps over so many of them."""
+    """Return the executor of that number of threads."""
     count = threads(n_jobs)
     return Serial() if count == 1 else Threads(count)

@@ -12,6 +12,8 @@ from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._immutable import Immutable
 from setwise.fields._terms._base import Term
 
+Numbers = list[tuple[FloatArray, int]]
+
 
 class Potential(Immutable, ABC):
     r"""A summand of an energy over N variables with L labels each; added to a field with ``+``.
@@ -21,7 +23,8 @@ class Potential(Immutable, ABC):
     the potential. Three more may be written: ``check``, to refuse a field in words of its own;
     ``energies``, where they are faster, or rounded less, than those of the terms; and
     ``is_submodular``, where that does not depend on the field. A potential never changes, so a
-    frozen dataclass is the shortest way to write one.
+    frozen dataclass is the shortest way to write one; an ``__init__`` of your own sets fields by
+    ``self._set(price=price)``, as ``self.price = price`` is refused.
 
     Examples
     --------
@@ -46,14 +49,14 @@ class Potential(Immutable, ABC):
 
     @abstractmethod
     def terms(self, n_variables: int, n_labels: int) -> Sequence[Term]:
-        """Terms whose sum is this potential, for every labelling of a field of this size."""
+        """Return terms whose sum is this potential, for every labelling of a field of this size."""
 
     def check(self, n_variables: int, n_labels: int) -> None:
         """Raise a ``ValueError`` when the potential does not fit a field of this size."""
         self._terms(n_variables, n_labels)
 
     def energies(self, labels: IntArray, n_labels: int) -> FloatArray:
-        """Energies (m,) of checked labellings (m, N)."""
+        """Return energies (m,) of checked labellings (m, N)."""
         energies = np.zeros(len(labels))
         for term in self._terms(labels.shape[1], n_labels):
             energies += term._energies(labels, n_labels)
@@ -73,7 +76,7 @@ class Potential(Immutable, ABC):
         return None
 
     def _terms(self, n_variables: int, n_labels: int) -> tuple[Term, ...]:
-        """The terms, checked where others than the library's own potentials made them."""
+        """Return the terms, checked unless a potential of the library made them."""
         terms = self.terms(n_variables, n_labels)
         if not isinstance(terms, list | tuple):
             raise TypeError(f"terms of {self!r} must be a list, got {type(terms).__name__}")
@@ -85,32 +88,57 @@ class Potential(Immutable, ABC):
         return tuple(terms)
 
     def _grounded(self) -> tuple[Potential, float]:
-        """The potential less a constant, and the constant: so that large ones cost no digits."""
+        """Return the potential less a constant, and the constant: large ones cost no digits."""
         return self, 0.0
 
     def _limited(self, limit: float, n_labels: int) -> Potential:
-        """The potential, where it costs more than ``limit`` only so much that it is not less."""
+        """Return a potential whose prices above ``limit`` are cut down, but not below it."""
         return self
 
     def _largest_price(self, by_cut: bool) -> float | None:
-        """The largest number that a search, or a cut, computes with; None: that of its terms."""
+        """Return the largest number a search, or a cut, computes with; None: that of its terms."""
         return None
 
     def _least(self) -> float | None:
-        """What every labelling pays, where the terms may round it away; None: what they say."""
+        """Return what every labelling pays if the terms may round it away, else None."""
         return None
 
     def _as_given(self) -> float:
-        """The sum of the sizes of numbers that the terms may have rounded away."""
+        """Return the sum of the sizes of numbers that the terms may have rounded away."""
         return 0.0
+
+    def _numbers(self, n_variables: int, n_labels: int) -> Numbers | None:
+        """Arrays (R, C), each with a number of times: an energy is a sum of one entry of each row.
+
+        As often as the number says; None where energies are no such sums.
+        """
+        found: Numbers = []
+        for term in self._terms(n_variables, n_labels):
+            numbers = term._numbers(n_labels)
+            if numbers is None:
+                return None
+            found.append((numbers, 1))
+        return found
+
+    def _has_fractions(self, n_labels: int) -> bool:
+        """Whether its terms hold fractions of its numbers other than halves and quarters."""
+        return False
 
     def _pair_tables(
         self, n_variables: int, n_labels: int
     ) -> Iterator[tuple[list[int], FloatArray]] | None:
-        """An edge and a table for each pair of variables; None where it is no sum of such."""
+        """Return an edge and a table for each pair of variables; None: it is no sum of such."""
         found = [term._pair_tables(n_labels) for term in self._terms(n_variables, n_labels)]
         tables = [pairs for pairs in found if pairs is not None]
         return chain.from_iterable(tables) if len(tables) == len(found) else None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
+
+
+def range_in_repr(values: FloatArray) -> str:
+    """Return ``"2"``, ``"1..3"``, or ``"[]"`` for none."""
+    if values.size == 0:
+        return "[]"
+    low, high = values.min(), values.max()
+    return f"{low:.6g}" if low == high else f"{low:.6g}..{high:.6g}"

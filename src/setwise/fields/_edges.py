@@ -13,7 +13,7 @@ from setwise._foundation._arguments import IntArray, as_array
 
 
 class Grid(NamedTuple):
-    """What the edges of a grid are: its sides, and the directions that they come in."""
+    """The sides of a grid, and the directions of its edges."""
 
     sides: tuple[int, ...]
     steps: tuple[tuple[int, ...], ...]
@@ -39,7 +39,7 @@ _GRIDS: dict[int, tuple[ref[IntArray], Grid]] = {}
 
 
 def remember_grid(edges: IntArray, grid: Grid) -> IntArray:
-    """The edges of a grid, (E, 2) in one block, as an array that cannot be written and is known."""
+    """Return the edges of a grid, (E, 2), as a read-only array that remembers its grid."""
     fixed: IntArray = np.asarray(edges.data.toreadonly())
     # Those that are gone are forgotten here: Ctrl-C in a callback of theirs would be lost.
     for key in [key for key, (alive, _) in [*_GRIDS.items()] if alive() is None]:
@@ -49,13 +49,13 @@ def remember_grid(edges: IntArray, grid: Grid) -> IntArray:
 
 
 def grid_of(edges: object) -> Grid | None:
-    """The grid that an array was made of, if it is known."""
+    """Return the grid that an array was made of, if it is known."""
     known = _GRIDS.get(id(edges))
     return known[1] if known is not None and known[0]() is edges else None
 
 
 def as_edges(edges: ArrayLike) -> IntArray:
-    """Pairs of different variables, (E, 2); ``[]`` is no edge. Those of ``grid_edges`` stay."""
+    """Read pairs of different variables, (E, 2); ``[]`` is no edge, ``grid_edges`` stay."""
     array = as_array(edges, "edges")
     if grid_of(array) is not None:
         return array

@@ -14,7 +14,7 @@ T = TypeVar("T", bound=np.generic)
 
 
 class Favourites(NamedTuple):
-    """Of unaries (N, L): the least of each row, where it is, and how far above the rest goes."""
+    """The least unary of each row, its label, and the largest finite excess of the others."""
 
     least: FloatArray
     """(N,)"""
@@ -25,13 +25,13 @@ class Favourites(NamedTuple):
 
     @classmethod
     def of(cls, unary: FloatArray) -> Favourites:
-        """By one pass over memory."""
+        """Compute them by one pass over memory."""
         least, labels = np.empty(len(unary)), np.empty(len(unary), np.int64)
         largest = _core.favourites(np.ascontiguousarray(unary), least, labels)
         return cls(_read_only(least), _read_only(labels), largest)
 
     def grounded(self) -> Favourites:
-        """Those of the same unaries less the least of each row."""
+        """Return those of the same unaries less the least of each row."""
         return self._replace(least=_read_only(np.zeros_like(self.least)))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from math import prod
 from typing import Any
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from setwise import _core
 from setwise._foundation._arguments import FloatArray, IntArray, as_array, as_float64, as_integers
+from setwise._foundation._callers import warn_caller
 from setwise._foundation._html import Row, as_html
 from setwise._foundation._immutable import Immutable
 from setwise._foundation._pictures import label_picture
@@ -84,7 +84,7 @@ class Field(Immutable):
         return all(term.is_submodular for _, term in self._terms())
 
     def __add__(self, potential: Potential) -> Field:
-        """The field with one more potential."""
+        """Return the field with one more potential."""
         if not isinstance(potential, Potential):
             return NotImplemented
         potential.check(self.n_variables, self.n_labels)
@@ -92,14 +92,14 @@ class Field(Immutable):
         return Field._of(self.unary, (*self.potentials, potential), shape)
 
     def with_unary(self, unary: ArrayLike) -> Field:
-        """The same potentials over other unaries of the same shape."""
+        """Return a field of the same potentials and other unaries of the same shape."""
         changed = _as_unary(unary)
         if changed.shape != self.unary.shape:
             raise ValueError(f"unary must have shape {self.unary.shape}, got {changed.shape}")
         return self._over(changed)
 
     def _over(self, unary: FloatArray) -> Field:
-        """The same potentials, translated once, over checked unaries."""
+        """Return a field of the same potentials, translated once, and of checked unaries."""
         field = Field._of(unary, self.potentials, self.shape)
         field._remember("terms", self._terms)
         return field
@@ -111,13 +111,13 @@ class Field(Immutable):
         potentials: tuple[Potential, ...],
         shape: tuple[int, ...] | None = None,
     ) -> Field:
-        """A field of parts that are known to fit."""
+        """Make a field of parts that are known to fit."""
         field = Field.__new__(Field)
         field._set(unary=unary, potentials=potentials, shape=shape)
         return field
 
     def energy(self, labels: ArrayLike) -> float | FloatArray:
-        """E(x): labels (N,) give a float, (m, N) give (m,); ``inf`` where a label is forbidden."""
+        """Return E(x): labels (N,) -> float, (m, N) -> (m,); ``inf`` where a label is forbidden."""
         array = as_array(labels, "labels")
         if array.ndim not in (1, 2) or array.shape[-1] != self.n_variables:
             raise ValueError(
@@ -129,7 +129,7 @@ class Field(Immutable):
         return float(energies[0]) if array.ndim == 1 else energies
 
     def _energies(self, labels: IntArray) -> FloatArray:
-        """Energies (m,) of checked labellings (m, N)."""
+        """Return energies (m,) of checked labellings (m, N)."""
         energies = np.empty(len(labels))
         _core.unary_energies(labels, self.unary, energies)
         for potential in self.potentials:
@@ -137,7 +137,7 @@ class Field(Immutable):
         return energies
 
     def _terms(self) -> list[tuple[Potential, Term]]:
-        """Every term beside the potential it comes from; a potential translates itself once."""
+        """Return each term beside its potential; a potential is translated once."""
 
         def translate() -> list[tuple[Potential, Term]]:
             return [(p, term) for p in self.potentials for term in self._terms_of(p)]
@@ -145,16 +145,16 @@ class Field(Immutable):
         return self._remember("terms", translate)
 
     def _terms_of(self, potential: Potential) -> tuple[Term, ...]:
-        """The terms of a potential that fits the field, which keeps them."""
+        """Return the terms of a potential that fits the field, which keeps them."""
         n, labels = self.n_variables, self.n_labels
         return potential._remember(("terms", n, labels), lambda: potential._terms(n, labels))
 
     def _favourites(self) -> Favourites:
-        """The least unary of each variable."""
+        """Return the least unary of each variable."""
         return self._remember("favourites", lambda: Favourites.of(self.unary))
 
     def _folded(self) -> Folded:
-        """The energy as a constant, unaries, and terms of more than one variable."""
+        """Return the energy as a constant, unaries, and terms of more than one variable."""
         return self._remember("folded", lambda: fold(self.unary, self._terms()))
 
     def __repr__(self) -> str:
@@ -179,17 +179,17 @@ def _warn_of_mistakes(unary: FloatArray) -> None:
             f"unary has {n} variables with {labels} labels each: rows are variables and columns "
             "labels, so unary.T may be what was meant"
         )
-        warnings.warn(told, UserWarning, stacklevel=3)
+        warn_caller(told)
     if n >= 16 and _are_probabilities(unary[:: n // 16]) and _are_probabilities(unary):
         told = (
             "unary looks like probabilities, as each row sums to 1, but the best label is the one "
             "of least energy: -np.log(unary) may be what was meant"
         )
-        warnings.warn(told, UserWarning, stacklevel=3)
+        warn_caller(told)
 
 
 def _are_probabilities(rows: FloatArray) -> bool:
-    """Whether all rows sum to 1, and are neither ones and zeros nor all the same."""
+    """Return whether all rows sum to 1, and are neither ones and zeros nor all the same."""
     if rows.shape[1] < 2 or not (rows.min() >= 0.0 and rows.max() <= 1.0):
         return False
     sums = rows.sum(axis=1)
@@ -200,7 +200,7 @@ def _are_probabilities(rows: FloatArray) -> bool:
 
 
 def _as_shape(shape: Sequence[int] | None, n_variables: int) -> tuple[int, ...] | None:
-    """The sides of an image with a pixel for each variable."""
+    """Return the sides of an image with a pixel for each variable."""
     if shape is None:
         return None
     sides = as_sides(shape)
@@ -213,13 +213,13 @@ def _as_shape(shape: Sequence[int] | None, n_variables: int) -> tuple[int, ...] 
 
 
 def _shape_of(potential: Potential, n_variables: int) -> tuple[int, ...] | None:
-    """The sides of the grid that a potential's edges are, if it has all variables."""
+    """Return the sides of the grid that a potential's edges are, if it has all variables."""
     grid = grid_of(getattr(potential, "edges", None))
     return grid.sides if grid is not None and prod(grid.sides) == n_variables else None
 
 
 def _as_unary(unary: ArrayLike) -> FloatArray:
-    """An energy for each variable and label, as a new float64 array."""
+    """Return an energy for each variable and label, as a new float64 array."""
     array = as_array(unary, "unary")
     if array.dtype.kind not in "fiub":
         raise TypeError(f"unary must hold real numbers, got dtype {array.dtype}")
@@ -246,14 +246,14 @@ def _as_unary(unary: ArrayLike) -> FloatArray:
 
 
 def _checked(array: NDArray[Any]) -> FloatArray | None:
-    """A copy of energies (N, L) that are right, by one pass over them; None if some are not."""
+    """Return a copy of energies (N, L) by one pass over them; None if some are not valid."""
     source = array if array.dtype == np.float64 and array.flags.c_contiguous else as_float64(array)
     copy = np.empty(array.shape)
     return copy if _core.copy_unary(source, _LARGEST, copy) else None
 
 
 def as_field(field: object) -> Field:
-    """A field, or one sentence."""
+    """Return the field, or raise a ``TypeError``."""
     if not isinstance(field, Field):
         raise TypeError(f"field must be a Field, got {type(field).__name__}")
     return field

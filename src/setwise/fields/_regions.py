@@ -9,7 +9,7 @@ from setwise._foundation._arguments import IntArray, as_array
 
 
 def as_regions(regions: ArrayLike) -> IntArray:
-    """Regions (N,), renumbered 0..R-1 in the order of their numbers, -1 for none."""
+    """Return regions (N,), renumbered 0..R-1 in the order of their numbers, -1 for none."""
     array = as_array(regions, "regions")
     if array.ndim == 0:
         raise ValueError("regions must have shape (N,) or that of an image, got ()")
@@ -35,7 +35,7 @@ def check_regions(regions: IntArray, n_variables: int) -> None:
 
 
 def members_of(regions: IntArray) -> tuple[IntArray, IntArray]:
-    """The variables sorted by region, and where each region begins and ends, (R + 1,)."""
+    """Return the variables sorted by region, and where each region begins and ends, (R + 1,)."""
     order = np.argsort(regions, kind="stable")
     sizes = np.bincount(regions[regions >= 0])
     outside = len(regions) - int(sizes.sum())

@@ -1,4 +1,4 @@
-"""Is a set function what it is said to be? A report with counterexamples in words."""
+"""Checks of the properties of a set function, with counterexamples in words."""
 
 from __future__ import annotations
 
@@ -10,29 +10,30 @@ import numpy as np
 from setwise._foundation._arguments import BoolArray, as_count
 from setwise._foundation._certificate import EPS
 from setwise._foundation._randomness import as_generator
-from setwise.functions._base import SetFunction, as_set_function, empty_value
+from setwise._foundation._record import Record
+from setwise.functions._base import ENUMERABLE, SetFunction, as_set_function, empty_value
 from setwise.functions._families._table import Table, masks_of, tabulate, worst_exchange, worst_fall
 
-MOST_EXACT = 16
+# A report lists at most this many elements of a set, so that a sentence fits on a line.
 _LISTED = 12
 
 
-@dataclass(frozen=True, eq=False)
-class Check:
-    """What ``check`` found: True, False, or None where no counterexample was found nor ruled out.
+@dataclass(frozen=True, eq=False, repr=False)
+class Check(Record):
+    """The report of ``check``: True, False, or None if no counterexample was found nor excluded.
 
     Attributes
     ----------
     submodular, supermodular, increasing, normalized, nonnegative : bool or None
         Whether F has the property; ``normalized`` means F(empty) = 0.
     exact : bool
-        Whether all sets were looked at. If not, True is never said but of ``normalized``.
+        Whether all sets were checked. If not, no property but ``normalized`` can be True.
     n : int
         The number of elements of F.
     n_sets : int
-        How many sets were evaluated.
+        The number of sets that were evaluated.
     tolerance : float
-        What an inequality may fail by and still count as true.
+        The amount by which an inequality may fail and still count as true.
     counterexamples : mapping of str to str
         For each property that is False, one sentence that shows it.
     witness : mapping of str to tuple of boolean arrays of shape (n,)
@@ -73,36 +74,37 @@ class Check:
 
 
 def check(function: SetFunction, *, n_trials: int = 10000, rng: object = None) -> Check:
-    r"""Whether F is submodular, supermodular, increasing, normalized, nonnegative.
+    r"""Check whether F is submodular, supermodular, increasing, normalized, nonnegative.
 
-    What F says of itself is not asked: its values are. Up to 16 elements all of them are looked at
-    and every answer is True or False. Beyond, sets C and disjoint sets P, Q outside C are drawn at
-    random, of all sizes and often with C near the empty set or near the whole one, and
+    The check uses the values of F and ignores its ``is_submodular`` and similar properties. Up to
+    16 elements all sets are evaluated and every answer is True or False. Beyond, sets C and
+    disjoint sets P, Q outside C are drawn at random, of all sizes and often with C near the empty
+    set or near the whole ground set, and
 
     .. math:: F(C \cup P) + F(C \cup Q) \;\ge\; F(C \cup P \cup Q) + F(C)
 
-    is tried with P and Q of one element or more; a property that fails is False, with its
-    counterexample, one that does not is None.
+    is tested with P and Q of one element or more. A property that fails is False, with its
+    counterexample; a property that does not fail is None.
 
-    An inequality counts as violated when it fails by more than 1e-12 (all sets) or 1e-10 (random
-    search, where values are sums of more terms) times the largest abs(F(A) - F(empty)) met, or 8
-    units of rounding of the largest value, if that is more: neither a unit nor a constant changes
-    an answer.
+    An inequality counts as violated if it fails by more than 1e-12 (all sets) or 1e-10 (random
+    search, where values are sums of more terms) times the largest abs(F(A) - F(empty)) seen, or by
+    more than 8 units of rounding of the largest value, if that is more. So the answers do not
+    depend on the unit of F or on an added constant.
 
     Parameters
     ----------
     function : SetFunction
         Any.
     n_trials : int
-        Draws of (C, P, Q) beyond 16 elements, four evaluations each; it stops earlier when there
-        is nothing left to refute.
+        The number of draws of (C, P, Q) beyond 16 elements, with four evaluations each. The
+        search stops earlier if every property has been refuted.
     rng : None, int or numpy.random.Generator
-        Where the draws come from.
+        The source of randomness.
 
     Returns
     -------
     Check
-        Printed, it is a readable report.
+        A record that prints as a readable report.
 
     Examples
     --------
@@ -122,13 +124,13 @@ def check(function: SetFunction, *, n_trials: int = 10000, rng: object = None) -
     """
     trials = as_count(n_trials, "n_trials")
     random = as_generator(rng)
-    if as_set_function(function).n <= MOST_EXACT:
+    if as_set_function(function).n <= ENUMERABLE:
         return _check_all(tabulate(function))
     return _check_some(function, trials, random)
 
 
 class _Findings:
-    """The sets that refute a property, the most striking for each."""
+    """The sets that refute each property by the largest amount."""
 
     def __init__(self) -> None:
         self.witness: dict[str, tuple[BoolArray, ...]] = {}
@@ -198,7 +200,7 @@ def _check_some(function: SetFunction, trials: int, rng: np.random.Generator) ->
 def _draw(
     n: int, rows: int, rng: np.random.Generator
 ) -> tuple[BoolArray, BoolArray, BoolArray, BoolArray]:
-    """C, C + P, C + Q, C + P + Q as masks (rows, n): single elements half of the time."""
+    """Draw C, C + P, C + Q, C + P + Q as masks, with single elements half of the time."""
     single = rng.random(rows) < 0.5
     parts = np.where(single, 1, rng.integers(1, n // 2 + 1, size=(2, rows)))
     room = n - parts.sum(axis=0)

@@ -10,11 +10,12 @@ from setwise.functions._base import SetFunction, as_set_function
 
 
 def base_vertex(function: SetFunction, w: ArrayLike) -> FloatArray:
-    r"""A vertex of the base polytope that maximises <w, .> (Edmonds' greedy algorithm).
+    r"""Return a vertex of the base polytope that maximises <w, .> (Edmonds' greedy algorithm).
 
-    The gains of F along the elements sorted by decreasing w, put back in their places. For a
-    submodular F it solves :math:`\max_{\mu \in B(F)} \langle w, \mu \rangle` (Lovász hinge paper,
-    Proposition 3); for any F it is the gradient of the Lovász extension where that has one.
+    Its entries are the gains of F along the elements sorted by decreasing w. For a submodular F
+    it solves :math:`\max_{\mu \in B(F)} \langle w, \mu \rangle` (Lovász hinge paper,
+    Proposition 3). For any F it is the gradient of the Lovász extension where this is
+    differentiable.
 
     Parameters
     ----------
@@ -24,7 +25,7 @@ def base_vertex(function: SetFunction, w: ArrayLike) -> FloatArray:
     Returns
     -------
     mu : array of shape (n,)
-        Aligned with the elements; sums to F(V) - F(empty). One sort and one greedy pass.
+        The vertex. Its entries sum to F(V) - F(empty). It costs one sort and one greedy pass.
 
     Examples
     --------
@@ -41,7 +42,7 @@ def base_vertex(function: SetFunction, w: ArrayLike) -> FloatArray:
 
 
 def lovasz_extension(function: SetFunction, w: ArrayLike) -> float:
-    r"""The Lovász extension of F - F(empty) at w (Lovász hinge paper, equation (32)).
+    r"""Evaluate the Lovász extension of F - F(empty) at w (Lovász hinge paper, equation (32)).
 
     .. math:: \hat F(w) = \sum_k w_{o_k} \bigl(F(\{o_0..o_k\}) - F(\{o_0..o_{k-1}\})\bigr),
         \qquad w_{o_0} \ge w_{o_1} \ge \dots

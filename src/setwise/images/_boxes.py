@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_array
-from setwise._foundation._interrupts import whole
+from setwise._foundation._interrupts import completed
 from setwise.fields import Field
 from setwise.images._colors import ColorModel
 from setwise.inference import solve_map
@@ -18,7 +18,7 @@ _MOST_ROUNDS = 100
 
 
 def as_boxes(boxes: ArrayLike, shape: tuple[int, ...]) -> IntArray:
-    """Boxes (B, 2, d): first corners, and corners one past the last."""
+    """Return boxes (B, 2, d): first corners, and corners one past the last."""
     array = as_array(boxes, "boxes")
     axes = len(shape)
     if array.ndim == 1:
@@ -40,7 +40,7 @@ def as_boxes(boxes: ArrayLike, shape: tuple[int, ...]) -> IntArray:
 
 
 def inside_boxes(corners: IntArray, shape: tuple[int, ...]) -> BoolArray:
-    """Which pixels (N,) are in a box."""
+    """Return which pixels (N,) are in a box."""
     inside = np.zeros(shape, np.bool_)
     for first, last in corners:
         inside[tuple(slice(low, high) for low, high in zip(first, last, strict=True))] = True
@@ -53,7 +53,7 @@ def refit_until_still(
     marks: IntArray | None,
     field_of: Callable[[FloatArray], Field],
 ) -> Field:
-    """The field whose best labelling has the colours that the field was made from (GrabCut).
+    """Find a field whose best labelling has the colours that it was made from (GrabCut).
 
     At first all that is in a box has label 1. Outside it stays 0, and what is marked as marked.
     """
@@ -72,5 +72,5 @@ def refit_until_still(
         if not (labels == 1).any() or labels.tobytes() in seen:
             break
         seen.add(labels.tobytes())
-        labels = whole(solve_map(field, tol=np.inf, init=labels)).labels
+        labels = completed(solve_map(field, tol=np.inf, init=labels)).labels
     return field

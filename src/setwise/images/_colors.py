@@ -68,11 +68,11 @@ class ColorModel:
         return len(self.codes)
 
     def costs(self, marks: IntArray, n_labels: int, *, covering: bool = False) -> FloatArray:
-        """Costs (N, L), from labels (N,) with -1 where the label is not known."""
+        """Return costs (N, L), from labels (N,) with -1 where the label is not known."""
         return np.take(self.cell_costs(marks, n_labels, covering=covering), self.codes, axis=0)
 
     def cell_costs(self, marks: IntArray, n_labels: int, *, covering: bool = False) -> FloatArray:
-        """Costs (K, L) of the cells: ``costs`` are those of each pixel's cell.
+        """Return costs (K, L) of the cells: ``costs`` are those of each pixel's cell.
 
         A label that nobody has drawn is forbidden; but where one label alone is drawn, the next
         one stands for the whole image, and counts for as much. Labels that cover the image
@@ -106,7 +106,7 @@ class ColorModel:
         return costs
 
     def _spread(self, weights: FloatArray) -> FloatArray:
-        """Counts (K,) of the cells, each spread over the cells around it."""
+        """Spread the counts (K,) of the cells, each over the cells around it."""
         table = np.zeros(self._grid)
         table.ravel()[self._used] = weights
         spread = gaussian_filter(table, _SPREAD, mode="reflect", truncate=3.0)
@@ -114,7 +114,7 @@ class ColorModel:
 
 
 def _codes(values: NDArray[Any], cells: int) -> NDArray[np.int64]:
-    """The cell of each row, all axes in one number."""
+    """Return the cell of each row, all axes in one number."""
     codes = np.zeros(len(values), np.int64)
     for channel in values.T:
         if channel.dtype == np.uint8:
@@ -126,7 +126,7 @@ def _codes(values: NDArray[Any], cells: int) -> NDArray[np.int64]:
 
 
 def _places(values: NDArray[Any], channel: NDArray[Any], cells: int) -> NDArray[np.int64]:
-    """The cells of values, from the least to the largest of a channel."""
+    """Return the cells of values, from the least to the largest of a channel."""
     low, high = float(channel.min()), float(channel.max())
     step = cells / (high - low) if high > low else 0.0
     places = np.clip((values.astype(np.float64) - low) * step, 0, cells - 1)
@@ -134,7 +134,7 @@ def _places(values: NDArray[Any], channel: NDArray[Any], cells: int) -> NDArray[
 
 
 def _principal(values: NDArray[Any]) -> FloatArray:
-    """The four coordinates (N, 4) in which channels, each from 0 to 1, vary most."""
+    """Return the four coordinates (N, 4) in which channels, each from 0 to 1, vary most."""
     rows = values.astype(np.float64)
     rows = (rows - rows.mean(axis=0)) / np.maximum(np.ptp(rows, axis=0), 1e-300)
     _, vectors = np.linalg.eigh(rows.T @ rows)

@@ -16,7 +16,7 @@ _PARTS = 2.0**32  # of 1, to which weights are rounded
 def contrast_edges(
     pixels: Pixels, connectivity: int | ArrayLike | None = None, beta: float | None = None
 ) -> tuple[IntArray, FloatArray]:
-    r"""Edges (E, 2) and weights (E,) :math:`\exp(-\beta |I_i - I_j|^2) / |i - j|`, of a grid.
+    r"""Return edges (E, 2) of a grid and weights :math:`\exp(-\beta |I_i - I_j|^2) / |i - j|`.
 
     The distance of the pixels is in the denominator, so that the length of a border is about the
     same in all directions. ``beta`` is by default one over twice the mean square of the changes.

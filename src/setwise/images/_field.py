@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -15,7 +13,7 @@ from setwise._foundation._arguments import (
     as_count,
     as_number,
 )
-from setwise._foundation._callers import callers_level
+from setwise._foundation._callers import warn_caller
 from setwise._foundation._keywords import hints_at_names
 from setwise.fields import Field, Potential, Potts, RobustPn
 from setwise.images._boxes import as_boxes, inside_boxes, refit_until_still
@@ -50,7 +48,7 @@ def field_from_image(
     region_weight: float = 1.0,
     channel_axis: int | str | None = "auto",
 ) -> Field:
-    r"""The field of an image: what each pixel looks like, and neighbours that agree.
+    r"""Make the field of an image: what each pixel looks like, and neighbours that agree.
 
     .. math:: E(x) = \sum_i u_{i x_i} + s \sum_{ij}
         \frac{\exp(-\beta |I_i - I_j|^2)}{|i - j|} [x_i \ne x_j] + \sum_S \varphi_S(x)
@@ -134,10 +132,9 @@ def field_from_image(
 
     edges, weights = _edges(pixels, connectivity, scale)
     if marks is not None and (marks >= 0).all():
-        warnings.warn(
+        warn_caller(
             "scribbles mark every pixel, and nothing is left to find: they must hold -1 where "
-            "nothing was drawn",
-            stacklevel=callers_level(),
+            "nothing was drawn"
         )
     potentials: list[Potential] = [Potts(edges, price * weights)]
     for layer in layers:
@@ -177,7 +174,7 @@ def _edges(pixels: Pixels, connectivity: object, beta: float | None) -> tuple[In
 
 
 def seeded(unary: FloatArray, marks: IntArray | None) -> FloatArray:
-    """Costs (N, L) that leave marked pixels no label but their own; written in place."""
+    """Return costs (N, L) that leave marked pixels no label but their own; written in place."""
     if marks is not None:
         known = np.flatnonzero(marks >= 0)
         unary[known] = np.inf
@@ -188,7 +185,7 @@ def seeded(unary: FloatArray, marks: IntArray | None) -> FloatArray:
 def _sides_of(
     scribbles: ArrayLike | None, probabilities: ArrayLike | None
 ) -> tuple[int, ...] | None:
-    """The image's sides, if another array tells them."""
+    """Return the image's sides if another array determines them."""
     if scribbles is not None:
         return as_array(scribbles, "scribbles").shape
     if probabilities is not None:
@@ -199,7 +196,7 @@ def _sides_of(
 def _as_probabilities(
     probabilities: ArrayLike | None, shape: tuple[int, ...]
 ) -> NDArray[np.float64] | None:
-    """Probabilities (N, L), rows that sum to 1."""
+    """Return probabilities (N, L), rows that sum to 1."""
     if probabilities is None:
         return None
     array = as_array(probabilities, "probabilities")

@@ -15,7 +15,7 @@ _BLOCKS = 160
 def location_costs(
     marks: IntArray, shape: tuple[int, ...], n_labels: int, price: float
 ) -> FloatArray:
-    r"""Costs (N, L) between 0 and a price c, :math:`c \, d_l / \sum_k d_k`.
+    r"""Return costs (N, L) between 0 and a price c, :math:`c \, d_l / \sum_k d_k`.
 
     d is the distance from a pixel's block to the nearest one with a stroke of the label, plus one.
     A label without strokes has no part in it: it costs 0 everywhere. So do all if one alone is
@@ -29,7 +29,7 @@ def location_costs(
 def block_costs(
     places: IntArray, labels: IntArray, shape: tuple[int, ...], n_labels: int, price: float
 ) -> tuple[FloatArray, int]:
-    """The costs (..., L) of the blocks, and their side; places are marked with labels."""
+    """Return the costs (..., L) of the blocks, and their side; places are marked with labels."""
     step = -(-max(shape) // _BLOCKS)
     blocks = tuple(-(-side // step) for side in shape)
     drawn = np.flatnonzero(np.bincount(labels, minlength=n_labels))
@@ -46,7 +46,7 @@ def block_costs(
 
 
 def spread_blocks(costs: FloatArray, shape: tuple[int, ...], step: int) -> FloatArray:
-    """Those of each pixel: (*shape, ...) from (*blocks, ...)."""
+    """Spread values of blocks over their pixels: (*shape, ...) from (*blocks, ...)."""
     for axis, side in enumerate(shape):
         costs = np.take(costs, np.arange(side) // step, axis=axis)
     return costs

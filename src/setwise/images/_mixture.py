@@ -11,7 +11,7 @@ _ROUNDS = 8
 
 
 def mixture_densities(colors: FloatArray, weights: FloatArray, width: float) -> FloatArray:
-    """The density (K,) at colours (K, C) of a mixture fitted to them with weights (K,).
+    """Return the density (K,) at colours (K, C) of a mixture fitted to them with weights (K,).
 
     The weighted colours are split in two along the direction in which the widest part varies most,
     until there are five parts (Orchard and Bouman); some rounds of expectation and maximisation
@@ -55,7 +55,7 @@ def _fit(
 
 
 def _log_densities(colors: FloatArray, model: _Model) -> FloatArray:
-    """Of each colour under each part, times its share: (K, M)."""
+    """Return the log density of each colour under each part, times its share: (K, M)."""
     masses, means, covariances = model
     depth = colors.shape[1]
     roots = np.linalg.cholesky(covariances)
@@ -68,7 +68,7 @@ def _log_densities(colors: FloatArray, model: _Model) -> FloatArray:
 
 
 def _split(sample: FloatArray, shares: FloatArray) -> IntArray:
-    """The part (K,) of each colour, at most five parts."""
+    """Split the colours into at most five parts, and return the part (K,) of each."""
     parts = np.zeros(len(sample), np.int64)
     widths = [_widest(sample, shares)]
     while len(widths) < _COMPONENTS:
@@ -88,7 +88,7 @@ def _split(sample: FloatArray, shares: FloatArray) -> IntArray:
 
 
 def _widest(sample: FloatArray, shares: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-    """The largest variance of weighted colours along a direction, that direction, and the mean."""
+    """Return the largest variance of weighted colours in a direction, that direction, the mean."""
     mass = shares.sum()
     mean = shares @ sample / mass
     away = sample - mean

@@ -36,7 +36,7 @@ def as_pixels(
     channel_axis: object = "auto",
     sides: tuple[int, ...] | None = None,
 ) -> Pixels:
-    """The pixels of an image; ``sides``, where something else of its shape tells them."""
+    """Read the pixels of an image, of ``sides`` if another array determines them."""
     array = as_array(image, "image")
     if array.dtype.kind not in "fiub":
         raise TypeError(f"image must hold real numbers, got dtype {array.dtype}")
@@ -67,7 +67,7 @@ def as_pixels(
 def _channel_axis(
     shape: tuple[int, ...], given: object, sides: tuple[int, ...] | None
 ) -> int | None:
-    """The axis of the channels; None where each pixel is a number."""
+    """Return the axis of the channels, or None where each pixel is a number."""
     if given is None:
         return None
     if isinstance(given, int | np.integer) and not isinstance(given, bool):
@@ -90,7 +90,7 @@ def _channel_axis(
 
 
 def _usual_axis(shape: tuple[int, ...]) -> int | None:
-    """Where the channels are, when the shape alone has to tell."""
+    """Return where the channels are, when the shape alone has to tell."""
     if len(shape) < 3:
         return None
     may_be_last, may_be_first = shape[-1] in _USUAL, shape[0] in _USUAL[1:]
@@ -108,7 +108,7 @@ def _usual_axis(shape: tuple[int, ...]) -> int | None:
 
 
 def as_marks(marks: ArrayLike | None, shape: tuple[int, ...], name: str) -> IntArray | None:
-    """Labels drawn on an image, flat, -1 where there is none."""
+    """Return labels drawn on an image, flat, -1 where there is none."""
     if marks is None:
         return None
     array = as_array(marks, name)

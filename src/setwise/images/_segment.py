@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from setwise._foundation._arguments import FloatArray, IntArray, as_count, as_flag, as_number
 from setwise._foundation._html import as_html, certificate_rows
-from setwise._foundation._interrupts import whole
+from setwise._foundation._interrupts import completed
 from setwise._foundation._keywords import hints_at_names
-from setwise._foundation._pictures import label_colors
+from setwise._foundation._pictures import Bytes, label_colors
+from setwise._foundation._record import Record
 from setwise.fields import Field
 from setwise.images._field import LOCATION, field_from_image
-from setwise.images._overlay import as_bytes, overlaid
-from setwise.images._pixels import as_pixels
+from setwise.images._pixels import Pixels, as_pixels
 from setwise.images._superpixels import Regions
 from setwise.inference import (
     DiverseResult,
@@ -27,12 +27,12 @@ from setwise.inference import (
     solve_map,
 )
 
-# Of the marginals: their entropy is looked at, not added up.
+# The tolerance of marginals: their entropy is shown, not summed.
 _TOL = 1e-2
 
 
-@dataclass(frozen=True, eq=False)
-class Segmentation:
+@dataclass(frozen=True, eq=False, repr=False)
+class Segmentation(Record):
     """The labels of an image's pixels, with their certificate.
 
     What takes longer than the labels is computed when it is first asked for, and kept: ``entropy``
@@ -66,6 +66,8 @@ class Segmentation:
     >>> found.entropy_image.shape, found.alternatives.label_images.shape, found.overlay().shape
     ((4, 6), (2, 4, 6), (4, 6, 3))
     """
+
+    _printed = "shape value bound gap exact labels n_alternatives interrupted"
 
     field: Field
     result: MapResult
@@ -122,7 +124,7 @@ class Segmentation:
     @cached_property
     def marginals(self) -> MarginalsResult:
         """The probabilities of the labels; Ctrl-C raises ``KeyboardInterrupt``."""
-        return whole(marginals(self.field, temperature=self.temperature, tol=_TOL))
+        return completed(marginals(self.field, temperature=self.temperature, tol=_TOL))
 
     @property
     def entropy(self) -> FloatArray:
@@ -142,7 +144,7 @@ class Segmentation:
     @cached_property
     def alternatives(self) -> DiverseResult:
         """Other labellings of low energy, the best one first, as ``sw.diverse`` gives them."""
-        return whole(diverse(self.field, self.n_alternatives))
+        return completed(diverse(self.field, self.n_alternatives))
 
     def overlay(
         self,
@@ -151,7 +153,7 @@ class Segmentation:
         opacity: float = 0.5,
         scribbles: bool = True,
     ) -> NDArray[np.uint8]:
-        """The image with its labels as colours, (H, W, 3) uint8.
+        """Return the image with its labels as colours, (H, W, 3) uint8.
 
         Parameters
         ----------
@@ -266,3 +268,30 @@ def segment(
     shown = as_bytes(as_pixels(image, channel_axis, field.shape))
     marks = None if scribbles is None else np.array(scribbles, np.int64)
     return Segmentation(field, best, shown, marks, count, heat)
+
+
+def as_bytes(pixels: Pixels) -> Bytes:
+    """Return the image as bytes with three channels.
+
+    Colours stay, a single channel is repeated, and of other channels the first is taken.
+
+    Numbers other than bytes are stretched, so that the least is black and the largest white; but
+    real numbers from 0 to 1 stay what they are.
+    """
+    values = pixels.values
+    chosen = values[:, :3] if values.shape[1] >= 3 else values[:, :1]
+    if chosen.dtype != np.uint8:
+        numbers = chosen.astype(np.float64)
+        low, high = float(numbers.min()), float(numbers.max())
+        if chosen.dtype.kind == "f" and low >= 0.0 and high <= 1.0:
+            low, high = 0.0, 1.0
+        numbers = (numbers - low) / (high - low if high > low else 1.0)
+        chosen = np.round(255 * numbers).astype(np.uint8)
+    return np.broadcast_to(chosen, (len(chosen), 3)).reshape(*pixels.shape, 3).copy()
+
+
+def overlaid(image: Bytes, labels: IntArray, colors: Bytes, opacity: float) -> Bytes:
+    """Return labels (H, W) as colours (L, 3) over an image (H, W, 3); -1 leaves a pixel alone."""
+    share = round(256 * opacity)
+    mixed = image.astype(np.uint16) * (256 - share) + colors[labels].astype(np.uint16) * share
+    return np.where((labels >= 0)[..., None], (mixed >> 8).astype(np.uint8), image)

@@ -17,7 +17,7 @@ Regions = ArrayLike | Mapping[str, Any] | Sequence[Any] | int | None
 
 
 def as_layers(regions: Regions, pixels: Pixels) -> list[IntArray]:
-    """Layers (N,) of regions, -1 for none, from what ``field_from_image`` takes."""
+    """Return layers (N,) of regions, -1 for none, from what ``field_from_image`` takes."""
     if regions is None:
         return []
     if isinstance(regions, int | np.integer | Mapping) or not isinstance(regions, Sequence):
@@ -45,7 +45,7 @@ def _layer(given: Any, pixels: Pixels) -> IntArray:
 
 
 def slic_layer(pixels: Pixels, **options: Any) -> IntArray:
-    """Superpixels (N,) by scikit-image's SLIC."""
+    """Return superpixels (N,) by scikit-image's SLIC."""
     try:
         slic = load("skimage.segmentation").slic
     except ImportError:

@@ -4,10 +4,10 @@ from setwise.inference._calibration._calibrate_temperature import calibrate_temp
 from setwise.inference._calibration._calibrated import CalibrationProgress, TemperatureCalibration
 from setwise.inference._calibration._reliability import Reliability, reliability
 from setwise.inference._diverse._baseline_lists import perturbed_list, sampled_list
-from setwise.inference._diverse._bias_path import bias_path
 from setwise.inference._diverse._diverse import diverse
 from setwise.inference._diverse._oracle_accuracy import oracle_accuracy, oracle_items
-from setwise.inference._diverse._path import BiasPath
+from setwise.inference._diverse._path._bias_path import bias_path
+from setwise.inference._diverse._path._nested_path import BiasPath
 from setwise.inference._diverse._result import DiverseProgress, DiverseResult, Guarantee
 from setwise.inference._diverse._tuning import TuningProgress, TuningResult, tune_diversity
 from setwise.inference._flows._flow_graph import FlowGraph

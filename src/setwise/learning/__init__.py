@@ -1,11 +1,10 @@
-"""Learners: cutting planes for any convex risk, boosting, and where an oracle runs."""
+"""Learners: cutting planes for any convex risk, boosting, and executors for oracles."""
 
 from setwise._foundation._progress import Progress
 from setwise.learning._boosting._boost_fit import BoostFit, BoostHistory, BoostProgress
 from setwise.learning._boosting._problem import Column, ExamplewiseRisk, Risk, WeakLearnerSearch
 from setwise.learning._boosting._struct_boost import struct_boost
 from setwise.learning._cutting_planes._fit import Fit, Planes
-from setwise.learning._cutting_planes._frank_wolfe import block_frank_wolfe
 from setwise.learning._cutting_planes._n_slack import n_slack
 from setwise.learning._cutting_planes._one_slack import one_slack
 from setwise.learning._executors import Executor, Serial, Threads
@@ -41,7 +40,6 @@ __all__ = [
     "Threads",
     "WeakClassifier",
     "WeakLearnerSearch",
-    "block_frank_wolfe",
     "n_slack",
     "one_slack",
     "struct_boost",

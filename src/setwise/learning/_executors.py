@@ -1,4 +1,4 @@
-"""Where the oracle runs: on one thread, or on several."""
+"""Executors, which run an oracle over shards on one thread or on several."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ S = TypeVar("S")
 
 
 class Executor(Protocol):
-    """Maps a function over shards, and adds up what it says of them.
+    """An executor that maps a function over shards and adds up the results.
 
-    The shards, and the tree along which their answers are summed (``tree_sum``), do not depend on
-    the executor, so neither does any answer, to the last bit. Functions are pure: an executor may
-    ask one again of the same shard, on another machine.
+    The shards, and the tree along which results are summed (``tree_sum``), do not depend on the
+    executor. Therefore results are bitwise equal for all executors. Functions must be pure: an
+    executor may call one again for the same shard, on another machine.
 
     Examples
     --------
@@ -29,12 +29,12 @@ class Executor(Protocol):
     """
 
     def place(self, shards: Iterable[Any]) -> Sequence[Any]:
-        """The shards where the work on them will be done, for ``map`` and ``sums``."""
+        """Return the shards, placed where ``map`` and ``sums`` will process them."""
 
     def map(
         self, function: Callable[Concatenate[T, ...], S], shards: Iterable[T], *arguments: Any
     ) -> list[S]:
-        """``function(shard, *arguments)`` of each shard, in order."""
+        """Return ``function(shard, *arguments)`` for each shard, in order."""
 
     def sums(
         self,
@@ -44,18 +44,18 @@ class Executor(Protocol):
         each: Sequence[Any] | None = None,
         most: int = 1,
     ) -> list[S]:
-        """The sum of ``function(shard, *arguments)``, or at most ``most`` partial sums of it.
+        """Return the sum of ``function(shard, *arguments)``, as at most ``most`` partial sums.
 
-        Partial sums are nodes of the tree, all of one level. ``each`` has one more argument for
-        every shard, which comes last.
+        Partial sums are the nodes of one level of the tree. ``each`` holds an additional last
+        argument for every shard.
         """
 
     def close(self) -> None:
-        """Let go of the threads."""
+        """Release the threads."""
 
 
 class Serial:
-    """One shard after the other, on the calling thread.
+    """An executor that processes one shard after the other, on the calling thread.
 
     Examples
     --------
@@ -67,13 +67,13 @@ class Serial:
     """
 
     def place(self, shards: Iterable[T]) -> Sequence[T]:
-        """The shards themselves."""
+        """Return the shards as a list."""
         return as_list(shards, "shards", "shards")
 
     def map(
         self, function: Callable[Concatenate[T, ...], S], shards: Iterable[T], *arguments: Any
     ) -> list[S]:
-        """The answers, in order."""
+        """Return ``function(shard, *arguments)`` for each shard, in order."""
         call = as_function(function, "function")
         return [call(shard, *arguments) for shard in as_list(shards, "shards", "shards")]
 
@@ -85,24 +85,24 @@ class Serial:
         each: Sequence[Any] | None = None,
         most: int = 1,
     ) -> list[S]:
-        """The sum of the answers, or at most ``most`` partial sums of it; one is held at a time."""
+        """Return the sum of the results, as at most ``most`` partial sums."""
         call = as_function(function, "function")
         level, held = as_count(most, "most", least=1), as_list(shards, "shards", "shards")
         check_shards(held, each)
         return tree_level((call(*own) for own in with_own(held, arguments, each)), level)
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Do nothing, since there are no threads."""
 
 
 class Threads:
-    """Shards on a pool of threads: the kernels and NumPy release the interpreter's lock.
+    """An executor with a pool of threads. Kernels and NumPy release the interpreter's lock.
 
     Parameters
     ----------
     n_jobs : int, optional
-        Threads; None and -1 for all cores, -2 for all but one. A copy, by pickle or ``copy``, has
-        as many of its own.
+        The number of threads: None and -1 mean all cores, -2 all cores but one. A copy, by pickle
+        or ``copy``, has its own pool of the same size.
 
     Examples
     --------
@@ -121,13 +121,13 @@ class Threads:
         return type(self), (self._n_jobs,)
 
     def place(self, shards: Iterable[T]) -> Sequence[T]:
-        """The shards themselves."""
+        """Return the shards as a list."""
         return as_list(shards, "shards", "shards")
 
     def map(
         self, function: Callable[Concatenate[T, ...], S], shards: Iterable[T], *arguments: Any
     ) -> list[S]:
-        """The answers, in order."""
+        """Return ``function(shard, *arguments)`` for each shard, in order."""
         call = as_function(function, "function")
         held = as_list(shards, "shards", "shards")
         return self._pool.map(lambda shard: call(shard, *arguments), held)
@@ -140,7 +140,7 @@ class Threads:
         each: Sequence[Any] | None = None,
         most: int = 1,
     ) -> list[S]:
-        """The sum of the answers, or at most ``most`` partial sums of it."""
+        """Return the sum of the results, as at most ``most`` partial sums."""
         call = as_function(function, "function")
         level, held = as_count(most, "most", least=1), as_list(shards, "shards", "shards")
         check_shards(held, each)
@@ -148,21 +148,21 @@ class Threads:
         return tree_level(self._pool.map(lambda given: call(*given), own), level)
 
     def close(self) -> None:
-        """Let go of the threads."""
+        """Release the threads."""
         self._pool.close()
 
 
 def with_own(
     shards: Sequence[Any], arguments: Sequence[Any], each: Sequence[Any] | None
 ) -> Iterator[tuple[Any, ...]]:
-    """What a function is called with, shard by shard."""
+    """Yield the arguments of each call of a function, shard by shard."""
     if each is None:
         return ((shard, *arguments) for shard in shards)
     return ((shard, *arguments, own) for shard, own in zip(shards, each, strict=True))
 
 
 def check_shards(shards: Sequence[Any], each: Sequence[Any] | None) -> None:
-    """Raise where there is nothing to be summed, or no argument for every shard."""
+    """Raise an error if there are no shards, or if ``each`` has the wrong length."""
     if not len(shards):
         raise ValueError("shards must hold at least one shard to be summed over, got none")
     if each is None:

@@ -1,4 +1,4 @@
-"""How a fit went, round by round."""
+"""The history of a fit, round by round."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from setwise._foundation._progress import Progress
 
 @dataclass(frozen=True, eq=False, repr=False)
 class History:
-    """How a fit went, one entry a round.
+    """The history of a fit, with one entry per round.
 
     Examples
     --------
@@ -31,26 +31,28 @@ class History:
     dual: FloatArray
     """The best bound so far."""
     seconds: FloatArray
-    """Since the start of the fit."""
+    """The seconds since the start of the fit."""
 
     @property
     def gap(self) -> FloatArray:
-        """Primal - dual."""
+        """The gap, primal - dual."""
         return self.primal - self.dual
 
     def __repr__(self) -> str:
         n = len(self.primal)
         if n == 0:
-            return "History(0 rounds)"
+            return f"{type(self).__name__}(0 rounds)"
         ends = (
             f"{name} {values[0]:.4g} to {values[-1]:.4g}"
             for name, values in (("primal", self.primal), ("dual", self.dual))
         )
-        return f"History({n} rounds, {', '.join(ends)}, {self.seconds[-1]:.3g} seconds)"
+        return (
+            f"{type(self).__name__}({n} rounds, {', '.join(ends)}, {self.seconds[-1]:.3g} seconds)"
+        )
 
 
 def columns_of(rounds: Sequence[Progress]) -> FloatArray:
-    """(3, rounds): what a history says of the rounds that a callback was told of."""
+    """Return value, bound and seconds of the rounds, (3, n_rounds)."""
     rows = np.array([(now.value, now.bound, now.seconds) for now in rounds])
     columns: FloatArray = rows.T.copy()
     return columns

@@ -1,42 +1,43 @@
-"""What a fit could gain, and how much of it is not proved to be gained.
+"""The scale of relative gaps of fits, and their rounding errors.
 
-P is the objective, P(0) that of no weights. P(0) - bound is what there was to gain: against the
-objective alone, which C times the risk of saying nothing makes large, weights of zero would pass
-for a minimum on rows with few positives. Where nearly all of P(0) can be gained, as on data that
-can be told apart at a large C, a small share of that is a large one of what is left, and the
-objective itself, above the least that it can be, is the measure.
+P is the objective, and P(0) the objective at w = 0. The largest possible gain is P(0) - bound.
+Relative to the objective alone, which can be dominated by C times the risk at zero, w = 0 would
+pass for a minimum on data with few positives. On separable data at a large C, nearly all of P(0)
+can be gained, and a small share of P(0) is large compared with P. Then the gap is measured relative
+to the objective itself, minus its trivial lower bound. The scale is the smaller of the two.
 """
 
 from __future__ import annotations
 
 from setwise._foundation._certificate import EPS, relative_gap
 
-# Of the objective and its bound: the rounding of their sums, those within a risk included.
+# The rounding error of the objective and the bound, relative to their terms, including the sums
+# inside of a risk.
 ROUNDING = 64 * EPS
-# Of P(0), whose terms, such as the 1 of a hinge, cancel against the scores. It is no larger: where
-# the classes can be told apart, P is a small share of P(0), and a gap of P's own size none of that.
+# The rounding error relative to P(0), whose terms, such as the 1 of a hinge, cancel against the
+# scores. It must be small: on separable data P is a small share of P(0), and a gap as large as P
+# must not count as a rounding error.
 CANCELLED = 4 * EPS
-# Of the objective: a gap that is more is none of rounding, however large that may be. At a price of
-# 1e15 it hides all that there is to know.
+# The largest rounding error relative to the objective: a larger gap never counts as one. At C =
+# 1e15 the estimates above would exceed every gap.
 HIDDEN = 1e-6
-# Of the terms that a risk sums: how far below its least value rounding may take it.
+# The distance below its lower bound, relative to its terms, that a risk may have by rounding.
 BELOW_LEAST = 1e-9
 
 
 def room_of(value: float, bound: float, zero: float, least: float | None = 0.0) -> float:
-    """min(P(0) - bound, P(w) - least), of P(w), a bound, P(0) and what C times the risk is above.
+    """Return the scale of the relative gap, min(P(0) - bound, P(w) - least).
 
-    A gap that is small beside it is small beside both. ``least`` is None where it is not known.
+    ``least`` is a lower bound of C times the risk, or None if none is known.
     """
     gain = zero - bound
     return gain if least is None else min(gain, value - least)
 
 
 def share_left(value: float, bound: float, zero: float, rounding: float = 0.0) -> float:
-    """(P(w) - bound) / min(P(0) - bound, P(w)), in [0, 1]: how much of the room may be left.
+    """Return the relative gap, (P(w) - bound) / min(P(0) - bound, P(w)), in [0, 1].
 
-    0 where the gap is within the rounding of the sums that its ends are; ``rounding`` is what is
-    known of it beyond their size.
+    It is 0 if the gap is within the rounding error of its ends, which is at least ``rounding``.
     """
     return relative_gap(*measures(value, bound, zero, rounding))
 
@@ -44,7 +45,7 @@ def share_left(value: float, bound: float, zero: float, rounding: float = 0.0) -
 def measures(
     value: float, bound: float, zero: float, rounding: float
 ) -> tuple[float, float, float]:
-    """The gap, the room that it is measured against, and the rounding that it may be."""
+    """Return the gap, its scale, and its rounding error."""
     least = ROUNDING * (abs(value) + abs(bound)) + CANCELLED * zero
     rounding = min(max(least, rounding), HIDDEN * value)
     return value - bound, room_of(value, bound, zero), rounding

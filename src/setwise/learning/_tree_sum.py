@@ -1,4 +1,4 @@
-"""Sums along a tree that the number of parts alone decides, so that every machine rounds alike."""
+"""Sums along a tree that depends on the number of parts only, and thus are reproducible."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ T = TypeVar("T")
 
 
 def tree_sum(parts: Iterable[T], add: Callable[[T, T], T] | None = None) -> T:
-    r"""The sum of parts along a fixed binary tree: neighbours first, then sums of neighbours.
+    r"""Return the sum of parts along a fixed binary tree: neighbours first, then their sums.
 
     .. math:: ((s_0 + s_1) + (s_2 + s_3)) + s_4
 
-    for five of them. The brackets depend on the number of parts alone, not on which of them was
-    ready first, so that sums of floats are equal to the last bit wherever they are made. Parts are
-    taken one by one, and :math:`O(\log n)` sums are held at a time.
+    for five parts. The brackets depend on the number of parts only, not on the order in which they
+    are computed, so that sums of floats are bitwise equal on all machines. Parts are consumed one
+    by one, and :math:`O(\log n)` sums are held at a time.
 
     Parameters
     ----------
     parts : iterable
-        At least one. Numbers, arrays, or tuples of these, which are added entry by entry.
+        At least one part. Parts are numbers, arrays, or tuples of these, added entry by entry.
     add : callable, optional
-        (a, b) -> their sum, in the place of +: parts may be promises of what another process will
-        have.
+        A function (a, b) -> sum that replaces +. Parts may for instance be futures of another
+        process.
 
     Returns
     -------
@@ -40,7 +40,7 @@ def tree_sum(parts: Iterable[T], add: Callable[[T, T], T] | None = None) -> T:
     (3, 0.75)
     """
     plus = _adder(add if add is None else as_function(add, "add"))
-    sums: list[tuple[int, Any]] = []  # of stretches of 2^k parts, k falling
+    sums: list[tuple[int, Any]] = []  # of ranges of 2^k parts, with decreasing k
     for part in _each(parts):
         size, total = 1, part
         while sums and sums[-1][0] == size:
@@ -57,7 +57,7 @@ def tree_sum(parts: Iterable[T], add: Callable[[T, T], T] | None = None) -> T:
 
 
 def tree_level(parts: Iterable[T], most: int, add: Callable[[T, T], T] | None = None) -> list[T]:
-    """The nodes of the tree of ``tree_sum`` on its first level with at most so many of them."""
+    """Return the first level of the tree of ``tree_sum`` with at most ``most`` nodes."""
     plus = _adder(add)
     if most == 1:
         return [tree_sum(parts, add)]
@@ -69,14 +69,14 @@ def tree_level(parts: Iterable[T], most: int, add: Callable[[T, T], T] | None = 
 
 
 def plain_sum(a: Any, b: Any) -> Any:
-    """a + b, entry by entry of tuples."""
+    """Return a + b, entry by entry for tuples."""
     if isinstance(a, tuple):
         return tuple(plain_sum(x, y) for x, y in zip(a, b, strict=True))
     return a + b
 
 
 def _adder(add: Callable[[Any, Any], Any] | None) -> Callable[[Any, Any], Any]:
-    """The sum of two; a sentence where they have none."""
+    """Return a function that adds two parts and explains the error if it cannot."""
     plus = plain_sum if add is None else add
 
     def added(a: Any, b: Any) -> Any:

@@ -1,5 +1,7 @@
 """Losses: ground truth -> a set function of the mistakes."""
 
+from typing import Any
+
 from setwise.losses._base import Loss
 from setwise.losses._cardinality import CardinalityLoss, Exponential, FaceTrack
 from setwise.losses._concave import ConcaveLoss, ItemsetLoss, TruncatedModular
@@ -32,3 +34,9 @@ __all__ = [
     "names",
     "scorer",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    from setwise._foundation._keywords import absent
+
+    raise absent("setwise.losses", name, __all__)

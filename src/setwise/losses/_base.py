@@ -18,7 +18,7 @@ from setwise.losses._labels import Labels, read_labels
 
 
 class Loss(Immutable, ABC):
-    r"""What a set of predictions costs.
+    r"""The cost of a set of predictions.
 
     .. math:: \Delta(y, \tilde y) = l_y(\{i : y_i \ne \tilde y_i\})
 
@@ -46,7 +46,7 @@ class Loss(Immutable, ABC):
     def _set_function(self, positive: BoolArray) -> SetFunction: ...
 
     def set_function(self, y: ArrayLike) -> SetFunction:
-        """The set function l of the mistakes for the ground truth y of shape (p,)."""
+        """Return the set function l of the mistakes for the ground truth y of shape (p,)."""
         labels = read_labels(y)
         if labels.layout != "single":
             raise ValueError(f"y must have shape (p,), got {labels.shape}")
@@ -55,7 +55,7 @@ class Loss(Immutable, ABC):
     def __call__(
         self, y_true: ArrayLike, y_pred: ArrayLike, *, offsets: ArrayLike | None = None
     ) -> float | FloatArray:
-        """The loss of each set: (p,) -> float, (n, p) -> (n,), flat with n + 1 offsets -> (n,)."""
+        """Return the loss of each set: (p,) -> float, (n, p) or flat with n + 1 offsets -> (n,)."""
         truth = read_labels(y_true, offsets, "y_true")
         prediction = read_labels(y_pred, offsets, "y_pred")
         if truth.shape != prediction.shape:
@@ -64,10 +64,10 @@ class Loss(Immutable, ABC):
             )
         return truth.of_shape(self._values(truth, truth.positive != prediction.positive))
 
-    # What a batch asks. The plain versions go set by set; families answer for all at once.
+    # The methods for batches. The plain versions loop over sets; families have vectorised ones.
 
     def _values(self, labels: Labels, mistakes: BoolArray) -> FloatArray:
-        """The loss of each set of mistakes."""
+        """Return the loss of each set of mistakes."""
         values = np.empty(labels.n)
         for function, rows in self._distinct(labels):
             sets = [mistakes[labels.offsets[i] : labels.offsets[i + 1]] for i in rows]
@@ -84,15 +84,15 @@ class Loss(Immutable, ABC):
         return gains
 
     def _family(self, labels: Labels) -> Family | None:
-        """How the kernels may see this loss on these sets; None: through its gains alone."""
+        """Return how the kernels may see this loss on these sets; None: through its gains alone."""
         return None
 
     def _family_of(self, labels: Labels) -> Family | None:
-        """The family on these sets, made once and kept with them."""
+        """Return the family on these sets, made once and kept with them."""
         return labels.keep(self, "family", self._family, labels)
 
     def _table_rows(self, labels: Labels) -> TableRows | None:
-        """The family if it is one of tables."""
+        """Return the family if it is one of tables."""
         family = self._family_of(labels)
         return family if isinstance(family, TableRows) else None
 
@@ -101,7 +101,7 @@ class Loss(Immutable, ABC):
         return positive.tobytes()
 
     def _distinct(self, labels: Labels) -> Iterator[tuple[SetFunction, IntArray]]:
-        """The distinct set functions of a batch, each with its sets."""
+        """Yield the distinct set functions of a batch, each with its sets."""
         rows: dict[object, list[int]] = {}
         for i in range(labels.n):
             rows.setdefault(self._key(labels.row(i)), []).append(i)
@@ -111,10 +111,10 @@ class Loss(Immutable, ABC):
             yield function, np.array(members)
 
     def _up_to_order(self, labels: Labels) -> Iterator[tuple[SetFunction, IntArray]]:
-        """The same, where permutations of elements of one label may count as one."""
+        """Yield the distinct functions up to permutations of elements of one label."""
         return self._distinct(labels)
 
-    # What a loss knows of itself, for every ground truth and size.
+    # The properties of a loss, for every ground truth and size.
 
     @property
     def is_submodular(self) -> bool | None:
@@ -126,7 +126,7 @@ class Loss(Immutable, ABC):
         """True if l is increasing for every y; False if for some y it is not; None: not known."""
         return None
 
-    # What those above ask of a loss, instead of its type. A family that can do more says so.
+    # The properties that upper layers ask for, instead of the type of the loss.
 
     _is_symmetric: bool = False
     """Elements of one label may change places, in sets of any size: void ones may be left out."""
@@ -148,7 +148,7 @@ class Loss(Immutable, ABC):
 
     @property
     def _form(self) -> object | None:
-        """What a device needs to compute gains on any sets (``_families``); None: the host can."""
+        """The data that a device needs to compute gains (``_families``); None: the host only."""
         return None
 
     @property
@@ -157,31 +157,31 @@ class Loss(Immutable, ABC):
         return None
 
     def _has_maximizer(self, *, slack: bool) -> bool:
-        """Whether margin or slack rescaling is exact by a kernel for every y and size."""
+        """Return whether margin or slack rescaling is exact by a kernel for every y and size."""
         return False
 
     def _parts(self) -> tuple[Loss, Loss | None]:
-        """The losses of f and g, l = f + g by the operator D; None where g = 0."""
+        """Return the losses of f and g, l = f + g by the operator D; None where g = 0."""
         return (self, None) if self.is_submodular else (self._part("f"), self._part("g"))
 
     def _part(self, which: Literal["f", "g"]) -> Loss:
-        """One of them, in the family that the kernels know best."""
+        """Return one of them, in the family that the kernels know best."""
         from setwise.losses._parts import Part
 
         return Part(self, which)
 
     def _with_multiplicity(self, weights: FloatArray) -> Loss:
-        """The loss of one set whose element i counts weights[i] times."""
+        """Return the loss of one set whose element i counts weights[i] times."""
         raise NotImplementedError(f"{self!r} counts whole elements only")
 
     # A sum answers for its terms.
 
     def _unscaled(self) -> tuple[Loss, float]:
-        """The loss without a factor before it, and the factor: surrogates scale with their loss."""
+        """Return the loss without its factor, and the factor: surrogates scale with their loss."""
         return self, 1.0
 
     def _summands(self) -> list[tuple[float, Loss]]:
-        """The losses that this one is the sum of, each with its factor."""
+        """Return the losses that this one is the sum of, each with its factor."""
         return [(1.0, self)]
 
     def _grid_of_counts(self, m: int, r: int) -> FloatArray | None:
@@ -189,15 +189,15 @@ class Loss(Immutable, ABC):
         return None
 
     def _element_weights(self, labels: Labels) -> FloatArray | None:
-        """The weight of each mistake of each set, flat, if the loss is their sum."""
+        """Return the weight of each mistake of each set, flat, if the loss is their sum."""
         return None
 
     def _beside_modular(self) -> Loss:
-        """The only term of a sum that is no sum of weights of mistakes; else the loss itself."""
+        """Return the only term that is not modular, or else the loss itself."""
         return self
 
     def _without_modular(self, labels: Labels) -> tuple[Loss, FloatArray | None]:
-        """The terms of a sum that are none, and the weights of the others, flat, if there are."""
+        """Return the terms that are no sums of weights, and the weights of the others, flat."""
         return self, None
 
     def __add__(self, other: Loss) -> Loss:

@@ -71,7 +71,7 @@ class ConcaveLoss(Loss):
         return len(positive)
 
     def _family(self, labels: Labels) -> Family | None:
-        """Without weights it is a loss of the number of mistakes."""
+        """Return the family: without weights it is a loss of the number of mistakes."""
         if self.weights is not None:
             return None
         sizes, which = np.unique(labels.sizes, return_inverse=True)
@@ -198,7 +198,7 @@ class ItemsetLoss(ConcaveLoss):
     def from_labels(
         cls, Y: ArrayLike, min_support: float = 0.1, max_size: int | None = None
     ) -> ItemsetLoss:
-        """The loss whose itemsets are mined from the rows of Y, shape (n, p)."""
+        """Make the loss whose itemsets are mined from the rows of Y, shape (n, p)."""
         return cls(itemset_counts(Y, min_support, max_size))
 
     @property

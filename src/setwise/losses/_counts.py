@@ -37,13 +37,13 @@ class OfCounts(Loss):
         return Counts(self._remember((m, r), lambda: self._formula(m, r)), positive)
 
     def _splits(self, labels: Labels) -> tuple[list[tuple[int, int]], IntArray]:
-        """The distinct (m, r) of a batch, and which each set has."""
+        """Return the distinct (m, r) of a batch, and which one each set has."""
         m = labels.positives
         pairs, which = np.unique(np.stack([m, labels.sizes - m]), axis=1, return_inverse=True)
         return [(int(a), int(b)) for a, b in pairs.T], which.reshape(-1)
 
     def _sorted(self, m: int, r: int) -> Counts:
-        """The set function with its positives first: the grid is the same in any order.
+        """Return the set function with its positives first: the grid is the same in any order.
 
         Small grids are kept, large ones (half a megabyte and more) are made when they are needed.
         """

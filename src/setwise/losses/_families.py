@@ -52,22 +52,22 @@ class Family:
     """How kernels see a loss on the sets of a batch. This one has no kernel: all goes by gains."""
 
     def distinct(self) -> Sequence[SetFunction] | None:
-        """The distinct set functions of the batch, up to permutations of their elements.
+        """Return the distinct set functions of the batch, up to permutations of their elements.
 
         None where the loss has to be asked, set by set; none at all where no question is open.
         """
         return None
 
     def lovasz(self, case: object, componentwise: Componentwise) -> Call | None:
-        """The kernel of the Lovász hinge; ``componentwise`` decides case 1 for a set function."""
+        """Return the kernel of the Lovász hinge; ``componentwise`` decides on case 1."""
         return None
 
     def rescaling(self, slack: bool, weights: FloatArray) -> Call | None:
-        """The kernel of the exact maximum of margin or slack rescaling, a weight for each set."""
+        """Return the kernel of the exact maximum of margin or slack rescaling, if there is one."""
         return None
 
     def polymatroids(self) -> Polymatroids | None:
-        """Those of the batch, if kernels project onto them and every set has one."""
+        """Return those of the batch, if kernels project onto them and every set has one."""
         return None
 
 
@@ -83,7 +83,7 @@ class RatioRows(Family):
     PARTS: ClassVar[dict[str, int]] = {"whole": 0, "submodular": 1, "supermodular": 2}
 
     def distinct(self) -> Sequence[SetFunction]:
-        """Every ratio and every part of one is known to be what its kernels need."""
+        """Return none: every ratio and every part of one is known to be what its kernels need."""
         return ()
 
     @cached_property
@@ -92,15 +92,15 @@ class RatioRows(Family):
         return *self.ratio._constants, self.PARTS[self.ratio.part]
 
     def lovasz(self, case: object, componentwise: Componentwise) -> Call:
-        """The kernel decides by itself which case applies."""
+        """Return a kernel that decides by itself which case applies."""
         return _core.lovasz_ratio, *self.arguments, 0 if case == "auto" else case
 
     def rescaling(self, slack: bool, weights: FloatArray) -> Call:
-        """A binary search for each number of false negatives."""
+        """Return a kernel with a binary search for each number of false negatives."""
         return _core.rescale_ratio, *self.arguments, slack, weights
 
     def polymatroids(self) -> Polymatroids | None:
-        """Of Jaccard; the other ratios are not submodular."""
+        """Return the polymatroids of Jaccard; the other ratios are not submodular."""
         if self.arguments != (1.0, 1.0, 0.0, self.PARTS["whole"]):
             return None
         return Polymatroids(Polymatroids.JACCARD, np.empty(0), np.empty(0, np.int64))
@@ -123,7 +123,7 @@ class TableRows(Family):
 
     @classmethod
     def of(cls, functions: Sequence[Cardinality] | Sequence[Counts], which: IntArray) -> TableRows:
-        """The tables of the functions, one after the other."""
+        """Join the tables of the functions, one after the other."""
         if (
             len(functions) == 1
         ):  # a single set, above all: `which` is 0 everywhere, and so are starts
@@ -137,22 +137,22 @@ class TableRows(Family):
         return cls(functions, which, flat, begins.astype(np.int64)[which], of_counts)
 
     def distinct(self) -> Sequence[SetFunction]:
-        """One for each table."""
+        """Return one for each table."""
         return self.functions
 
     def lovasz(self, case: object, componentwise: Componentwise) -> Call:
-        """Each table once decides which case applies to its sets."""
+        """Return a kernel with flags: each table decides once which case applies to its sets."""
         flags = [componentwise(function) for function in self.functions]
         kernel = _core.lovasz_counts if self.of_counts else _core.lovasz_cardinality
         return kernel, self.tables, self.starts, np.array(flags, np.uint8)[self.which]
 
     def rescaling(self, slack: bool, weights: FloatArray) -> Call:
-        """A scan over the sizes, or over every pair of counts."""
+        """Return a kernel that scans the sizes, or every pair of counts."""
         kernel = _core.rescale_counts if self.of_counts else _core.rescale_cardinality
         return kernel, self.tables, self.starts, slack, weights
 
     def polymatroids(self) -> Polymatroids | None:
-        """Of tables that are increasing and submodular, all of them."""
+        """Return the polymatroids if all tables are increasing and submodular."""
         if not all(f.is_submodular and f.is_increasing for f in self.functions):
             return None
         kind = Polymatroids.COUNTS if self.of_counts else Polymatroids.SIZES
@@ -172,7 +172,7 @@ class ModularRows(Family):
     common: Callable[[], float | None] = lambda: None
 
     def lovasz(self, case: object, componentwise: Componentwise) -> Call | None:
-        """The sum of hinge losses; case 2 goes by gains."""
+        """Return the kernel of the sum of hinge losses, or None for case 2, which goes by gains."""
         return None if case == 2 else self.rescaling(False, np.full(self.labels.n, -1.0))
 
     def rescaling(self, slack: bool, weights: FloatArray) -> Call | None:
@@ -199,11 +199,11 @@ class PrefixRows(Family):
     caps: FloatArray
 
     def rescaling(self, slack: bool, weights: FloatArray) -> Call | None:
-        """A dynamic programme for margins."""
+        """Return a kernel by dynamic programming for margins, and None for slacks."""
         return None if slack else (_core.rescale_prefix, self.weights, self.caps, weights)
 
 
-# What a loss is on sets of any kind, for a device that computes gains itself.
+# The forms of losses on sets of any kind, for devices that compute gains themselves.
 
 
 @dataclass(frozen=True, eq=False)

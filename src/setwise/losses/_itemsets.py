@@ -18,7 +18,7 @@ Itemset = tuple[tuple[int, ...], Rows]
 
 
 def itemset_counts(Y: ArrayLike, min_support: float, max_size: int | None) -> FloatArray:
-    """How many frequent itemsets contain each label (Lovász hinge paper, equation (56)).
+    """Return how many frequent itemsets contain each label (Lovász hinge paper, equation (56)).
 
     A set of labels is frequent if at least ``min_support`` of the rows are positive in all of
     them. Every part of a frequent set is frequent, so sets of k labels come from pairs of sets of

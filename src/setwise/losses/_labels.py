@@ -22,7 +22,7 @@ _READABLE = {np.dtype(t) for t in ("?", "i1", "u1", "i4", "i8", "f4", "f8")}
 
 @dataclass(frozen=True)
 class Labels:
-    """Which elements are positive: flat, set i at [offsets[i], offsets[i + 1]).
+    """The positive elements, flat: set i is at [offsets[i], offsets[i + 1]).
 
     With ``kept``, what losses and surrogates find out about these truths alone is kept with them,
     so that rounds of learning over the same sets find it out once.
@@ -62,7 +62,7 @@ class Labels:
         return self.counts(self.positive)
 
     def counts(self, marks: NDArray[np.uint8] | BoolArray) -> IntArray:
-        """How many marks each set has."""
+        """Return how many marks each set has."""
         if self.layout != "ragged":
             width = len(marks) // self.n if self.n else 0
             counts: IntArray = np.count_nonzero(marks.reshape(self.n, width), axis=1)
@@ -71,16 +71,16 @@ class Labels:
         return np.diff(totals[self.offsets])
 
     def row(self, i: int) -> BoolArray:
-        """Which elements of set i are positive."""
+        """Return which elements of set i are positive."""
         return self.positive[self.offsets[i] : self.offsets[i + 1]].view(np.bool_)
 
     def of_shape(self, values: FloatArray) -> float | FloatArray:
-        """One number a set, as the caller asked: a float for a single set."""
+        """Return one number per set, as the caller asked: a float for a single set."""
         return float(values[0]) if self.layout == "single" else values
 
 
 def read_labels(y: ArrayLike, offsets: ArrayLike | None = None, name: str = "y") -> Labels:
-    """Labels in {-1, +1}, {0, 1} or bool; (p,), (n, p), or flat with n + 1 offsets."""
+    """Return labels in {-1, +1}, {0, 1} or bool; (p,), (n, p), or flat with n + 1 offsets."""
     array = as_array(y, name)
     positive = _encode(array, name)
     if offsets is not None:

@@ -13,7 +13,7 @@ from setwise.losses._labels import Labels
 
 
 def flat_weights(weights: FloatArray | None, labels: Labels) -> FloatArray:
-    """One weight for each element of each set; an error where a set has another size."""
+    """Return one weight for each element of each set; an error where a set has another size."""
     if weights is None:
         return np.ones(len(labels.positive))
     wrong = labels.sizes != len(weights)
@@ -69,7 +69,7 @@ class Hamming(Loss):
         return ModularRows(flat_weights(self.weights, labels), labels, self._common)
 
     def _common(self) -> float | None:
-        """The weight of every element; None where they differ."""
+        """Return the weight that all elements share, or None where they differ."""
         if self.weights is None or not self.weights.size:
             return 1.0
         return float(self.weights[0]) if np.all(self.weights == self.weights[0]) else None

@@ -6,21 +6,29 @@ from abc import abstractmethod
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
-from setwise.functions import Ratio, SetFunction
+from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_numbers
+from setwise.functions import Counts, Ratio, SetFunction
 from setwise.functions._families._counts import ratio_gains
 from setwise.functions._families._ratio import as_beta
 from setwise.losses._base import Loss
 from setwise.losses._counts import OfCounts
 from setwise.losses._families import RatioRows
 from setwise.losses._labels import Labels
+from setwise.losses._modular import flat_weights
 from setwise.losses._parts import Which
-from setwise.losses._weighted import WeightedRatio
+from setwise.losses._weighted import RatioOfModular, weighted_gains, weighted_values, without_unit
 
 
 class OfRatio(OfCounts):
-    """Jaccard, F-beta and their parts: the formula is compiled and needs no grid."""
+    """Jaccard, F-beta and their parts: the formula is compiled and needs no grid.
+
+    With ``weights`` of the elements the same formula takes their sums in the place of counts. What
+    the kernels know of counts does not hold then, and the set function answers by its gains.
+    """
+
+    weights: FloatArray | None = None
 
     @abstractmethod
     def _ratio(self, m: int) -> Ratio: ...
@@ -28,15 +36,40 @@ class OfRatio(OfCounts):
     def _formula(self, m: int, r: int) -> Ratio:
         return self._ratio(m)
 
-    def _family(self, labels: Labels) -> RatioRows:
+    @property
+    def _shares(self) -> FloatArray:
+        """The weights without their unit, which no ratio depends on."""
+        weights = self.weights
+        assert weights is not None
+        return self._remember("shares", lambda: without_unit(weights))
+
+    def _set_function(self, positive: BoolArray) -> Counts | RatioOfModular:  # type: ignore[override]
+        if self.weights is None:
+            return super()._set_function(positive)
+        if len(self.weights) != len(positive):
+            raise ValueError(
+                f"y must have {len(self.weights)} elements a set, one for each weight of the "
+                f"loss, got {len(positive)}"
+            )
+        return RatioOfModular(self._ratio(1), positive, self._shares)
+
+    def _family(self, labels: Labels) -> RatioRows | None:
         return self._form
 
     def _up_to_order(self, labels: Labels) -> Iterator[tuple[SetFunction, IntArray]]:
+        if self.weights is not None:
+            yield from self._distinct(labels)
+            return
         splits, which = self._splits(labels)
         for k, (m, r) in enumerate(splits):
             yield self._sorted(m, r), np.flatnonzero(which == k)
 
     def _values(self, labels: Labels, mistakes: BoolArray) -> FloatArray:
+        if self.weights is not None:
+            flat_weights(self.weights, labels)
+            sets = labels.n, len(self.weights)
+            truth = labels.positive.view(np.bool_).reshape(sets)
+            return weighted_values(self._ratio(1), self._shares, truth, mistakes.reshape(sets))
         n = labels.counts(mistakes & labels.positive.view(np.bool_)).astype(np.float64)
         q = labels.counts(mistakes) - n
         m = labels.positives
@@ -46,6 +79,8 @@ class OfRatio(OfCounts):
         return np.where(m == 0, np.minimum(1.0, q), values)
 
     def _gains(self, labels: Labels, order: IntArray, chains: IntArray) -> FloatArray:
+        if self.weights is not None:
+            return self._gains_of_weights(labels, order, chains)
         gains = np.empty(len(order))
         for i in range(labels.n):
             chain = slice(chains[i], chains[i + 1])
@@ -56,33 +91,74 @@ class OfRatio(OfCounts):
             gains[chain] = ratio_gains(self._ratio(int(np.count_nonzero(positive))), hit, n, q)
         return gains
 
+    def _gains_of_weights(self, labels: Labels, order: IntArray, chains: IntArray) -> FloatArray:
+        """Return the gains of all sets at once: a row for each chain, filled up with steps of 0."""
+        flat_weights(self.weights, labels)
+        shares = self._shares
+        rows = np.repeat(np.arange(labels.n), np.diff(chains))
+        places = np.arange(len(order)) - chains[rows]
+        truth = labels.positive.view(np.bool_)
+        steps, hits = np.zeros((2, labels.n, len(shares)))
+        steps[rows, places] = shares[order]
+        hits[rows, places] = truth[labels.offsets[rows] + order]
+        total = truth.reshape(labels.n, len(shares)) @ shares
+        gains = weighted_gains(self._ratio(1), total[:, None], steps, hits > 0)
+        along: FloatArray = gains[rows, places]
+        return along
+
     @property
-    def _form(self) -> RatioRows:
+    def _is_symmetric(self) -> bool:  # type: ignore[override]
+        return self.weights is None
+
+    def _grid_of_counts(self, m: int, r: int) -> FloatArray | None:  # type: ignore[override]
+        return super()._grid_of_counts(m, r) if self.weights is None else None
+
+    @property
+    def _form(self) -> RatioRows | None:
+        if self.weights is not None:
+            return None
         return self._remember("form", lambda: RatioRows(self._ratio(0)))
 
     @property
     def _fraction(self) -> Ratio | None:
-        ratio = self._form.ratio
-        return ratio if ratio.part == "whole" else None
+        form = self._form
+        return form.ratio if form is not None and form.ratio.part == "whole" else None
 
     def _has_maximizer(self, *, slack: bool) -> bool:
-        return True
+        return self.weights is None
 
     @property
     def _has_closed_parts(self) -> bool:  # type: ignore[override]
-        return self._ratio(1).parts() is not None
+        return self.weights is None and self._ratio(1).parts() is not None
 
     @property
     def _has_nonnegative_part(self) -> bool:  # type: ignore[override]
         return self._has_closed_parts
 
     def _part(self, which: Which) -> Loss:
+        if self.weights is not None:
+            return Loss._part(self, which)
         return RatioPart(self, which) if self._has_closed_parts else super()._part(which)
 
     _takes_multiplicity = True
 
-    def _with_multiplicity(self, weights: FloatArray) -> WeightedRatio:
-        return WeightedRatio(self, weights)
+    def _with_multiplicity(self, weights: FloatArray) -> OfRatio:
+        """Return the loss with weights of its elements: 2 repeats an element, 0 removes it."""
+        if self.weights is not None:
+            if len(weights) != len(self.weights):
+                raise ValueError(
+                    f"y must have {len(self.weights)} elements a set, one for each weight of the "
+                    f"loss, got {len(weights)}"
+                )
+            weights = self.weights * weights
+        weighted = object.__new__(type(self))
+        weighted._set(**self._contents() | {"weights": weights})
+        return weighted
+
+    def _named(self, *parameters: str) -> str:
+        """Return the repr of a loss with these parameters and its weights."""
+        weights = () if self.weights is None else (f"weights={_listed(self.weights)}",)
+        return f"{type(self).__name__}({', '.join((*parameters, *weights))})"
 
 
 class Jaccard(OfRatio):
@@ -91,12 +167,28 @@ class Jaccard(OfRatio):
     n false negatives, q false positives, m positives. Submodular (Proposition 11) and increasing.
     With no positive in y the loss of anything predicted is 1.
 
+    With weights of the elements, n, q and m are sums of weights. Proposition 11 holds for them
+    too: the gain of another false negative is w_i / (m + q), that of another false positive
+    w_i (m - n) / ((m + q) (m + q + w_i)), and neither grows as mistakes are added. So the Lovász
+    hinge is convex and equal to the loss on the unit cube's corners (Propositions 6 and 7).
+
+    Parameters
+    ----------
+    weights : array of shape (p,), optional
+        Not negative; 1 for every element by default, and then for sets of any size. Multiplying
+        all of them by a constant changes nothing.
+
     Examples
     --------
     >>> import setwise as sw
     >>> sw.losses.Jaccard()([1, 1, 0, 0], [1, 0, 1, 0])
     0.6666666666666666
+    >>> sw.losses.Jaccard([2.0, 1.0, 1.0, 1.0])([1, 1, 0, 0], [1, 0, 1, 0])
+    0.5
     """
+
+    def __init__(self, weights: ArrayLike | None = None) -> None:
+        self._set(weights=_as_weights(weights))
 
     def _ratio(self, m: int) -> Ratio:
         return Ratio(m)
@@ -108,6 +200,9 @@ class Jaccard(OfRatio):
     @property
     def is_increasing(self) -> bool:
         return True
+
+    def __repr__(self) -> str:
+        return self._named()
 
 
 class FBeta(OfRatio):
@@ -121,6 +216,10 @@ class FBeta(OfRatio):
     ----------
     beta : float
         Between 1e-3 and 1e15; recall counts beta times as much as precision.
+    weights : array of shape (p,), optional
+        Not negative; 1 for every element by default, and then for sets of any size. Multiplying
+        all of them by a constant changes nothing. With weights B_D takes a linear program, up to
+        12 elements, and margin and slack rescaling are exact up to 16.
 
     Examples
     --------
@@ -131,22 +230,24 @@ class FBeta(OfRatio):
 
     beta: float
 
-    def __init__(self, beta: float = 1.0) -> None:
-        self._set(beta=as_beta(beta))
+    def __init__(self, beta: float = 1.0, weights: ArrayLike | None = None) -> None:
+        self._set(beta=as_beta(beta), weights=_as_weights(weights))
 
     def _ratio(self, m: int) -> Ratio:
         return Ratio(m, self.beta)
 
     @property
-    def is_submodular(self) -> bool:
-        return False
+    def is_submodular(self) -> bool | None:
+        """Not if two elements count: the second false negative costs more than the first."""
+        few = self.weights is not None and np.count_nonzero(self._shares) < 2
+        return None if few else False
 
     @property
     def is_increasing(self) -> bool:
         return True
 
     def __repr__(self) -> str:
-        return f"FBeta(beta={self.beta:g})"
+        return self._named(f"beta={self.beta:g}")
 
 
 class Dice(FBeta):
@@ -154,18 +255,25 @@ class Dice(FBeta):
 
     The F-1 loss: increasing, neither submodular nor supermodular (Proposition 6).
 
+    Parameters
+    ----------
+    weights : array of shape (p,), optional
+        As for ``FBeta``: n, q and m are then sums of weights.
+
     Examples
     --------
     >>> import setwise as sw
     >>> sw.losses.Dice()([1, 1, 0, 0], [1, 0, 1, 0])
     0.5
+    >>> sw.losses.Dice([2.0, 1.0, 1.0, 1.0])([1, 1, 0, 0], [1, 0, 1, 0])
+    0.3333333333333333
     """
 
-    def __init__(self) -> None:
-        super().__init__(1.0)
+    def __init__(self, weights: ArrayLike | None = None) -> None:
+        super().__init__(1.0, weights)
 
     def __repr__(self) -> str:
-        return "Dice()"
+        return self._named()
 
 
 class RatioPart(OfRatio):
@@ -196,3 +304,12 @@ class RatioPart(OfRatio):
     def __repr__(self) -> str:
         name = "submodular" if self.which == "f" else "supermodular"
         return f"the {name} part of {self.whole!r}"
+
+
+def _as_weights(weights: ArrayLike | None) -> FloatArray | None:
+    return None if weights is None else as_numbers(weights, "weights", nonnegative=True)
+
+
+def _listed(weights: FloatArray) -> str:
+    """Return all weights, or how many there are."""
+    return str(weights.tolist()) if len(weights) <= 8 else f"<{len(weights)} numbers>"

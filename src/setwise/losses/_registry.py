@@ -31,7 +31,7 @@ _LOSSES: dict[str, Callable[[], Loss]] = {
 
 
 def names() -> list[str]:
-    """The names that stand for a loss wherever one is asked for.
+    """Return the names that stand for a loss wherever one is asked for.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def names() -> list[str]:
 
 
 def get(loss: str | Loss) -> Loss:
-    """The loss of a name, with its default parameters; a loss is given back as it is.
+    """Return the loss of a name, with its default parameters; a loss is returned as it is.
 
     Examples
     --------
@@ -53,6 +53,10 @@ def get(loss: str | Loss) -> Loss:
     """
     if isinstance(loss, Loss):
         return loss
+    if isinstance(loss, type) and issubclass(loss, Loss):
+        raise TypeError(
+            f"loss must be a Loss or a name, got a class: did you mean {loss.__name__}()?"
+        )
     if not isinstance(loss, str):
         raise TypeError(f"loss must be a Loss or a name, got {type(loss).__name__}")
     if loss not in _LOSSES:

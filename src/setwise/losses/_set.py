@@ -139,7 +139,7 @@ def _difference(function: Callback, positive: BoolArray, zero: float, mistakes: 
 
 
 def _value(function: Callback, mistakes: BoolArray, positive: BoolArray) -> float:
-    """What the callable says, if it is a number; it is given its own copies."""
+    """Call the function on copies of its own, and check that it returns a number."""
     told = as_array(function(mistakes.copy(), positive.copy()), "what function returns")
     if told.ndim != 0 or told.dtype.kind not in "fiub":
         what = f"shape {told.shape}" if told.ndim else f"dtype {told.dtype}"

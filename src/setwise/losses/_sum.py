@@ -67,7 +67,7 @@ class SumLoss(Loss):
         return tuple(term._key(positive) for term in self.terms)
 
     def _family(self, labels: Labels) -> Family | None:
-        """A sum of losses of the number of mistakes is one."""
+        """Return the family of the sum: losses of the number of mistakes add up to one of them."""
         sizes, which = np.unique(labels.sizes, return_inverse=True)
         functions: list[Cardinality] = []
         for p in sizes:
@@ -111,7 +111,7 @@ class SumLoss(Loss):
         return Terms(self, self.terms, self.coefficients)
 
     def _has_maximizer(self, *, slack: bool) -> bool:
-        """As its only term has one; and margins may be lowered by a modular part."""
+        """Return whether its only term has one. Margins may be lowered by a modular part."""
         if len(self.terms) == 1:
             return self.terms[0]._has_maximizer(slack=slack)
         beside = self._beside_modular()

@@ -1,25 +1,22 @@
-"""Jaccard and F-beta with elements that count more than once, or less."""
+"""Ratios of modular functions: Jaccard and F-beta with a weight for each element."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_numbers
+from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
 from setwise.functions import Ratio, SetFunction
-from setwise.losses._base import Loss
-
-if TYPE_CHECKING:
-    from setwise.losses._ratio import OfRatio
 
 
 class RatioOfModular(SetFunction):
     r"""F(A) = (a N + Q) / (c M - d N + Q) with weights in the place of counts.
 
-    N = w(A and P), Q = w(A - P), M = w(P). With d = 0 (Jaccard) it is submodular, as with counts.
-    A greedy pass is O(m), with steps in closed form.
+    N = w(A and P), Q = w(A - P), M = w(P). With d = 0 (Jaccard) it is submodular, as with counts:
+    another element of P gains w_i / (M + Q) and another of the rest
+    w_i (M - N) / ((M + Q) (M + Q + w_i)), and neither grows with N or Q. A greedy pass is O(m),
+    with steps in closed form.
     """
 
     ratio: Ratio
@@ -29,35 +26,12 @@ class RatioOfModular(SetFunction):
     def __init__(self, ratio: Ratio, positive: BoolArray, weights: FloatArray) -> None:
         self._set(n=len(weights), ratio=ratio, positive=positive, weights=weights)
 
-    @property
-    def _total(self) -> float:
-        return float(self.weights[self.positive].sum())
-
     def _values(self, masks: BoolArray) -> FloatArray:
-        a, _, d = self.ratio._constants
-        positive = self.weights * self.positive
-        missed, kept = masks @ positive, ~masks @ positive
-        added = masks @ (self.weights * ~self.positive)
-        if self._total == 0:
-            return np.where(added > 0, 1.0, 0.0)
-        values: FloatArray = (a * missed + added) / (a * (missed + kept) + d * kept + added)
-        return values
+        return weighted_values(self.ratio, self.weights, self.positive[None], masks)
 
     def _gains(self, order: IntArray) -> FloatArray:
-        a, c, d = self.ratio._constants
-        step, hit = self.weights[order], self.positive[order]
-        missed = np.cumsum(step * hit) - step * hit
-        added = np.cumsum(step * ~hit) - step * ~hit
-        if self._total == 0:
-            return np.where((step > 0) & (added == 0), 1.0, 0.0)
-        below = c * self._total - d * missed + added
-        above = a * missed + added
-        gains: FloatArray = np.where(
-            hit,
-            step * (a * below + d * above) / (below * (below - d * step)),
-            step * (below - above) / (below * (below + step)),
-        )
-        return gains
+        total = self.weights @ self.positive
+        return weighted_gains(self.ratio, total, self.weights[order], self.positive[order])
 
     @property
     def is_submodular(self) -> bool | None:
@@ -68,33 +42,43 @@ class RatioOfModular(SetFunction):
         return True
 
 
-class WeightedRatio(Loss):
-    """A ratio loss of one set whose element i counts weights[i] times.
+def without_unit(weights: FloatArray) -> FloatArray:
+    """Return the weights times a power of two, none above 1: ratios do not ask for the unit."""
+    return np.ldexp(weights, -math.frexp(weights.max(initial=0.0))[1])
 
-    A weight of 2 is a repeated element, a weight of 0 a removed one.
+
+def weighted_values(
+    ratio: Ratio, weights: FloatArray, positive: BoolArray, mistakes: BoolArray
+) -> FloatArray:
+    """(n,): the ratios of sets of mistakes (n, p) for the truths (n, p)."""
+    a, _, d = ratio._constants
+    missed, added = (mistakes & positive) @ weights, (mistakes & ~positive) @ weights
+    kept = (positive & ~mistakes) @ weights
+    with np.errstate(divide="ignore", invalid="ignore"):
+        values = (a * missed + added) / (a * (missed + kept) + d * kept + added)
+    return np.where(missed + kept == 0, added > 0, values)
+
+
+def weighted_gains(
+    ratio: Ratio, total: FloatArray | float, steps: FloatArray, hits: BoolArray
+) -> FloatArray:
+    """Return the gains along chains, which go along the last axis.
+
+    ``steps`` are the weights of the elements, ``hits`` says which of them are positive, and
+    ``total`` is the weight of all positives of the set.
     """
+    a, c, d = ratio._constants
+    missed, added = _sums_before(steps * hits), _sums_before(steps * ~hits)
+    kept = np.maximum(total - missed, 0.0)
+    above, below = a * missed + added, a * total + d * kept + added
+    with np.errstate(divide="ignore", invalid="ignore"):
+        negatives = (a * below + d * above) / (below - d * steps)
+        gains = steps / below * np.where(hits, negatives, c * kept / (below + steps))
+    return np.where(total == 0, (steps > 0) & (added == 0), gains)
 
-    loss: OfRatio
-    weights: FloatArray
 
-    def __init__(self, loss: OfRatio, weights: ArrayLike) -> None:
-        self._set(loss=loss, weights=as_numbers(weights, "weights", nonnegative=True))
-
-    def _set_function(self, positive: BoolArray) -> RatioOfModular:
-        if len(positive) != len(self.weights):
-            raise ValueError(
-                f"y must have {len(self.weights)} elements, one for each weight of the loss, "
-                f"got {len(positive)}"
-            )
-        return RatioOfModular(self.loss._ratio(1), positive, self.weights)
-
-    @property
-    def is_submodular(self) -> bool | None:
-        return self.loss.is_submodular
-
-    @property
-    def is_increasing(self) -> bool:
-        return True
-
-    def __repr__(self) -> str:
-        return f"{self.loss!r} with {len(self.weights)} weights"
+def _sums_before(steps: FloatArray) -> FloatArray:
+    """Return the sum of the steps before each, along the last axis."""
+    sums = np.zeros_like(steps)
+    np.cumsum(steps[..., :-1], axis=-1, out=sums[..., 1:])
+    return sums

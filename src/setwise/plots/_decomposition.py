@@ -171,7 +171,7 @@ def _sums(gains: FloatArray) -> FloatArray:
 
 
 def _is_of_size(function: SetFunction) -> bool:
-    """Whether a part that ``decompose`` gave is a function of the number of elements."""
+    """Return whether a part that ``decompose`` gave is a function of the number of elements."""
     if isinstance(function, Modular):
         return bool(np.all(function.weights == function.weights[:1]))
     return isinstance(function, Cardinality)

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.ndimage import label as connected_parts
 
 from setwise._foundation._arguments import (
+    BoolArray,
     FloatArray,
     IntArray,
     as_array,
@@ -18,7 +20,6 @@ from setwise._foundation._arguments import (
     as_numbers,
 )
 from setwise.inference import DiverseResult
-from setwise.plots._changes import change_in_words
 from setwise.plots._pixels import as_image, as_sides
 from setwise.plots._style import as_axes, as_style, import_pyplot, label_colors
 from setwise.plots._uncertain import draw_outlines
@@ -245,7 +246,7 @@ def _as_share(alpha: float) -> float:
 
 
 def _new_axes(pyplot: Any, number: int, columns: int, shape: tuple[int, ...]) -> Any:
-    """So many axes of a new figure; what is left of the last row stays empty."""
+    """Make axes in a new figure; what is left of the last row stays empty."""
     rows = -(-number // columns)
     height, width = shape
     size = (3.0 * columns, rows * (min(max(3.0 * height / width, 1.2), 6.0) + 0.35))
@@ -253,3 +254,39 @@ def _new_axes(pyplot: Any, number: int, columns: int, shape: tuple[int, ...]) ->
     for axis in axes.flat[number:]:
         axis.remove()
     return axes.ravel()[:number]
+
+
+def change_in_words(first: IntArray, other: IntArray) -> str:
+    """Say what a labelling (H, W) of an image changes in the first: which part, and how much.
+
+    "without the left part, 4 % of the pixels": of two labels 1 is the object, which gets larger or
+    smaller; of more the label that the largest part takes is named, and the one that it had.
+    """
+    differs = first != other
+    share = differs.mean()
+    if share == 0:
+        return "nothing else"
+    parts, _ = connected_parts(differs, structure=np.ones((3, 3)))
+    sizes = np.bincount(parts.ravel())[1:]
+    largest = parts == 1 + int(sizes.argmax())
+    where = _place(largest)
+    what = f"the {where} part" if sizes.max() > 0.5 * sizes.sum() else f"parts, mostly {where}"
+    percent = f"{100 * share:.1f} %" if share < 0.1 else f"{100 * share:.0f} %"
+    return f"{_kind(first[largest], other[largest])} {what}, {percent} of the pixels"
+
+
+def _kind(before: IntArray, after: IntArray) -> str:
+    had, takes = (int(np.bincount(labels).argmax()) for labels in (before, after))
+    if max(had, takes) > 1:
+        return f"{takes} for {had} in"
+    return "with" if takes > had else "without"
+
+
+def _place(part: BoolArray) -> str:
+    """Say where a part lies, by thirds of the image's height and width."""
+    y, x = (np.mean(places) / side for places, side in zip(part.nonzero(), part.shape, strict=True))
+    words = [
+        "upper" if y < 1 / 3 else "lower" if y > 2 / 3 else "",
+        "left" if x < 1 / 3 else "right" if x > 2 / 3 else "",
+    ]
+    return " ".join(word for word in words if word) or "middle"

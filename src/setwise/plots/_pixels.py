@@ -13,7 +13,7 @@ from setwise._foundation._arguments import as_array, as_count
 def as_sides(
     shape: Sequence[int] | None, n_variables: int, known: Sequence[int] | None
 ) -> tuple[int, int]:
-    """Height and width of an image with a pixel for each variable, given or known."""
+    """Return height and width of an image with a pixel for each variable, given or known."""
     told = known if shape is None else shape
     if told is None:
         raise ValueError("shape must be given where the result does not know it, got None")
@@ -28,13 +28,13 @@ def as_sides(
 
 
 def folded(values: ArrayLike, shape: tuple[int, ...], name: str) -> Any:
-    """A value for each pixel as a map, where it came as a row."""
+    """Reshape a row of values, one for each pixel, into a map; a map is returned as it is."""
     array = as_array(values, name)
     return array.reshape(shape) if array.shape == (shape[0] * shape[1],) else array
 
 
 def as_image(image: ArrayLike, shape: tuple[int, ...]) -> Any:
-    """Grey or colours, as matplotlib's ``imshow`` takes them."""
+    """Return grey or colours, as matplotlib's ``imshow`` takes them."""
     array = as_array(image, "image")
     if array.dtype.kind not in "fiub":
         raise TypeError(f"image must hold real numbers, got dtype {array.dtype}")

@@ -225,7 +225,7 @@ class ReliabilityDisplay:
 
 
 def _as_shares(values: ArrayLike, name: str, n: int) -> FloatArray:
-    """(n,) numbers in [0, 1], NaN for none."""
+    """Read numbers (n,) in [0, 1], NaN for none."""
     shares = as_array(values, name)
     if shares.dtype.kind not in "fiub":
         raise TypeError(f"{name} must hold real numbers, got dtype {shares.dtype}")

@@ -35,7 +35,7 @@ def import_pyplot() -> ModuleType:
 
 
 def as_axes(ax: Any, number: int | None = None) -> NDArray[Any]:
-    """Matplotlib's axes, one or several, as an array of objects."""
+    """Return Matplotlib's axes, one or several, as an array of objects."""
     refuse_masked(ax, "ax")
     try:
         axes = np.atleast_1d(np.asarray(ax, dtype=object))
@@ -53,7 +53,7 @@ def as_axes(ax: Any, number: int | None = None) -> NDArray[Any]:
 
 
 def as_style(style: object, name: str) -> dict[str, Any]:
-    """Keywords for matplotlib; none for None."""
+    """Return keywords for matplotlib; none for None."""
     if style is None:
         return {}
     if not isinstance(style, Mapping):
@@ -62,7 +62,7 @@ def as_style(style: object, name: str) -> dict[str, Any]:
 
 
 def label_colors(colors: Any, n_labels: int) -> FloatArray:
-    """(L, 4): a colour for each label, those given or ones that differ."""
+    """Return a colour for each label, (L, 4), those given or ones that differ."""
     from matplotlib import colormaps
     from matplotlib.colors import to_rgba_array
 

@@ -241,7 +241,7 @@ class SurrogateDisplay:
         ax.set_aspect("equal")
 
     def _edges(self) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
-        """The four edges of the unit square, on the surface."""
+        """Yield the four edges of the unit square, on the surface."""
         zero, one = np.searchsorted(self.s, [0.0, 1.0])
         span = slice(zero, one + 1)
         side = self.s[span]

@@ -23,7 +23,7 @@ _WIDE = 0.2
 
 
 def as_layer(regions: ArrayLike, shape: tuple[int, ...]) -> IntArray:
-    """A layer of regions over an image, numbered 0..R-1 in the order of the given numbers."""
+    """Read a layer of regions over an image, renumbered 0..R-1 in the order of its numbers."""
     array = as_array(regions, "regions")
     if array.shape != shape:
         raise ValueError(f"regions must have shape {shape}, got {array.shape}")
@@ -31,7 +31,7 @@ def as_layer(regions: ArrayLike, shape: tuple[int, ...]) -> IntArray:
 
 
 def uncertain_pieces(entropy: FloatArray, quantile: float) -> IntArray:
-    """The layer of the connected pieces of the pixels at or above a quantile of the entropy.
+    """Return a layer of the connected pieces of pixels at or above a quantile of the entropy.
 
     Pixels that are sure, and pieces of fewer than 10 or a thousandth of all, are in none.
     """
@@ -44,7 +44,7 @@ def uncertain_pieces(entropy: FloatArray, quantile: float) -> IntArray:
 
 
 def mean_entropies(entropy: FloatArray, regions: IntArray) -> FloatArray:
-    """(R,): the mean over the pixels of each region of a layer."""
+    """Return the mean over the pixels of each region of a layer, (R,)."""
     inside = regions >= 0
     sums = np.bincount(regions[inside], weights=entropy[inside])
     return np.asarray(sums / np.bincount(regions[inside]))
@@ -66,7 +66,7 @@ def outline(regions: IntArray, chosen: IntArray) -> FloatArray:
 def draw_outlines(
     ax: Axes, regions: IntArray, chosen: IntArray, style: Mapping[str, Any]
 ) -> PathPatch:
-    """All outlines as one path: a light line with a dark border, which shows on any background."""
+    """Draw outlines as one path: a light line with a dark border, seen on any background."""
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
     from matplotlib.patheffects import withStroke
@@ -86,7 +86,7 @@ def draw_outlines(
 
 
 def draw_ranks(ax: Axes, regions: IntArray, chosen: IntArray) -> None:
-    """1, 2, ... in the regions, or beside those that a number would hide."""
+    """Draw 1, 2, ... in the regions, or beside those that a number would hide."""
     from matplotlib.patheffects import withStroke
 
     border = [withStroke(linewidth=2.2, foreground="black")]

@@ -14,12 +14,12 @@ from setwise._foundation._immutable import Immutable
 from setwise.losses import Loss, get
 from setwise.losses._families import Polymatroids
 from setwise.losses._labels import Labels, read_labels
-from setwise.surrogates._rows import Rows, Scores, read_rows
+from setwise.surrogates._rows import ScoredRows, Scores, read_rows
 
 
 @dataclass(frozen=True)
 class Properties:
-    """What holds of a surrogate for one ground truth: True, False, or None when not known.
+    """The properties of a surrogate for one ground truth: True, False, or None if unknown.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class Surrogate(Immutable, ABC):
         self._set(loss=get(loss))
 
     @abstractmethod
-    def _evaluate(self, rows: Rows) -> tuple[FloatArray, Scores]: ...
+    def _evaluate(self, rows: ScoredRows) -> tuple[FloatArray, Scores]: ...
 
     @abstractmethod
     def _properties(self, positive: NDArray[np.bool_]) -> Properties: ...
@@ -77,7 +77,7 @@ class Surrogate(Immutable, ABC):
     def value_and_gradient(
         self, y: ArrayLike, scores: ArrayLike, *, offsets: ArrayLike | None = None
     ) -> tuple[float | FloatArray, NDArray[np.floating[Any]]]:
-        """The surrogate of each set and its subgradient with respect to the scores.
+        """Compute the surrogate of each set and its subgradient with respect to the scores.
 
         Parameters
         ----------
@@ -98,7 +98,7 @@ class Surrogate(Immutable, ABC):
     def _of_labels(
         self, labels: Labels, scores: ArrayLike
     ) -> tuple[float | FloatArray, NDArray[np.floating[Any]]]:
-        """The same for truths that were read before: what they alone decide is kept with them."""
+        """Compute the same for labels read before, which keep what they alone determine."""
         rows = read_rows(labels, scores)
         with np.errstate(over="ignore", invalid="ignore"):
             values, gradient = self._evaluate(rows)
@@ -112,17 +112,17 @@ class Surrogate(Immutable, ABC):
     def __call__(
         self, y: ArrayLike, scores: ArrayLike, *, offsets: ArrayLike | None = None
     ) -> float | FloatArray:
-        """The value alone."""
+        """Return the value alone."""
         return self.value_and_gradient(y, scores, offsets=offsets)[0]
 
     def properties(self, y: ArrayLike) -> Properties:
-        """What holds for the ground truth y of shape (p,)."""
+        """Return what holds for the ground truth y of shape (p,)."""
         labels = read_labels(y)
         if labels.layout != "single":
             raise ValueError(f"y must have shape (p,), got {labels.shape}")
         return self._properties(labels.row(0))
 
-    # What a learner asks of a surrogate, instead of its type.
+    # The properties that learners ask for, instead of the type of the surrogate.
 
     _is_separable: bool = False
     """The value of a set is the sum of those of its elements."""
@@ -134,11 +134,11 @@ class Surrogate(Immutable, ABC):
     """A negative with a score far below 0 changes nothing, as if it were not there."""
 
     def _with_multiplicity(self, weights: FloatArray) -> Surrogate:
-        """The surrogate of one set whose element i counts weights[i] times."""
+        """Return the surrogate of one set whose element i counts weights[i] times."""
         raise NotImplementedError(f"{self!r} counts whole elements only")
 
     def _polymatroids(self, labels: Labels) -> tuple[Polymatroids, float] | None:
-        """The value of set i is factor max <b, 1 - g y> over b in its polymatroid; None: it is not.
+        """Return polymatroids and a factor: set i has the value factor max <b, 1 - g y>, if so.
 
         With the factor, which is common to all sets.
         """

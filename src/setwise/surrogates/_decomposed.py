@@ -12,7 +12,7 @@ from setwise.losses._parts import decomposition
 from setwise.surrogates._base import Properties, Surrogate, times
 from setwise.surrogates._facts import distinct_functions, is_nonnegative
 from setwise.surrogates._lovasz import LovaszHinge
-from setwise.surrogates._rows import Rows, Scores
+from setwise.surrogates._rows import ScoredRows, Scores
 from setwise.surrogates._slack import SlackRescaling
 
 
@@ -30,9 +30,9 @@ class DecomposedHinge(Surrogate):
     increasing it is **not** an upper bound outside the unit cube: for Dice it can be 0, with zero
     gradient, at a wrong prediction.
 
-    Cost: for losses of |I|, Dice and F-beta with beta >= 1, two sorts at any size. Other losses of
-    counts take a linear program up to 30 elements and O(m r) beyond; any other loss takes a linear
-    program for each distinct y, up to 12 elements. Decompositions are kept.
+    Cost: for losses of |I|, Dice and F-beta with beta >= 1, without weights, two sorts at any size.
+    Other losses of counts take a linear program up to 30 elements and O(m r) beyond; any other loss
+    takes a linear program for each distinct y, up to 12 elements. Decompositions are kept.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class DecomposedHinge(Surrogate):
             supermodular_part=None if g is None else SlackRescaling(g),
         )
 
-    def _evaluate(self, rows: Rows) -> tuple[FloatArray, Scores]:
+    def _evaluate(self, rows: ScoredRows) -> tuple[FloatArray, Scores]:
         factor = self.loss._unscaled()[1]
         rows.labels.keep(self, "nonnegative", self._warn_if_negative, rows.labels)
         values, gradient = self.submodular_part._evaluate(rows)

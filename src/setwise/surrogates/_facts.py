@@ -16,7 +16,7 @@ from setwise.losses._labels import Labels
 
 
 def distinct_functions(loss: Loss, labels: Labels) -> Sequence[SetFunction]:
-    """The set functions of a batch, up to permutations; none for ratios, which need no question."""
+    """Return the set functions of a batch, up to permutations; none for ratios, which need none."""
     family = loss._family_of(labels)
     functions = None if family is None else family.distinct()
     if functions is None:
@@ -25,7 +25,7 @@ def distinct_functions(loss: Loss, labels: Labels) -> Sequence[SetFunction]:
 
 
 def is_increasing(function: SetFunction) -> bool | None:
-    """Whether F is increasing: what it knows, what its counts say, or what its 2^n values say."""
+    """Return whether F is increasing, by what it knows, its counts, or its 2^n values."""
     known = function.is_increasing
     if known is not None:
         return known
@@ -39,7 +39,7 @@ def is_increasing(function: SetFunction) -> bool | None:
 
 
 def is_nonnegative(function: SetFunction) -> bool | None:
-    """Whether F(A) >= F(empty) for all A; None if that is not known. Asked once, and kept."""
+    """Return whether F(A) >= F(empty) for all A; None if not known. Asked once, and kept."""
     return function._remember("is_nonnegative", partial(_is_nonnegative, function))
 
 

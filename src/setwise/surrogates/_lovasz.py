@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from setwise._foundation import _kernels as _core
-from setwise._foundation._arguments import BoolArray, FloatArray
+from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
 from setwise.functions import SetFunction
 from setwise.losses import Loss
 from setwise.losses._families import Call, Polymatroids
 from setwise.losses._labels import Labels
 from setwise.surrogates._base import Properties, Surrogate, times
 from setwise.surrogates._facts import is_increasing, is_nonnegative
-from setwise.surrogates._rows import Rows, Scores
+from setwise.surrogates._rows import ScoredRows, Scores
 
 Case = Literal["auto", 1, 2]
 
@@ -36,8 +37,9 @@ class LovaszHinge(Surrogate):
     general, minimise the expected loss unless l is modular: like every hinge on a set, it is not
     consistent.
 
-    Cost: one sort of the violators (of all elements in case 2), then O(p); compiled for Jaccard,
-    losses of counts and of |I|, and the weighted Hamming loss, through ``gains`` for any other.
+    Cost: one sort of the violators (of all elements in case 2), then O(p); compiled for Jaccard
+    without weights, losses of counts and of |I|, and the weighted Hamming loss, through ``gains``
+    for any other.
 
     Parameters
     ----------
@@ -70,23 +72,23 @@ class LovaszHinge(Surrogate):
             )
         self._set(case=case)
 
-    def _evaluate(self, rows: Rows) -> tuple[FloatArray, Scores]:
+    def _evaluate(self, rows: ScoredRows) -> tuple[FloatArray, Scores]:
         loss, factor = self.loss._unscaled()
         return times(factor, *self._of_loss(loss, rows))
 
-    def _of_loss(self, loss: Loss, rows: Rows) -> tuple[FloatArray, Scores]:
+    def _of_loss(self, loss: Loss, rows: ScoredRows) -> tuple[FloatArray, Scores]:
         labels = rows.labels
         call = labels.keep(self, "lovasz", self._call, loss, labels)
         return self._through_gains(loss, rows) if call is None else rows.run(*call)
 
     def _call(self, loss: Loss, labels: Labels) -> Call | None:
-        """The kernel of the loss on these sets, if its family has one."""
+        """Return the kernel of the loss on these sets, if its family has one."""
         family = loss._family_of(labels)
         if family is None:
             return None
         return family.lovasz(self.case, partial(self._componentwise, loss))
 
-    def _through_gains(self, loss: Loss, rows: Rows) -> tuple[FloatArray, Scores]:
+    def _through_gains(self, loss: Loss, rows: ScoredRows) -> tuple[FloatArray, Scores]:
         labels = rows.labels
         flags = labels.keep(self, "flags", self._flags, loss, labels)
         order = np.empty(rows.scores.size, np.int64)
@@ -97,7 +99,7 @@ class LovaszHinge(Surrogate):
         return rows.run(_core.hinge_of_gains, order, chains, gains, flags)
 
     def _flags(self, loss: Loss, labels: Labels) -> NDArray[np.uint8]:
-        """Whether case 1 applies to each set; every set function is asked at most once."""
+        """Return whether case 1 applies to each set; every set function is asked at most once."""
         if loss.is_submodular and (self.case != "auto" or loss.is_increasing):
             return np.full(labels.n, self.case != 2, np.uint8)
         flags = np.empty(labels.n, np.uint8)
@@ -121,7 +123,7 @@ class LovaszHinge(Surrogate):
         return self.loss._is_count and self.case != 2
 
     def _polymatroids(self, labels: Labels) -> tuple[Polymatroids, float] | None:
-        """Case 1: the greedy vertices with the elements without slack left out."""
+        """Return the polymatroids of case 1: greedy vertices of the elements that have slack."""
         loss, factor = self.loss._unscaled()
         family = None if self.case == 2 else loss._family_of(labels)
         found = None if family is None else family.polymatroids()
@@ -162,7 +164,7 @@ class LovaszHinge(Surrogate):
 
     @staticmethod
     def _bound_by_sum(function: SetFunction) -> bool | None:
-        """False where one mistake, with all else right by far, sinks the sum below its cost."""
+        """Return False if one mistake, with all else right by far, sinks the sum below its cost."""
         if function.n > 4096:
             return None
         masks = np.vstack([np.zeros(function.n), np.ones(function.n), np.eye(function.n)])
@@ -172,3 +174,26 @@ class LovaszHinge(Surrogate):
         slack = 1e-9 * max(abs(none), abs(whole))
         sinks = (costs > 0) & (costs < whole - none - slack)
         return False if sinks.any() else None
+
+
+def abstains(scores: FloatArray, offsets: IntArray) -> BoolArray:
+    r"""Return which elements a score does not decide; set i is [offsets[i], offsets[i + 1]).
+
+    The Lovász hinge of an increasing submodular f is consistent not for f but for
+
+    .. math:: l_{abs}(v) = f(\{v y < 0\}) + f(\{v y \le 0\}), \qquad v \in \{-1, 0, 1\}^p,
+
+    where 0 is to abstain (Finocchiaro, Frongillo and Nueve, arXiv 2203.08645). The link: clip
+    :math:`|u|` at 1, sort, cut at the largest of the p + 1 gaps from 1 down to 0, keep the signs
+    above the cut and abstain below. With prefixes v_j of the sorted signs and gaps g_j the hinge of
+    the clipped scores is :math:`\sum_j g_j \, l_{abs}(v_j)`, so that the regret in l_abs is at most
+    p + 1 times that of the hinge. Of equal gaps the first counts: abstain rather more. O(p log p).
+    """
+    open_ = np.zeros(len(scores), np.bool_)
+    sizes = np.abs(np.clip(scores, -1.0, 1.0))
+    for begin, end in pairwise(offsets.tolist()):
+        order = np.argsort(-sizes[begin:end], kind="stable")
+        levels = np.concatenate([[1.0], sizes[begin:end][order], [0.0]])
+        cut = int(np.argmax(-np.diff(levels)))
+        open_[begin + order[cut:]] = True
+    return open_

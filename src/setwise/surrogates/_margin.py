@@ -14,7 +14,7 @@ from setwise.losses._labels import Labels
 from setwise.surrogates._base import Properties, times
 from setwise.surrogates._facts import is_increasing
 from setwise.surrogates._rescaling import Maximizer, Rescaling
-from setwise.surrogates._rows import Rows, Scores
+from setwise.surrogates._rows import ScoredRows, Scores
 
 
 class MarginRescaling(Rescaling):
@@ -27,11 +27,11 @@ class MarginRescaling(Rescaling):
     enough scale: :math:`\gamma \le 2 / \max_{B, i} (l(B + i) - l(B))`, B = empty included
     (Proposition 2, corrected); ``scale="extension"`` takes that largest scale for each y.
 
-    The maximum is exact for losses of |I| (one sort), for Jaccard and F-beta (a binary search for
-    each number of false negatives), for other losses of counts up to 2**22 pairs of counts, for
-    early detection (a dynamic programme), for all of these plus a weighted Hamming loss, for
-    supermodular losses (submodular minimisation), and for any loss up to 16 elements. Elsewhere it
-    is a greedy search, and then the value is neither convex nor a bound:
+    The maximum is exact for losses of |I| (one sort), for Jaccard and F-beta without weights (a
+    binary search for each number of false negatives), for other losses of counts up to 2**22 pairs
+    of counts, for early detection (a dynamic programme), for all of these plus a weighted Hamming
+    loss, for supermodular losses (submodular minimisation), and for any loss up to 16 elements.
+    Elsewhere it is a greedy search, and then the value is neither convex nor a bound:
     ``properties(y).is_exact`` says which.
 
     Parameters
@@ -69,7 +69,7 @@ class MarginRescaling(Rescaling):
         self._set(scale=scale)
 
     def extension_scale(self, y: ArrayLike) -> float:
-        """The largest scale for which this is an extension for the ground truth y."""
+        """Return the largest scale for which this is an extension for the ground truth y."""
         gain = self._largest_gain(self.loss.set_function(y))
         return np.inf if gain == 0 else 2.0 / gain
 
@@ -88,7 +88,7 @@ class MarginRescaling(Rescaling):
         return max(gain, 0.0)
 
     def _weights(self, labels: Labels) -> FloatArray:
-        """2 / gamma for each set."""
+        """Return 2 / gamma for each set."""
         if self.scale != "extension":
             return np.full(labels.n, 2.0 / self.scale)
         weights = np.empty(labels.n)
@@ -96,7 +96,7 @@ class MarginRescaling(Rescaling):
             weights[members] = self._largest_gain(function)
         return weights
 
-    def _evaluate(self, rows: Rows) -> tuple[FloatArray, Scores]:
+    def _evaluate(self, rows: ScoredRows) -> tuple[FloatArray, Scores]:
         labels, dtype = rows.labels, rows.scores.dtype
         weights, loss, factor, shifts = labels.keep(self, "margin", self._terms, labels)
         if shifts is not None:
@@ -105,7 +105,7 @@ class MarginRescaling(Rescaling):
         return values, gradient.astype(dtype, copy=False)
 
     def _terms(self, labels: Labels) -> tuple[FloatArray, Loss, float, FloatArray | None]:
-        """The weights of the margins, the loss without a factor and the factor, and the shifts.
+        """Return the weights of margins, the loss without a factor, the factor, and the shifts.
 
         l(I) + <b, I> - w <margins, I>: a modular part lowers the margins by b / w.
         """

@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 
 from setwise._foundation._arguments import BoolArray, FloatArray
-from setwise._foundation._interrupts import whole
+from setwise._foundation._interrupts import completed
 from setwise.functions import Modular, SetFunction, minimize, tabulate
 from setwise.functions._base import ENUMERABLE
 
@@ -27,26 +27,26 @@ _CHUNK = 1 << 21
 
 
 @dataclass(frozen=True)
-class Rule:
+class RescalingRule:
     """Margin or slack rescaling, with the weight w of the margins."""
 
     slack: bool
     weight: float
 
     def objective(self, losses: FloatArray, sums: FloatArray) -> FloatArray:
-        """The objective for losses l(I) and sums of margins over I."""
+        """Return the objective for losses l(I) and sums of margins over I."""
         if not self.slack:
             return losses - self.weight * sums
         # A set that costs nothing costs nothing, also where the sum overflows.
         return np.where(losses == 0, 0.0, losses * (1.0 - self.weight * sums))
 
     def slopes(self, losses: FloatArray) -> FloatArray:
-        """Derivative with respect to the margin of an element of I."""
+        """Return the derivative with respect to the margin of an element of I."""
         return -self.weight * losses if self.slack else np.full_like(losses, -self.weight)
 
 
 def best_method(function: SetFunction, *, slack: bool) -> Method:
-    """Enumeration up to 16 elements; a supermodular loss by minimisation; else greedy."""
+    """Choose enumeration up to 16 elements, minimisation for a supermodular loss, else greedy."""
     if function.n <= ENUMERABLE:
         return "enumerate"
     if not slack and function.is_supermodular:
@@ -55,9 +55,9 @@ def best_method(function: SetFunction, *, slack: bool) -> Method:
 
 
 def most_violated(
-    function: SetFunction, margins: FloatArray, rule: Rule, method: Method
+    function: SetFunction, margins: FloatArray, rule: RescalingRule, method: Method
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Objectives (k,), losses (k,) and sets (k, p) for margins of shape (k, p)."""
+    """Return objectives (k,), losses (k,) and sets (k, p) for margins of shape (k, p)."""
     if method == "enumerate":
         return _by_enumeration(function, margins, rule)
     search = _by_minimization if method == "minimize" else _by_greedy
@@ -67,9 +67,9 @@ def most_violated(
 
 
 def _by_enumeration(
-    function: SetFunction, margins: FloatArray, rule: Rule
+    function: SetFunction, margins: FloatArray, rule: RescalingRule
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """All 2^p sets, many rows at once: O(2^p p) a row."""
+    """Search all 2^p sets, many rows at once: O(2^p p) per row."""
     p = function.n
     table = function._remember("table", lambda: tabulate(function).values)
     members = (np.arange(1 << p)[:, None] >> np.arange(p)) & 1 == 1
@@ -84,11 +84,11 @@ def _by_enumeration(
     return objectives, table[best], members[best]
 
 
-def _by_minimization(function: SetFunction, margins: FloatArray, rule: Rule) -> BoolArray:
-    """Margin rescaling of a supermodular loss: w <margins, I> - l(I) is submodular."""
+def _by_minimization(function: SetFunction, margins: FloatArray, rule: RescalingRule) -> BoolArray:
+    """Minimize w <margins, I> - l(I), which is submodular for a supermodular loss."""
     if rule.slack:
         raise ValueError("slack rescaling is no submodular minimisation")
-    answer = whole(minimize(Modular(rule.weight * margins) - function))
+    answer = completed(minimize(Modular(rule.weight * margins) - function))
     if not answer.converged:
         warnings.warn(
             f"the most violated set of {function!r} was found to a relative gap of "
@@ -99,8 +99,8 @@ def _by_minimization(function: SetFunction, margins: FloatArray, rule: Rule) -> 
     return answer.mask
 
 
-def _by_greedy(function: SetFunction, margins: FloatArray, rule: Rule) -> BoolArray:
-    """The authors' search: one pass in index order, keeping each change that does not lower."""
+def _by_greedy(function: SetFunction, margins: FloatArray, rule: RescalingRule) -> BoolArray:
+    """Search as the authors do: one pass in index order that keeps changes unless they lower."""
     walk = function._walk()
     value, total = float(rule.objective(function._values(walk.mask[None]), np.zeros(1))[0]), 0.0
     for i in range(function.n):

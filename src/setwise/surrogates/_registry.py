@@ -20,7 +20,7 @@ from setwise.surrogates._slack import SlackRescaling
 
 
 def _hinge(loss: Loss) -> LovaszHinge:
-    """The sum of the hinge losses of the elements, whatever the loss."""
+    """Return the sum of the hinge losses of the elements, whatever the loss."""
     return LovaszHinge(Hamming())
 
 
@@ -34,7 +34,7 @@ _SURROGATES: dict[str, Callable[..., Surrogate]] = {
 
 
 def names() -> list[str]:
-    """The names that stand for a surrogate wherever one is asked for.
+    """Return the names that stand for a surrogate wherever one is asked for.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def names() -> list[str]:
 
 
 def get(surrogate: str | Surrogate, loss: Loss | str | None = None, **options: Any) -> Surrogate:
-    """The surrogate of a name, for a loss; a surrogate is given back as it is.
+    """Return the surrogate of a name, for a loss; a surrogate is returned as it is.
 
     Parameters
     ----------
@@ -88,13 +88,13 @@ def get(surrogate: str | Surrogate, loss: Loss | str | None = None, **options: A
 
 
 def is_same(one: object, other: object) -> bool:
-    """Whether two losses, or two of their parameters, are the same by what they hold."""
+    """Return whether two losses, or two of their parameters, are the same by what they hold."""
     if one is other:
         return True
     if type(one) is not type(other):
         return False
     if isinstance(one, Immutable) and isinstance(other, Immutable):
-        return is_same(one.__getstate__(), other.__getstate__())
+        return is_same(one._contents(), other._contents())
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(is_same(one[k], other[k]) for k in one)
     if isinstance(one, tuple | list) and isinstance(other, tuple | list):

@@ -12,14 +12,14 @@ from setwise.losses import Loss
 from setwise.losses._families import Call
 from setwise.losses._labels import Labels
 from setwise.surrogates._base import Surrogate
-from setwise.surrogates._maximizers import Method, Rule, best_method, most_violated
-from setwise.surrogates._rows import Rows, Scores
+from setwise.surrogates._maximizers import Method, RescalingRule, best_method, most_violated
+from setwise.surrogates._rows import ScoredRows, Scores
 
 Maximizer = Literal["auto", "greedy"]
 
 
 class Rescaling(Surrogate):
-    """What the two have in common: a maximum over all sets of mistakes."""
+    """The common part of both rescalings: a maximum over all sets of mistakes."""
 
     maximizer: Maximizer
     _slack: bool
@@ -32,18 +32,22 @@ class Rescaling(Surrogate):
             raise ValueError(f"maximizer must be 'auto' or 'greedy', got {maximizer!r}{near}")
         self._set(maximizer=maximizer)
 
-    def _maximum(self, loss: Loss, rows: Rows, weights: FloatArray) -> tuple[FloatArray, Scores]:
-        """The maximum for each set, with the weight of its margins, and the gradient."""
+    def _maximum(
+        self, loss: Loss, rows: ScoredRows, weights: FloatArray
+    ) -> tuple[FloatArray, Scores]:
+        """Return the maximum for each set, with the weight of its margins, and the gradient."""
         labels = rows.labels
         call = labels.keep(self, "maximum", self._call, loss, labels, weights)
         return self._search(loss, rows, weights) if call is None else rows.run(*call)
 
     def _call(self, loss: Loss, labels: Labels, weights: FloatArray) -> Call | None:
-        """The kernel of the exact maximum on these sets, if the family of the loss has one."""
+        """Return the kernel of the exact maximum on these sets, if the loss's family has one."""
         family = None if self.maximizer == "greedy" else loss._family_of(labels)
         return None if family is None else family.rescaling(self._slack, weights)
 
-    def _search(self, loss: Loss, rows: Rows, weights: FloatArray) -> tuple[FloatArray, Scores]:
+    def _search(
+        self, loss: Loss, rows: ScoredRows, weights: FloatArray
+    ) -> tuple[FloatArray, Scores]:
         values, gradient = np.empty(rows.n), np.empty_like(rows.scores)
         offsets = rows.labels.offsets
         for function, members in loss._distinct(rows.labels):
@@ -58,7 +62,7 @@ class Rescaling(Surrogate):
             method = self._method(function)
             for weight in np.unique(weights[members]):
                 same = members[weights[members] == weight]
-                rule = Rule(self._slack, float(weight))
+                rule = RescalingRule(self._slack, float(weight))
                 margins = np.stack([rows.margins(i) for i in same])
                 values[same], losses, sets = most_violated(function, margins, rule, method)
                 slopes = rule.slopes(losses)

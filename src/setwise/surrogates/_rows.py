@@ -17,7 +17,7 @@ Scores = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True)
-class Rows:
+class ScoredRows:
     """A batch of sets: labels and flat scores, float32 or float64."""
 
     labels: Labels
@@ -29,14 +29,14 @@ class Rows:
         return self.labels.n
 
     def run(self, kernel: Callable[..., None], *arguments: object) -> tuple[FloatArray, Scores]:
-        """A value a set and the gradient, from a kernel that takes the sets first, these last."""
+        """Run a kernel that takes the sets first, and return the value per set and the gradient."""
         values, gradient = np.empty(self.n), np.empty_like(self.scores)
         labels = self.labels
         kernel(labels.positive, self.scores, labels.offsets, *arguments, values, gradient)
         return values, gradient
 
-    def take(self, members: IntArray) -> Rows:
-        """Some of the sets, all of one size."""
+    def take(self, members: IntArray) -> ScoredRows:
+        """Return some of the sets, all of one size."""
         offsets = self.labels.offsets
         where = np.concatenate([np.arange(offsets[i], offsets[i + 1]) for i in members])
         size = len(where) // len(members)
@@ -46,26 +46,26 @@ class Rows:
             "rows",
             (len(members), size),
         )
-        return Rows(labels, self.scores[where])
+        return ScoredRows(labels, self.scores[where])
 
     def margins(self, i: int) -> FloatArray:
-        """g y of set i, in double precision."""
+        """Return g y of set i, in double precision."""
         here = slice(self.labels.offsets[i], self.labels.offsets[i + 1])
         scores = self.scores[here].astype(np.float64)
         return np.where(self.labels.positive[here].view(np.bool_), scores, -scores)
 
     def signs(self, i: int) -> FloatArray:
-        """y of set i in {-1, +1}."""
+        """Return y of set i in {-1, +1}."""
         return np.where(self.labels.row(i), 1.0, -1.0)
 
-    def shifted(self, weights: FloatArray) -> Rows:
-        """The same sets with every margin g y lowered by its weight."""
+    def shifted(self, weights: FloatArray) -> ScoredRows:
+        """Return the same sets with every margin g y lowered by its weight."""
         signs = np.where(self.labels.positive.view(np.bool_), 1.0, -1.0)
-        return Rows(self.labels, self.scores.astype(np.float64) - signs * weights)
+        return ScoredRows(self.labels, self.scores.astype(np.float64) - signs * weights)
 
 
-def read_rows(labels: Labels, scores: ArrayLike) -> Rows:
-    """float32 scores stay so; everything else becomes float64. NaN and infinity are errors."""
+def read_rows(labels: Labels, scores: ArrayLike) -> ScoredRows:
+    """Read scores: float32 stays, else float64. NaN and infinity are errors."""
     array = as_array(scores, "scores")
     if array.dtype.kind not in "fiu":
         raise TypeError(f"scores must be real numbers, got dtype {array.dtype}")
@@ -78,4 +78,4 @@ def read_rows(labels: Labels, scores: ArrayLike) -> Rows:
         flat = np.ascontiguousarray(array, np.float64).reshape(-1)
     if not _core.all_finite(flat):
         raise ValueError(f"scores must be finite, got {flat[~np.isfinite(flat)][0]}")
-    return Rows(labels, flat)
+    return ScoredRows(labels, flat)

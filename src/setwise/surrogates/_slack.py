@@ -10,7 +10,7 @@ from setwise.losses._labels import Labels
 from setwise.surrogates._base import Properties, times
 from setwise.surrogates._facts import distinct_functions, is_nonnegative
 from setwise.surrogates._rescaling import Maximizer, Rescaling
-from setwise.surrogates._rows import Rows, Scores
+from setwise.surrogates._rows import ScoredRows, Scores
 
 
 class SlackRescaling(Rescaling):
@@ -21,10 +21,10 @@ class SlackRescaling(Rescaling):
     Convex and an upper bound of the loss; equal to it on the unit cube's corners if and only if
     the loss is increasing (Proposition 1). A loss that is negative somewhere is refused.
 
-    The maximum is exact for losses of |I| (one sort), Jaccard and F-beta (a binary search for each
-    number of false negatives), other losses of counts up to 2**22 pairs of counts, and any loss up
-    to 16 elements. Elsewhere (a weighted Hamming loss already contains the partition problem) it
-    is a greedy search, and then the value is neither convex nor a bound.
+    The maximum is exact for losses of |I| (one sort), Jaccard and F-beta without weights (a binary
+    search for each number of false negatives), other losses of counts up to 2**22 pairs of counts,
+    and any loss up to 16 elements. Elsewhere (a weighted Hamming loss already contains the
+    partition problem) it is a greedy search, and then the value is neither convex nor a bound.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class SlackRescaling(Rescaling):
     def __init__(self, loss: Loss | str, *, maximizer: Maximizer = "auto") -> None:
         super().__init__(loss, maximizer)
 
-    def _evaluate(self, rows: Rows) -> tuple[FloatArray, Scores]:
+    def _evaluate(self, rows: ScoredRows) -> tuple[FloatArray, Scores]:
         loss, factor = self.loss._unscaled()
         if not loss.is_increasing:
             rows.labels.keep(self, "nonnegative", self._refuse_negative, loss, rows.labels)

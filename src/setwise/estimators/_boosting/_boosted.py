@@ -22,7 +22,7 @@ from setwise._foundation._deadline import Deadline
 from setwise._foundation._display import progress_callback
 from setwise._foundation._one_thread import one_thread
 from setwise._foundation._randomness import check_randomness
-from setwise.estimators._boosting._early_stopping import Watch
+from setwise.estimators._boosting._early_stopping import ScoreWatch
 from setwise.estimators._threads import threads
 from setwise.learning import (
     BoostFit,
@@ -93,7 +93,7 @@ def make_search(
     words: Collection[str] = SEARCHES,
     **of_stumps: Any,
 ) -> WeakLearnerSearch:
-    """The search that ``estimator`` stands for: a word of ``SEARCHES`` or a classifier.
+    """Make the search that ``estimator`` stands for: a word of ``SEARCHES`` or a classifier.
 
     ``of_stumps`` is what a search for stumps is told of the columns of X.
     """
@@ -128,7 +128,7 @@ def weighted_scores(
     n_segments: int,
     X: Any,
 ) -> FloatArray:
-    """The weighted sum of the responses on the rows of X, segment by segment: (n_segments, n).
+    """Sum the weighted responses on the rows of X, segment by segment: (n_segments, n).
 
     A learner has a weight on its segment or, where ``segments`` is None, (n_segments,) of them.
     """
@@ -145,14 +145,14 @@ def weighted_scores(
 
 
 def columns_a_round(asked: object, n_scores: int) -> int:
-    """How many weak learners enter in a round, None for a number that the scores decide."""
+    """Return how many weak learners enter in a round, or None if the scores decide."""
     if asked is None:
         return int(min(max(n_scores // _SCORES_A_COLUMN, 1), _MOST_COLUMNS))
     return as_count(asked, "columns_per_round", least=1)
 
 
 def importances(learners: Sequence[Any], weights: FloatArray, n_features: int) -> FloatArray:
-    """Each learner's weight goes to its features; normalised to sum to 1, unless all are 0."""
+    """Return importances: each learner's weight goes to its features; the sum is 1, or 0."""
     shares = np.zeros(n_features)
     if weights.ndim == 2:
         weights = np.abs(weights).sum(axis=1)
@@ -211,11 +211,11 @@ class Boosted:
         *,
         C: float | None = None,
         tol: float | None = None,
-        watch: Watch | None = None,
+        watch: ScoreWatch | None = None,
         quiet: bool = False,
         **options: Any,
     ) -> BoostFit:
-        """The fit; ``quiet`` for one on the way, of which the user is told nothing."""
+        """Fit; ``quiet`` for a fit on the way, of which the user is told nothing."""
         tol = self.tol if tol is None else tol
         learn = partial(struct_boost, risk, search, self.C if C is None else C, tol=tol, **options)
         user = None if quiet else self.callback
@@ -267,7 +267,7 @@ class Boosted:
         return importances(self.estimators_, self.estimator_weights_, self.n_features_in_)
 
     def _segment_scores(self, X: Any) -> FloatArray:
-        """(n_segments, n) scores of validated rows."""
+        """Return the scores of validated rows, (n_segments, n)."""
         return weighted_scores(
             self.estimators_,
             self.estimator_segments_,
@@ -277,7 +277,7 @@ class Boosted:
         )
 
     def _staged_segment_scores(self, X: Any) -> Iterator[FloatArray]:
-        """The scores of every stage; each learner predicts once."""
+        """Yield the scores of every stage; each learner predicts once."""
         responses = np.array([respond(learner, X) for learner in self.estimators_])
         stages, segments = self.stages_, self.estimator_segments_
         for stage in range(stages.shape[0]):

@@ -16,7 +16,7 @@ from setwise.estimators._sets._folds import Scoring
 def as_class_weights(
     class_weight: object, classes: NDArray[Any], places: IntArray, weight: FloatArray
 ) -> FloatArray:
-    """The weight of each sample's class, (n,); "balanced" counts samples by their weight."""
+    """Return the weight of each sample's class, (n,); "balanced" counts samples by weight."""
     if class_weight is None:
         return np.ones(len(places))
     if isinstance(class_weight, str):
@@ -45,7 +45,7 @@ def class_merit(
     weight: FloatArray,
     cost: FloatArray,
 ) -> Callable[[FloatArray], float]:
-    """Of scores (n, k), or (n,) for two classes: by a scorer, or 1 - the mean share of the cost."""
+    """Return a measure of scores (n, k) or (n,): a scorer's, or 1 - the mean share of the cost."""
     if scoring is not None:
         labels = classes[places]
 
@@ -67,12 +67,12 @@ def class_merit(
 
 
 def places_of(scores: FloatArray) -> IntArray:
-    """The class of the largest score, or of its sign."""
+    """Return the class of the largest score, or of its sign."""
     return (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
 
 
 class _Told(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """What scorers take for a fitted classifier: scores that are there already."""
+    """A stand-in for a fitted classifier, with given scores, for scorers."""
 
     def __init__(self, scores: FloatArray, classes: NDArray[Any]) -> None:
         self.scores, self.classes = scores, classes

@@ -1,4 +1,4 @@
-"""The multi-class risk of boosting: one score vector a node of the label code."""
+"""The multi-class risks of boosting: by the most violated class, and logistic regression."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from setwise._foundation._arguments import FloatArray, IntArray
 
 
 class ClassRisk:
-    r"""The weighted mean of the most violated margins,
+    r"""The multi-class risk: the weighted mean of the most violated margins.
 
     .. math:: R(f) = \sum_i v_i \max_y\ \Delta(y_i, y) + f_y(x_i) - f_{y_i}(x_i), \qquad
         f_y = \sum_s \Gamma_{ys} f_s , \qquad \sum_i v_i = 1 .
@@ -68,11 +68,11 @@ class ClassRisk:
 
     @property
     def offsets(self) -> NDArray[np.int64]:
-        """Where the segments begin."""
+        """The start of each segment."""
         return self._offsets
 
     def __call__(self, scores: FloatArray) -> tuple[float, FloatArray]:
-        """R(f) and a subgradient, (s m,)."""
+        """Return R(f) and a subgradient, (s m,)."""
         worst, slope = self._most_violated(scores)
         slope *= self._weight
         if self._code is not None:
@@ -80,7 +80,7 @@ class ClassRisk:
         return float(self._weight @ worst), slope.ravel()
 
     def each(self, scores: FloatArray) -> tuple[FloatArray, csr_array]:
-        """The parts of the mean, (m,), and their subgradients, (m, s m)."""
+        """Return the parts of the mean, (m,), and their subgradients, (m, s m)."""
         worst, slope = self._most_violated(scores)
         scale = self._m * self._weight
         slope *= scale
@@ -91,20 +91,20 @@ class ClassRisk:
         return scale * worst, csr_array(parts, shape=(self._m, slope.size))
 
     def softened(self) -> _core.SoftClassRisk | None:
-        """The same risk with soft maxima, at scores of zero; None if the scores are one segment."""
+        """Return the risk with soft maxima, at scores of zero; None for scores in one segment."""
         if len(self._offsets) - 1 != self._shape[0]:
             return None
         code = np.eye(self._k) if self._code is None else np.ascontiguousarray(self._code)
         return _core.SoftClassRisk(self._y.astype(np.int32), self._cost, self._weight, code)
 
     def soft_slope(self, weights: FloatArray) -> FloatArray:
-        """The subgradient of weights of the classes, (k, m), whose sums are those of the rows."""
+        """Return the subgradient of class weights, (k, m), whose sums are those of the rows."""
         slope = weights.copy()
         slope[self._y, self._rows] -= self._weight
         return (slope if self._code is None else self._code.T @ slope).ravel()
 
     def _heights(self, scores: FloatArray) -> FloatArray:
-        """Delta(y_i, y) + f_y(x_i) - f_{y_i}(x_i), (k, m)."""
+        """Return Delta(y_i, y) + f_y(x_i) - f_{y_i}(x_i), (k, m)."""
         by_class = scores.reshape(self._shape)
         if self._code is not None:
             by_class = self._code @ by_class
@@ -113,10 +113,53 @@ class ClassRisk:
         return heights
 
     def _most_violated(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The largest margin of each example, (m,), and its slope in the classes, (k, m)."""
+        """Return the largest margin of each example, (m,), and its slope in the classes, (k, m)."""
         heights = self._heights(scores)
         worst = heights.max(axis=0)
         slope = (heights == worst).astype(np.float64)
         slope /= slope.sum(axis=0)
         slope[self._y, self._rows] -= 1.0
+        return worst, slope
+
+
+class LogisticClassRisk(ClassRisk):
+    r"""The multi-class logistic risk: a sum over the mistakes in place of the largest one.
+
+    .. math:: R(f) = \sum_i v_i \log \Bigl( 1 + \sum_{y \ne y_i} \Delta(y_i, y)
+        e^{f_y(x_i) - f_{y_i}(x_i)} \Bigr) .
+
+    With Delta = 1 off the diagonal that is minus the mean log-likelihood of the classes under a
+    softmax of the scores; with two classes log(1 + exp(-margin)). It is the risk of soft maxima at
+    a temperature of 1 and the margins log Delta, so that for probabilities p of the classes
+
+    .. math:: R(f) \ge \sum_i v_i \Bigl( \sum_y p_{iy} (\log \Delta(y_i, y) + f_y - f_{y_i})
+        + H(p_i) \Bigr)
+
+    with equality at the softmax: the plane that proves a bound is that of the hinge, raised by the
+    entropy. Costs off the diagonal must be positive.
+    """
+
+    temperature = 1.0
+
+    def __init__(
+        self,
+        y: IntArray,
+        cost: FloatArray,
+        code: FloatArray | None = None,
+        sample_weight: FloatArray | None = None,
+        *,
+        one_segment: bool = False,
+    ) -> None:
+        margins = np.log(cost + np.eye(len(cost)))
+        super().__init__(y, margins, code, sample_weight, one_segment=one_segment)
+
+    def _most_violated(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the logarithms of the sums, (m,), and their slopes in the classes, (k, m)."""
+        heights = self._heights(scores)
+        top = heights.max(axis=0)
+        slope = np.exp(heights - top)
+        total = slope.sum(axis=0)
+        slope /= total
+        slope[self._y, self._rows] -= 1.0
+        worst: FloatArray = top + np.log(total)
         return worst, slope

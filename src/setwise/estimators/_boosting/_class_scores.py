@@ -1,38 +1,39 @@
-"""What weak learners with a weight for every class say of rows: scores, classes, probabilities."""
+"""Scores, classes and probabilities of rows by weak learners with a weight for every class."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize
 from scipy.sparse import csr_array, kron
+from scipy.special import expit, log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from setwise._foundation._arguments import FloatArray, as_array
+from setwise._foundation._arguments import FloatArray, IntArray, as_array
+from setwise._foundation._record import Versioned
 from setwise._foundation._sample_weights import as_sample_weights, require_some, without_unit
 from setwise.estimators._boosting._boosted import importances
 from setwise.estimators._boosting._class_merit import class_merit
-from setwise.estimators._boosting._class_probabilities import METHODS, ClassProbabilities
 from setwise.estimators._boosting._columns import Tabular, takes_missing
-from setwise.estimators._boosting._eval_set import known_places
-from setwise.estimators._boosting._held_out import Examples
+from setwise.estimators._boosting._held_out import Examples, known_places
 from setwise.estimators._boosting._judged import HeldOut, Judged
+from setwise.estimators._calibration import Calibration, needs_calibrate
 from setwise.estimators._checked import check_targets
 from setwise.estimators._sets._folds import Scoring, as_scoring
 
+METHODS = ("softmax", "sigmoid", "isotonic")
+# The ridge penalty on the biases of "softmax", relative to the examples' weights: a class that no
+# held-out row has keeps a finite bias.
+_RIDGE = 1e-3
 
-def _is_calibrated(model: ClassScores) -> bool:
-    if model.calibrate is None:
-        raise AttributeError(f"predict_proba needs calibrate to be one of {METHODS}")
-    return True
 
-
-class ClassScores(Judged, Tabular, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class ClassScores(Versioned, Judged, Tabular, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A boosted classifier whose segments of scores make those of the classes by ``code_``.
 
     Where the labels are augmented there is one segment, of the rows code[y] (x) x of all classes.
@@ -48,32 +49,32 @@ class ClassScores(Judged, Tabular, ClassifierMixin, BaseEstimator):  # type: ign
     _calibration: ClassProbabilities
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Scores of the classes, (n, k); for two classes one, (n,), positive for the second."""
+        """Return scores of the classes, (n, k); of two one score, (n,), positive for the second."""
         rows = self._rows(X)
         return self._by_class(self._segment_scores(rows))
 
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
-        """The scores of each stage: after each round that added weak learners."""
+        """Yield the scores of each stage: after each round that added weak learners."""
         rows = self._rows(X)
         for scores in self._staged_segment_scores(rows):
             yield self._by_class(scores)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of the largest score, (n,)."""
+        """Predict the class of the largest score, (n,)."""
         return self._labels(self.decision_function(X))
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
-        """The classes of each stage."""
+        """Yield the classes of each stage."""
         for scores in self.staged_decision_function(X):
             yield self._labels(scores)
 
-    @available_if(_is_calibrated)  # type: ignore[untyped-decorator]
+    @needs_calibrate(*METHODS)
     def predict_proba(self, X: Any) -> FloatArray:
-        """Probabilities of the classes, (n, k), with ``calibrate``."""
+        """Return probabilities of the classes, (n, k), with ``calibrate``."""
         return self._calibration(self.decision_function(X))
 
     def score(self, X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None) -> float:
-        """The share of the samples, by weight, whose class is the right one.
+        """Return the share of the samples, by weight, whose class is the right one.
 
         In a taxonomy 1 - the mean of ``cost_``, as a share of its largest entry: mistakes between
         classes that are close weigh less.
@@ -122,7 +123,7 @@ class ClassScores(Judged, Tabular, ClassifierMixin, BaseEstimator):  # type: ign
         return self._augment(X) if self._augmented else X
 
     def _evaluated(self, X: Any, y: Any) -> Examples:
-        """A set to be judged by, in the terms of this fit."""
+        """Read a set to be judged by, in the terms of this fit."""
         X, y = self._table(X, y, reset=False, accept_sparse="csr")
         return Examples(X, known_places(y, self.classes_), np.ones(X.shape[0]))
 
@@ -140,11 +141,11 @@ class ClassScores(Judged, Tabular, ClassifierMixin, BaseEstimator):  # type: ign
         )
 
     def _augment(self, X: Any) -> csr_array:
-        """The rows code[y] (x) x for all classes, (k n, s d), class by class."""
+        """Return the rows code[y] (x) x for all classes, (k n, s d), class by class."""
         return kron(csr_array(self.code_), X, format="csr")
 
     def _by_class(self, scores: FloatArray) -> FloatArray:
-        """Scores of segments, (s, n), as scores of classes."""
+        """Return scores of segments, (s, n), as scores of classes."""
         k = len(self.classes_)
         by_class = scores.reshape(k, -1).T if self._augmented else scores.T @ self.code_.T
         return by_class[:, 1] - by_class[:, 0] if k == 2 else np.ascontiguousarray(by_class)
@@ -159,3 +160,67 @@ class ClassScores(Judged, Tabular, ClassifierMixin, BaseEstimator):  # type: ign
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = takes_missing(self.estimator)
         return tags
+
+
+@dataclass(frozen=True, eq=False)
+class ClassProbabilities:
+    r"""Scores of k classes, (n, k), as probabilities.
+
+    "softmax": :math:`p_y \propto \exp(t f_y + b_y)` with one temperature and a bias a class, those
+    of least log-loss. "sigmoid", "isotonic": each class against the others, by Platt's sigmoid or a
+    monotone function, divided by the sum.
+
+    Two classes have one score, (n,): half of it for the second, and minus half for the first.
+    """
+
+    maps: Any
+
+    @classmethod
+    def fit(
+        cls, method: str, scores: FloatArray, y: IntArray, weight: FloatArray, k: int
+    ) -> ClassProbabilities:
+        """Fit to scores, places of the true classes and weights of the rows."""
+        scores = _of_classes(scores)
+        if method == "softmax":
+            return cls(_softmax_map(scores, y, weight / weight.sum(), k))
+        positive = y[:, None] == np.arange(k)
+        return cls(Calibration.fit(method, expit(scores), positive, weight))
+
+    def __call__(self, scores: FloatArray) -> FloatArray:
+        """Return probabilities (n, k), rows of sum 1."""
+        scores = _of_classes(scores)
+        if isinstance(self.maps, tuple):
+            slope, bias = self.maps
+            return np.asarray(softmax(slope * scores + bias, axis=1))
+        told = self.maps(expit(scores))
+        sums = told.sum(axis=1, keepdims=True)
+        # Where every class is ruled out, nothing is known.
+        shares: FloatArray = np.where(
+            sums > 0, told / np.where(sums > 0, sums, 1), 1 / told.shape[1]
+        )
+        return shares
+
+
+def _of_classes(scores: FloatArray) -> FloatArray:
+    return scores if scores.ndim == 2 else np.stack([-scores, scores], axis=1) / 2
+
+
+def _softmax_map(
+    scores: FloatArray, y: IntArray, weight: FloatArray, k: int
+) -> tuple[float, FloatArray]:
+    """Fit the temperature, not negative, and the biases of least log-loss; this is convex."""
+    unit = max(float(np.abs(scores).max(initial=0.0)), 1e-300)
+    scaled = scores / unit
+    hot = (y[:, None] == np.arange(k)).astype(np.float64)
+
+    def loss(x: FloatArray) -> tuple[float, FloatArray]:
+        z = x[0] * scaled + x[1:]
+        logs = log_softmax(z, axis=1)
+        off = weight[:, None] * (np.exp(logs) - hot)
+        value = -float(weight @ (hot * logs).sum(axis=1)) + _RIDGE / 2 * float(x[1:] @ x[1:])
+        return value, np.concatenate([[np.sum(off * scaled)], off.sum(axis=0) + _RIDGE * x[1:]])
+
+    start = np.concatenate([[1.0], np.zeros(k)])
+    bounds = [(0.0, 1e6)] + [(None, None)] * k
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
+    return float(found[0]) / unit, np.asarray(found[1:])

@@ -15,12 +15,12 @@ from setwise.estimators._checked import checked
 from setwise.learning._weak_learners._classifiers import takes_nan
 from setwise.learning._weak_learners._traits import as_categorical, as_trends
 
-# What the data types of categories are called, by pandas and by polars.
+# The names of categorical data types in pandas and in polars.
 _OF_CATEGORIES = ("category", "Categorical", "Enum")
 
 
 def takes_missing(estimator: Any) -> bool:
-    """Whether weak learners of this kind take NaN for what is missing."""
+    """Return whether weak learners of this kind take NaN for what is missing."""
     if isinstance(estimator, str):
         return estimator in ("stump", "step", "tree")
     return takes_nan(estimator)
@@ -36,7 +36,7 @@ class Tabular:
     categories_: list[NDArray[Any] | None]
 
     def _table(self, X: Any, *y: Any, reset: bool, accept_sparse: Any) -> Any:
-        """The rows, or rows and labels, as float64; a fit (``reset``) learns the categories."""
+        """Return rows, or rows and labels, as float64; a fit (``reset``) learns the categories."""
         refuse_masked(X, "X")
         if reset:
             self._categorical, X = self._learn_columns(X)
@@ -54,7 +54,7 @@ class Tabular:
         )
 
     def _learn_columns(self, X: Any) -> tuple[BoolArray | None, Any]:
-        """Which columns are categories, and X with numbers for their words."""
+        """Return which columns are categories, and X with numbers for their words."""
         self.categories_ = []
         columns = self.categorical_features
         if isinstance(columns, str) and columns != "from_dtype":
@@ -81,7 +81,7 @@ class Tabular:
         return mask, X
 
     def _stump_options(self, *, one_score: bool, augmented: bool = False) -> dict[str, Any]:
-        """What a search for stumps is told of the columns.
+        """Return what a search for stumps is told of the columns.
 
         ``one_score``: of rows, not of classes; ``augmented``: features are products with labels.
         """
@@ -127,7 +127,7 @@ def _is_frame(X: Any) -> bool:
 
 
 def _mask_of(columns: Any, X: Any) -> BoolArray:
-    """A bool a feature."""
+    """Return a bool for each feature."""
     n_features = X.shape[1]
     if isinstance(columns, str):
         return np.array([str(kind).startswith(_OF_CATEGORIES) for kind in X.dtypes], np.bool_)
@@ -152,7 +152,7 @@ def _mask_of(columns: Any, X: Any) -> BoolArray:
 
 
 def _encoded(X: Any, known: dict[int, Any]) -> tuple[Any, dict[int, NDArray[Any]]]:
-    """X with numbers for the words of some columns, and the words of each.
+    """Return X with numbers for the words of some columns, and the words of each.
 
     ``known`` has the words of a column, none where they are yet to be learned, None for a column of
     numbers. A word that is not known becomes NaN, as if it were missing.
@@ -189,7 +189,7 @@ def _column(X: Any, f: int) -> list[Any]:
 
 
 def _numbers(values: list[Any], words: NDArray[Any] | None, f: int) -> FloatArray:
-    """Places among the words, or numbers as they are; NaN where one is missing or not known."""
+    """Return places among the words, or numbers as they are; NaN if missing or unknown."""
     if words is not None:
         places = {word: float(place) for place, word in enumerate(words.tolist())}
         strange = [v for v in values if not isinstance(v, str) and not _is_missing(v)]
@@ -211,7 +211,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def _replaced(X: Any, numbers: dict[int, FloatArray]) -> Any:
-    """The table with other columns; the caller's is left alone."""
+    """Return the table with other columns; the caller's is left alone."""
     if hasattr(X, "isetitem"):
         X = X.copy(deep=False)
         for f, column in numbers.items():

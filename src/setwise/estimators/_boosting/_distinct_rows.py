@@ -15,7 +15,7 @@ _STRANGE = 0.7390851332151607
 
 
 def distinct_rows(X: Any, y: IntArray, weight: FloatArray) -> tuple[Any, IntArray, FloatArray]:
-    """Rows of positive weight, each example once, with the sums of the weights, in a fixed order.
+    """Merge equal rows of positive weight, sum their weights, and sort them in a fixed order.
 
     Among equally good weak learners rounding decides, and with it the function. After this the
     order of the rows and the way in which they are repeated decide nothing. Equal rows are found
@@ -43,7 +43,7 @@ def distinct_rows(X: Any, y: IntArray, weight: FloatArray) -> tuple[Any, IntArra
 
 
 def _filled(X: Any, value: float) -> Any:
-    """X with a value for what is missing; itself if nothing is."""
+    """Return X with a value for what is missing; X itself if nothing is."""
     missing = np.isnan(X.data if issparse(X) else X)
     if not missing.any():
         return X
@@ -53,7 +53,7 @@ def _filled(X: Any, value: float) -> Any:
 
 
 def _projection(X: Any) -> FloatArray:
-    """One number a row, the same for equal rows: summed feature by feature, so it rounds alike."""
+    """Project rows to one number each, feature by feature, so that equal rows round alike."""
     direction = np.random.default_rng(0).standard_normal(X.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):  # equal rows overflow alike
         if issparse(X):
@@ -66,7 +66,7 @@ def _projection(X: Any) -> FloatArray:
 
 
 def _differ(X: Any) -> NDArray[np.bool_]:
-    """Whether each row differs from the one before it, (n - 1,)."""
+    """Return whether each row differs from the one before it, (n - 1,)."""
     if issparse(X):
         apart = X[1:] != X[:-1]
         counts: NDArray[np.bool_] = np.diff(apart.tocsr().indptr) > 0

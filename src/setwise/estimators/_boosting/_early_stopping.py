@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from setwise._foundation._arguments import FloatArray, IntArray
-from setwise._foundation._progress import Retold, stops
+from setwise._foundation._progress import ForwardingCallback, stops
 from setwise.learning import BoostFit, BoostProgress, Column
 from setwise.learning._boosting._problem import Risk
 from setwise.learning._weak_learners._rows import respond
@@ -59,7 +59,7 @@ class Judge:
         return Verdict(float(self._merit(scores)), float(self._risk(scores.ravel())[0]))
 
     def _place(self, learner: object) -> int:
-        """Where its response is."""
+        """Return the place of a learner's response."""
         if id(learner) not in self._places:
             self._places[id(learner)] = len(self._responses)
             self._learners.append(learner)
@@ -67,8 +67,8 @@ class Judge:
         return self._places[id(learner)]
 
 
-class Watch:
-    """What judges say round by round, and the weights that the first of them liked best.
+class ScoreWatch:
+    """The scores of the judges per round, and the weights with the best score of the first.
 
     Parameters
     ----------
@@ -87,8 +87,10 @@ class Watch:
         self._least, self._idle = np.inf, 0
         self._sizes: set[int] = set()
 
-    def around(self, callback: Callable[[BoostProgress], object] | None) -> Retold[BoostProgress]:
-        """A callback that looks first, and then asks the user's, which sees what it saw."""
+    def around(
+        self, callback: Callable[[BoostProgress], object] | None
+    ) -> ForwardingCallback[BoostProgress]:
+        """Wrap the user's callback: look at the round first, then call it."""
 
         def look(progress: BoostProgress) -> bool:
             now = {
@@ -102,7 +104,7 @@ class Watch:
             asked = stops(callback, replace(progress, scores=scores))
             return asked or self.stopped
 
-        return Retold(look)
+        return ForwardingCallback(look)
 
     def _weigh(self, progress: BoostProgress, verdict: Verdict) -> None:
         self._sizes.add(len(progress.w))
@@ -117,7 +119,7 @@ class Watch:
         self.stopped = self._patience is not None and self._idle >= self._patience
 
     def at_best(self, fit: BoostFit, offsets: IntArray) -> BoostFit:
-        """The fit as it was in its best round; the bound holds for all rounds, so it stays."""
+        """Return the fit as of its best round; the bound stays, as it holds for all rounds."""
         if self.best is None:
             return fit
         w = self.best.w

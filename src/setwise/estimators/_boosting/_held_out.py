@@ -1,4 +1,4 @@
-"""Examples, and parts of them that a fit does not see: whole groups, their share of every class."""
+"""Rows that a fit does not see: folds and parts of the sample, and the ``eval_set`` of a caller."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from setwise._foundation._arguments import FloatArray, IntArray, as_count, as_number
+from setwise._foundation._arguments import FloatArray, IntArray, as_array, as_count, as_number
 from setwise._foundation._randomness import as_generator
 
 # So many folds choose C where the rows are few; with more rows one part is enough.
@@ -31,17 +31,17 @@ class Examples:
         return len(self.y)
 
     def take(self, rows: IntArray) -> Examples:
-        """Some of them."""
+        """Return those at the given places."""
         groups = None if self.groups is None else self.groups[rows]
         return Examples(self.X[rows], self.y[rows], self.weight[rows], groups)
 
     def parted(self, held: NDArray[np.bool_]) -> tuple[Examples, Examples]:
-        """Those to fit, and those held out."""
+        """Return the examples to fit, and those held out."""
         return self.take(np.flatnonzero(~held)), self.take(np.flatnonzero(held))
 
 
 def as_fraction(value: object) -> float | int:
-    """``validation_fraction``: a share in (0, 1), or a count of rows or groups."""
+    """Read ``validation_fraction``: a share in (0, 1), or a count of rows or groups."""
     name = "validation_fraction"
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
         return as_count(value, name, least=1)
@@ -54,7 +54,7 @@ def as_fraction(value: object) -> float | int:
 def split_off(
     examples: Examples, fraction: float | int, random_state: object
 ) -> tuple[Examples, Examples]:
-    """Rows to fit and rows to validate, of which no group has both."""
+    """Split rows into those to fit and those to validate; no group has both."""
     turn = _turns(examples, random_state)
     most = int(turn.max(initial=-1)) + 1
     share = fraction / most if isinstance(fraction, int) else fraction
@@ -68,7 +68,7 @@ def split_off(
 
 
 def enough_of(examples: Examples, random_state: object) -> Examples:
-    """So many of them, drawn, that fits to them can choose C; all if they are no more."""
+    """Draw as many examples as fits need to choose C, or all if they are fewer."""
     if len(examples) <= _ENOUGH_ROWS:
         return examples
     turn = _turns(examples, random_state)
@@ -77,7 +77,7 @@ def enough_of(examples: Examples, random_state: object) -> Examples:
 
 
 def folds(examples: Examples, n_folds: int | None, random_state: object) -> list[NDArray[np.bool_]]:
-    """Which rows are held out, part by part; None: three parts of few rows, one of many."""
+    """Return which rows are held out, part by part; None: three parts of few rows, one of many."""
     turn = _turns(examples, random_state)
     parts = _FOLDS if n_folds is None else n_folds
     first = 1 if n_folds is None and len(examples) > _FEW_ROWS else parts
@@ -85,14 +85,14 @@ def folds(examples: Examples, n_folds: int | None, random_state: object) -> list
 
 
 def _share_of(turn: IntArray, share: float) -> NDArray[np.bool_]:
-    """Every so many turns, evenly; 1 / 49 of 49 is one, though 49 * (1 / 49) is below 1."""
+    """Choose a share of the turns evenly; 1 / 49 of 49 is one, though 49 * (1 / 49) is below 1."""
     before, after = (np.floor(place * share + _ROUNDING) for place in (turn, turn + 1))
     held: NDArray[np.bool_] = after > before
     return held
 
 
 def _turns(examples: Examples, random_state: object) -> IntArray:
-    """A number a row, drawn: every k-th has its share of every class, or is a whole group."""
+    """Draw a number for each row: every k-th has its share of each class, or is a whole group."""
     rng = as_generator(0 if random_state is None else random_state, "random_state")
     n = len(examples)
     turn = np.empty(n, np.int64)
@@ -102,3 +102,33 @@ def _turns(examples: Examples, random_state: object) -> IntArray:
         names, number = np.unique(examples.groups, return_inverse=True)
         turn[:] = rng.permutation(len(names))[number]
     return turn
+
+
+def as_eval_set(eval_set: Any, widths: tuple[int, ...] = (2,)) -> list[tuple[Any, ...]]:
+    """Read ``eval_set`` as a list of tuples of these lengths."""
+    if eval_set is None:
+        return []
+    wanted = "(X, y)" if widths == (2,) else "(X, y) or (X, y, groups)"
+    if not isinstance(eval_set, list | tuple):
+        raise TypeError(
+            f"eval_set must be {wanted} or a list of them, got {type(eval_set).__name__}"
+        )
+    several = isinstance(eval_set, list) or all(isinstance(part, tuple) for part in eval_set)
+    parts: list[Any] = list(eval_set) if several else [eval_set]
+    for part in parts:
+        if not isinstance(part, tuple):
+            raise TypeError(f"eval_set must hold pairs {wanted}, got {type(part).__name__}")
+        if len(part) not in widths:
+            raise ValueError(f"eval_set must hold pairs {wanted}, got a tuple of {len(part)}")
+    return parts
+
+
+def known_places(y: Any, classes: NDArray[Any]) -> IntArray:
+    """Return where each label stands among the classes of the fit."""
+    labels = as_array(y, "y")
+    unknown = labels[~np.isin(labels, classes)]
+    if unknown.size:
+        raise ValueError(
+            f"y must hold the labels of fit, {classes.tolist()}, got {unknown.tolist()[0]!r}"
+        )
+    return np.searchsorted(classes, labels).astype(np.int64)

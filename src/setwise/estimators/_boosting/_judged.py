@@ -13,7 +13,7 @@ import numpy as np
 from setwise._foundation._arguments import FloatArray, as_choice, as_count, as_flag
 from setwise._foundation._deadline import Deadline
 from setwise.estimators._boosting._boosted import Boosted
-from setwise.estimators._boosting._early_stopping import Judge, Verdict, Watch
+from setwise.estimators._boosting._early_stopping import Judge, ScoreWatch, Verdict
 from setwise.estimators._boosting._held_out import (
     MANY_ROWS,
     Examples,
@@ -22,7 +22,7 @@ from setwise.estimators._boosting._held_out import (
     folds,
     split_off,
 )
-from setwise.estimators._boosting._price import USUAL, Path, least_price
+from setwise.estimators._boosting._price import USUAL, PricePath, least_price
 from setwise.learning import BoostFit, WeakLearnerSearch
 from setwise.learning._boosting._problem import Risk
 
@@ -61,11 +61,11 @@ class Judged(Boosted):
         raise NotImplementedError
 
     def _design(self, X: Any) -> Any:
-        """What weak learners see of rows."""
+        """Return what weak learners see of rows."""
         return X
 
     def _surrogates(self) -> tuple[str, ...]:
-        """The surrogates among which rows held out choose; of one there is no choice."""
+        """Return the surrogates among which rows held out choose; of one there is no choice."""
         return ("hinge",)
 
     def _check_habits(self) -> None:
@@ -119,7 +119,7 @@ class Judged(Boosted):
                 outside = self._try(parts, self.C_, patience, Deadline(), options)[1]
         risk = self._risk(examples)
         judges = {name: self._judge(part) for name, part in judged.items()}
-        watch = Watch(judges, patience)
+        watch = ScoreWatch(judges, patience)
         fit = self._boost(risk, search, deadline, C=self.C_, watch=watch, **options)
         stopped = watch.stopped
         fit = replace(fit, interrupted=fit.interrupted and not stopped)
@@ -156,7 +156,7 @@ class Judged(Boosted):
         self.C_scores_: dict[float, float] = {}
         limit = None if self.time_limit is None else _PATH_TIME * float(self.time_limit)
         deadline = Deadline(limit, armed=False)
-        best: tuple[str, Path[list[HeldOut]]] | None = None
+        best: tuple[str, PricePath[list[HeldOut]]] | None = None
         for surrogate in self._surrogates():
             self._surrogate = surrogate
             grouped = options.get("penalty") == "group"
@@ -166,7 +166,7 @@ class Judged(Boosted):
                 return []
             if best is not None and deadline.over():
                 break
-            path = Path(
+            path = PricePath(
                 least,
                 lambda C: self._try(parts, C, patience, deadline, options),
                 lambda: not deadline.over(),
@@ -181,7 +181,7 @@ class Judged(Boosted):
         return path.left
 
     def _can_be_judged(self, train: Examples, held: Examples) -> bool:
-        """Whether the rows to fit hold two classes, and those held out something to judge."""
+        """Return whether rows to fit hold two classes, and those held out something to judge."""
         if len(np.unique(train.y)) < 2 or not len(held):
             return False
         try:
@@ -198,14 +198,14 @@ class Judged(Boosted):
         deadline: Deadline,
         options: dict[str, Any],
     ) -> tuple[Verdict, list[HeldOut]]:
-        """The mean verdict of the parts on fits with C, and the scores of the rows held out."""
+        """Fit with C to each part; return the mean verdict and the scores of the rows held out."""
         verdicts: list[Verdict] = []
         outside: list[HeldOut] = []
         for train, held in parts:
             if verdicts and deadline.over():
                 break
             judge, risk = self._judge(held), self._risk(train)
-            watch = Watch({"": judge} if patience else {}, patience)
+            watch = ScoreWatch({"": judge} if patience else {}, patience)
             search = self._search(train)
             with warnings.catch_warnings():  # the last fit says what there is to say
                 warnings.simplefilter("ignore")

@@ -16,14 +16,14 @@ from setwise.estimators._boosting._rank_risk import by_group
 
 
 class ListRisk(ABC):
-    r"""The weighted mean over the queries q of the most violated rankings,
+    r"""The risk of lists: the weighted mean over the queries of the most violated rankings.
 
     .. math:: R(f) = \sum_q v_q \max_\pi\ \Delta_q(\pi)
-        + \langle \psi_q(\pi) - \psi_q(\pi^*), f_q \rangle, \qquad \sum_q v_q = 1 ,
+        + \langle \psi_q(\pi) - \psi_q(\pi^*), f_q \rangle, \qquad \sum_q v_q = 1 .
 
-    a convex bound of the mean loss, since the ranking by f has the largest <psi, f> of all. Queries
-    in which no ranking is better than another do not count. Rows of one level and equal scores have
-    equal slopes, so that the order of the rows decides nothing.
+    It is a convex bound of the mean loss, since the ranking by f has the largest <psi, f> of all.
+    Queries in which no ranking is better than another do not count. Rows of one level and equal
+    scores have equal slopes, so that the order of the rows decides nothing.
 
     Parameters
     ----------
@@ -74,14 +74,14 @@ class ListRisk(ABC):
 
     @abstractmethod
     def _plane(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Losses of the worst rankings, (n_queries,), and psi - psi*, (rows,), query by query."""
+        """Return losses of the worst rankings, (n_queries,), and psi - psi*, (rows,), by query."""
 
     @abstractmethod
     def _merits(self, scores: FloatArray) -> FloatArray:
-        """1 - the loss of each query, (n_queries,), equal scores in the mean of their orders."""
+        """Return 1 - the loss of each query, (n_queries,), the mean over orders of equal scores."""
 
     def __call__(self, scores: FloatArray) -> tuple[float, FloatArray]:
-        """The risk and a subgradient, (m,)."""
+        """Return the risk and a subgradient, (m,)."""
         own = scores[self._order]
         losses, slopes = self._plane(own)
         slopes *= self._shares[self._query]
@@ -90,7 +90,7 @@ class ListRisk(ABC):
         return float(self._shares @ losses) + float(slopes @ own), whole
 
     def each(self, scores: FloatArray) -> tuple[FloatArray, csr_array]:
-        """The risk of each query and a subgradient a row, (n_queries, m): R is the mean of them."""
+        """Return the risk of each query and its subgradient, (n_queries, m): R is the mean."""
         own = scores[self._order]
         losses, slopes = self._plane(own)
         scale = self._shape[0] * self._shares
@@ -99,15 +99,15 @@ class ListRisk(ABC):
         return values, csr_array((slopes, self._order, self._starts), shape=self._shape)
 
     def merit(self, scores: FloatArray) -> float:
-        """The mean over the queries of 1 - the loss."""
+        """Return the mean over the queries of 1 - the loss."""
         return float(self._shares @ self._merits(scores[self._order]))
 
     def _sums(self, values: NDArray[Any]) -> FloatArray:
-        """Of the rows of each query, (n_queries,)."""
+        """Sum values over the rows of each query, (n_queries,)."""
         return np.asarray(np.bincount(self._query, values, self._shape[0]), np.float64)
 
     def _blocks(self, keys: FloatArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The rows by falling key, query by query, and where stretches of equal keys begin."""
+        """Return the rows by falling key, query by query, and where runs of equal keys begin."""
         order = np.lexsort((-keys, self._query))
         first = np.ones(len(order), np.bool_)
         first[1:] = (np.diff(keys[order]) != 0) | (np.diff(self._query[order]) != 0)
@@ -141,7 +141,7 @@ class AveragePrecisionRisk(ListRisk):
         return losses, slopes
 
     def _merits(self, scores: FloatArray) -> FloatArray:
-        """Precision at each distinct score, weighted by the share of relevant rows there."""
+        """Return precision at each distinct score, weighted by the share of relevant rows there."""
         order, first = self._blocks(scores)
         found = np.add.reduceat(self._relevant[order].astype(np.float64), first)
         query = self._query[order][first]
@@ -202,7 +202,7 @@ class GainRisk(ListRisk):
         return self._sums(self._shared_discounts(scores) * self._gains)
 
     def _shared_discounts(self, keys: FloatArray) -> FloatArray:
-        """The discount of each row in the ranking by its key; equal keys have their mean."""
+        """Return the discount of each row in the ranking by its key, the mean for equal keys."""
         order, first = self._blocks(keys)
         sizes = np.diff(np.append(first, len(order)))
         means = np.add.reduceat(self._discounts, first) / sizes

@@ -20,7 +20,7 @@ _FIXED = 100.0  # where no weak learner pays, whatever C is
 
 
 def least_price(risk: Risk, search: WeakLearnerSearch, *, grouped: bool = False) -> float:
-    r"""Below :math:`C = 1 / \max_h \langle -R'(0), h \rangle` no weak learner pays.
+    r"""Return :math:`C = 1 / \max_h \langle -R'(0), h \rangle`, below which no learner pays.
 
     ``grouped``: a learner has all segments, and the norm of what it gains in them counts.
 
@@ -39,7 +39,7 @@ def least_price(risk: Risk, search: WeakLearnerSearch, *, grouped: bool = False)
     return 1.0 / edge if edge > 1e-9 else _FIXED / USUAL
 
 
-class Path(Generic[T]):
+class PricePath(Generic[T]):
     """The prices that were tried, and the best of them.
 
     From its first price it goes up as long as that is better, else down.
@@ -49,7 +49,7 @@ class Path(Generic[T]):
     attempt : C -> (verdict, what else it left)
     more : () -> bool
         Whether there is time for another.
-    before : Path, optional
+    before : PricePath, optional
         That of another surrogate. It is begun where that one was best, and left there if the score
         is no better.
     """
@@ -59,7 +59,7 @@ class Path(Generic[T]):
         least: float,
         attempt: Callable[[float], tuple[Verdict, T]],
         more: Callable[[], bool],
-        before: Path[T] | None = None,
+        before: PricePath[T] | None = None,
     ) -> None:
         self.scores: dict[float, float] = {}
         self._best: tuple[float, float] | None = None
@@ -86,7 +86,7 @@ class Path(Generic[T]):
         return self.scores[self.C]
 
     def _try(self, place: int) -> bool:
-        """Whether it is better than those before."""
+        """Try the price at a place, and return whether it is better than those before."""
         C = _RATIOS[place] * self._least
         verdict, left = self._attempt(C)
         self.scores[C] = verdict.score

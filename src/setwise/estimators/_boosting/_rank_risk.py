@@ -1,4 +1,4 @@
-"""The risk of a ranking: pairs of rows in the wrong order, or not apart enough."""
+"""The risk of a ranking by pairs of rows, and the thresholds between ordered levels."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 from setwise import _core
 from setwise._foundation._arguments import FloatArray, as_array, as_numbers
 from setwise._foundation._sample_weights import as_sample_weights, without_unit
+from setwise.learning._weak_learners._one_feature import midway
 
 
 class RankRisk:
@@ -58,13 +59,13 @@ class RankRisk:
             )
 
     def __call__(self, scores: FloatArray) -> tuple[float, FloatArray]:
-        """The risk and a subgradient, (m,)."""
+        """Return the risk and a subgradient, (m,)."""
         active, slopes = self._active(scores, 1.0)
         slopes /= self.n_pairs
         return active / self.n_pairs + float(slopes @ scores), slopes
 
     def each(self, scores: FloatArray) -> tuple[FloatArray, csr_array]:
-        """The risk of each pair, (n,), and a subgradient a row, (n, m): O(m^2) of both."""
+        """Return the risk of each pair, (n,), and its subgradient, (n, m): O(m^2) of both."""
         high, low, weights = self._pairs
         values = 1.0 - (scores[high] - scores[low])
         active = values > 0
@@ -75,13 +76,13 @@ class RankRisk:
         return weights * np.maximum(values, 0.0), csr_array((entries, columns, ends), shape=shape)
 
     def merit(self, scores: FloatArray) -> float:
-        """The share of pairs in the right order, half of those with equal scores: the AUC."""
+        """Return the AUC: the share of pairs in the right order, ties counting half."""
         wrong, right = self._active(scores, 0.0)[0], self._active(-scores, 0.0)[0]
         share = 0.5 + 0.5 * (right - wrong) / self.n_pairs
         return min(max(share, 0.0), 1.0)  # the sums are made in different orders
 
     def _active(self, scores: FloatArray, margin: float) -> tuple[float, FloatArray]:
-        """Weight of the pairs with f_i - margin < f_j, and what each row has in it, by sign."""
+        """Return the weight of pairs with f_i - margin < f_j, and each row's part, by sign."""
         slopes = np.empty(len(scores))
         own = scores[self._order] if self._grouped else np.ascontiguousarray(scores)
         active = self._counter.slopes(own, margin, slopes)
@@ -105,7 +106,7 @@ class RankRisk:
 
 
 def by_group(groups: ArrayLike | None, m: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The rows group by group, and where each group begins, with the end of the last."""
+    """Return the rows group by group, and where each group begins, with the end of the last."""
     array = as_groups(groups, m)
     if array is None:
         return np.arange(m), np.array([0, m])
@@ -114,7 +115,7 @@ def by_group(groups: ArrayLike | None, m: int) -> tuple[NDArray[np.int64], NDArr
 
 
 def as_groups(groups: ArrayLike | None, m: int, name: str = "groups") -> NDArray[Any] | None:
-    """The group of each row, (m,), names of one kind; None if there are none."""
+    """Return the group of each row, (m,), names of one kind; None if there are none."""
     if groups is None:
         return None
     array = as_array(groups, name)
@@ -129,3 +130,46 @@ def as_groups(groups: ArrayLike | None, m: int, name: str = "groups") -> NDArray
         kinds = ", ".join(sorted({type(group).__name__ for group in array}))
         raise TypeError(f"{name} must hold names of one kind, got {kinds}") from None
     return array
+
+
+def cut_points(
+    scores: FloatArray, levels: NDArray[np.int64], weights: FloatArray, n_levels: int
+) -> FloatArray:
+    """Return thresholds (n_levels - 1,), not decreasing, of the least weight of misplaced rows.
+
+    A row belongs to the level that equals the number of thresholds below its score. Dynamic
+    programming over the sorted scores, O(m (log m + n_levels)); a threshold lies midway between two
+    scores, or 1 beyond the last.
+    """
+    order = np.argsort(scores, kind="stable")
+    values = scores[order]
+    ends = np.flatnonzero(np.append(values[1:] != values[:-1], True)) + 1
+    places = np.concatenate([[0], ends])  # how many rows may lie below a threshold
+    below = np.zeros((n_levels, len(places)))
+    for level in range(n_levels):
+        own = np.where(levels[order] == level, weights[order], 0.0)
+        below[level] = np.concatenate([[0.0], np.cumsum(own)])[places]
+    # best[k]: the most weight in place if thresholds so far end there; choice: where the last lies.
+    best = below[0]
+    choices = []
+    for level in range(1, n_levels):
+        gains = best - below[level]
+        highest = np.maximum.accumulate(gains)
+        fresh = np.append(True, gains[1:] > highest[:-1])
+        choices.append(np.maximum.accumulate(np.where(fresh, np.arange(len(places)), 0)))
+        best = highest + below[level]
+    cuts = np.empty(n_levels - 1)
+    place = len(places) - 1
+    for level in range(n_levels - 1, 0, -1):
+        place = int(choices[level - 1][place])
+        cuts[level - 1] = _between(values, int(places[place]))
+    return cuts
+
+
+def _between(values: FloatArray, count: int) -> float:
+    """Return a number above the first ``count`` sorted values and below the others."""
+    if count == 0:
+        return float(values[0]) - 1.0
+    if count == len(values):
+        return float(values[-1]) + 1.0
+    return midway(float(values[count - 1]), float(values[count]))

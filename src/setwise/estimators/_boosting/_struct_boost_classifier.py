@@ -19,13 +19,10 @@ from setwise.estimators._boosting._boosted import (
     make_search,
 )
 from setwise.estimators._boosting._class_merit import as_class_weights
-from setwise.estimators._boosting._class_probabilities import METHODS
-from setwise.estimators._boosting._class_risk import ClassRisk
-from setwise.estimators._boosting._class_scores import ClassScores
+from setwise.estimators._boosting._class_risk import ClassRisk, LogisticClassRisk
+from setwise.estimators._boosting._class_scores import METHODS, ClassScores
 from setwise.estimators._boosting._distinct_rows import distinct_rows
-from setwise.estimators._boosting._eval_set import as_eval_set
-from setwise.estimators._boosting._held_out import Examples
-from setwise.estimators._boosting._logistic_class_risk import LogisticClassRisk
+from setwise.estimators._boosting._held_out import Examples, as_eval_set
 from setwise.estimators._boosting._taxonomy import label_code
 from setwise.estimators._checked import check_targets
 from setwise.estimators._sets._folds import Scoring, as_scoring
@@ -353,7 +350,7 @@ class StructBoostClassifier(ClassScores):
         )
 
     def _is_grouped(self, *, shared: bool) -> bool:
-        """Whether the norms of the learners' weights count; raises where that cannot be."""
+        """Return whether the norms of the learners' weights count; raise where they cannot."""
         steps = isinstance(self.estimator, str) and self.estimator == "step"
         if self.penalty == "l1" or not (steps or self.penalty == "group"):
             if steps and self.code_.shape[1] > 1 and not self._augmented:

@@ -16,16 +16,15 @@ from setwise._foundation._arguments import FloatArray, as_array, as_choice, as_c
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._display import check_display
 from setwise._foundation._keywords import hints_at_names
+from setwise._foundation._record import Versioned
 from setwise._foundation._sample_weights import as_sample_weights, without_unit
 from setwise.estimators._boosting._boosted import make_search
 from setwise.estimators._boosting._columns import Tabular, takes_missing
-from setwise.estimators._boosting._cut_points import cut_points
 from setwise.estimators._boosting._distinct_rows import distinct_rows
-from setwise.estimators._boosting._eval_set import as_eval_set, known_places
-from setwise.estimators._boosting._held_out import Examples
+from setwise.estimators._boosting._held_out import Examples, as_eval_set, known_places
 from setwise.estimators._boosting._judged import Judged
 from setwise.estimators._boosting._list_risk import AveragePrecisionRisk, GainRisk, ListRisk
-from setwise.estimators._boosting._rank_risk import RankRisk, as_groups
+from setwise.estimators._boosting._rank_risk import RankRisk, as_groups, cut_points
 from setwise.estimators._checked import check_targets
 from setwise.learning import BoostProgress, WeakLearnerSearch
 
@@ -36,7 +35,7 @@ LOSSES: dict[str, type[RankRisk] | type[ListRisk]] = {
 }
 
 
-class StructBoostRanker(Judged, Tabular, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class StructBoostRanker(Versioned, Judged, Tabular, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     r"""Boosting of weak learners for rankings: positive above negative, higher levels above lower.
 
     .. math:: \min_{w \ge 0}\ 1^T w + \frac{C}{|S|} \sum_{(i, j) \in S} (1 - (f(x_i) - f(x_j)))_+ ,
@@ -208,6 +207,7 @@ class StructBoostRanker(Judged, Tabular, ClassifierMixin, BaseEstimator):  # typ
         self.verbose = verbose
         self.callback = callback
 
+    @hints_at_names
     def fit(
         self,
         X: Any,
@@ -273,17 +273,18 @@ class StructBoostRanker(Judged, Tabular, ClassifierMixin, BaseEstimator):  # typ
         return self._shifted(self._segment_scores(self._rows(X))[0])
 
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
-        """The scores of each stage, (n,) each, with the cut of the last."""
+        """Yield the scores of each stage, (n,) each, with the cut of the last."""
         for scores in self._staged_segment_scores(self._rows(X)):
             yield self._shifted(scores[0])
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class or level of each row, (n,), by ``cut_points_``."""
+        """Predict the class or level of each row, (n,), by ``cut_points_``."""
         scores = self._segment_scores(self._rows(X))[0]
         places = np.searchsorted(self.cut_points_, scores, side="left")
         labels: NDArray[Any] = self.classes_[places]
         return labels
 
+    @hints_at_names
     def score(
         self,
         X: Any,
@@ -293,7 +294,9 @@ class StructBoostRanker(Judged, Tabular, ClassifierMixin, BaseEstimator):  # typ
         qid: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> float:
-        """1 - the loss: the area under the ROC curve (the share of pairs in the right order, ties a
+        """Return 1 - the loss.
+
+        That is the area under the ROC curve (the share of pairs in the right order, ties counting
         half), or the mean over the queries of average precision or normalised discounted gain.
         """
         scores = self.decision_function(X)
@@ -328,7 +331,7 @@ class StructBoostRanker(Judged, Tabular, ClassifierMixin, BaseEstimator):  # typ
         return lambda scores: risk.merit(scores[0])
 
     def _evaluated(self, X: Any, y: Any, groups: Any = None) -> Examples:
-        """A set to be judged by, in the terms of this fit."""
+        """Read a set to be judged by, in the terms of this fit."""
         X, y = self._table(X, y, reset=False, accept_sparse="csr")
         names = as_groups(groups, X.shape[0])
         return Examples(X, known_places(y, self.classes_), np.ones(X.shape[0]), names)
@@ -338,11 +341,11 @@ class StructBoostRanker(Judged, Tabular, ClassifierMixin, BaseEstimator):  # typ
         return self._table(X, reset=False, accept_sparse=["csc", "csr"])
 
     def _shifted(self, scores: FloatArray) -> FloatArray:
-        """Scores whose sign is the class, if there are two."""
+        """Return scores whose sign is the class, if there are two."""
         return scores - self.cut_points_[0] if len(self.classes_) == 2 else scores
 
     def _learn_levels(self, y: NDArray[Any]) -> NDArray[np.int64]:
-        """The place of each label among the classes; remembers the classes."""
+        """Return the place of each label among the classes, and remember the classes."""
         if self.ordinal:
             if y.dtype.kind not in "fiub":
                 raise TypeError(f"y must hold numbers when ordinal, got dtype {y.dtype}")
@@ -371,14 +374,14 @@ class StructBoostRanker(Judged, Tabular, ClassifierMixin, BaseEstimator):  # typ
 
 
 def _groups_of(groups: Any, qid: Any, n: int) -> NDArray[Any] | None:
-    """The query of each row, by either name."""
+    """Return the query of each row, by either name."""
     if groups is not None and qid is not None:
         raise ValueError("qid must be None where groups are given, got both: they are the same")
     return as_groups(qid, n, "qid") if groups is None else as_groups(groups, n)
 
 
 def _distinct(examples: Examples) -> Examples:
-    """Equal rows of one group and level as one, with the sum of their weights."""
+    """Return equal rows of one group and level as one, with the sum of their weights."""
     groups = examples.groups
     keys = np.zeros(len(examples), np.int64)
     if groups is not None:

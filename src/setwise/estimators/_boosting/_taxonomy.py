@@ -29,7 +29,7 @@ class LabelCode:
 
 
 def label_code(taxonomy: Any, classes: NDArray[Any], *, augmented: bool = False) -> LabelCode:
-    r"""The code and cost of classes, from a taxonomy or, if it is None, of the flat kind.
+    r"""Return the code and cost of classes, from a taxonomy or, if it is None, of the flat kind.
 
     Flat: the unit matrix, and a cost of 1 for any confusion. In a tree the code marks a class and
     its ancestors (equation (19)), and the cost is the height of the first common ancestor, its
@@ -62,8 +62,13 @@ def label_code(taxonomy: Any, classes: NDArray[Any], *, augmented: bool = False)
 
 
 def _read(taxonomy: Any, classes: NDArray[Any]) -> tuple[IntArray, IntArray]:
-    """The parent of each node, -1 for the root, and the node of each class."""
+    """Return the parent of each node, -1 for the root, and the node of each class."""
     refuse_masked(taxonomy, "taxonomy")
+    if isinstance(taxonomy, dict):
+        raise TypeError(
+            "taxonomy must be nested lists of labels, a parent array of integers or a graph, got a "
+            "dict: write {'animal': ['cat', 'dog'], 'plant': ['oak']} as [['cat', 'dog'], ['oak']]"
+        )
     if isinstance(taxonomy, list | tuple) and any(
         isinstance(part, list | tuple | str) for part in taxonomy
     ):
@@ -164,7 +169,7 @@ def _checked(parents: IntArray) -> IntArray:
 
 
 def _ancestors(parents: IntArray) -> NDArray[np.bool_]:
-    """[i, j]: j is i or above it."""
+    """Return a matrix whose entry [i, j] says whether j is i or above it."""
     n = len(parents)
     above = np.eye(n, dtype=np.bool_)
     now = np.arange(n)
@@ -178,14 +183,14 @@ def _ancestors(parents: IntArray) -> NDArray[np.bool_]:
 
 
 def _heights(ancestors: NDArray[np.bool_]) -> FloatArray:
-    """The longest path down to a leaf: the deepest node below, less the own depth."""
+    """Return the longest paths down to a leaf: the deepest node below, less the own depth."""
     depths = ancestors.sum(axis=1)
     heights: FloatArray = np.where(ancestors, depths[:, None], 0).max(axis=0) - depths.astype(float)
     return heights
 
 
 def _distinct(marks: NDArray[np.bool_]) -> FloatArray:
-    """The columns that tell classes apart, each once: single classes first, in their order."""
+    """Return the columns that tell classes apart, each once: single classes first, in order."""
     columns = np.unique(marks[:, ~marks.all(axis=0)], axis=1)
     columns = columns[:, columns.any(axis=0)]
     order = np.lexsort((columns.argmax(axis=0), columns.sum(axis=0)))

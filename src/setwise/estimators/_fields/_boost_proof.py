@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._deadline import Deadline
+from setwise._foundation._search import attempt
 from setwise.estimators._fields._field_risk import FieldRisk
 from setwise.learning import BoostFit
 
@@ -21,11 +22,11 @@ class Thorough:
 
     @property
     def offsets(self) -> IntArray:
-        """Those of the risk."""
+        """The offsets of the risk."""
         return self._risk.offsets
 
     def __call__(self, scores: FloatArray) -> tuple[float, FloatArray]:
-        """The risk as far as it was found, and its plane."""
+        """Return the risk as far as it was found, and its plane."""
         value, slope, _ = self._risk.prove(scores)
         return value, slope
 
@@ -50,15 +51,13 @@ def prove(fit: BoostFit, risk: FieldRisk, C: float, deadline: Deadline) -> Boost
     if risk.exact:
         return BoostProof(fit, False, False)
     price, ended = float(fit.w.sum()), fit.interrupted
-    try:
-        if ended:
-            raise KeyboardInterrupt  # who wants the fit to end does not wait for a proof
-        found, _, most = deadline.run(risk.prove, fit.scores)
-    except KeyboardInterrupt:
-        found, most, ended = 0.0, risk.at_most(fit.scores), True
+    proof = None
+    if not ended:  # whoever ends the fit does not wait for a proof
+        proof, ended = attempt(deadline.run, risk.prove, fit.scores)
+    found, _, most = (0.0, 0.0, risk.at_most(fit.scores)) if proof is None else proof
     rounding = _ROUNDING * fit.zero
     missed = price + C * found > fit.value + rounding
     known = C * (most - found) <= rounding
     value = max(price + C * most, fit.bound)
     proved = replace(fit, value=value, certified=fit.certified and known)
-    return BoostProof(proved, missed, ended or deadline.struck)
+    return BoostProof(proved, missed, ended or deadline.expired)

@@ -75,7 +75,7 @@ class Couplings:
         return RegionTables(self._graphs.regions.T, self._graphs.region_starts, flat)
 
     def __call__(self, labels: IntArray) -> FloatArray:
-        """(F,) the potentials of labels (M,), each with a weight of 1."""
+        """Return the potentials (F,) of labels (M,), each with a weight of 1."""
         graphs, n_labels = self._graphs, self._n_labels
         parts = [cut(graphs, labels)]
         if graphs.regions.shape[1]:
@@ -89,7 +89,7 @@ class Couplings:
         return np.concatenate(parts)
 
     def sums(self, of_nodes: FloatArray, of_couplings: FloatArray) -> FloatArray:
-        """(n,) the sum over the nodes and couplings of each graph."""
+        """Sum over the nodes and couplings of each graph, (n,)."""
         n = len(self._graphs)
         total: FloatArray = np.zeros(n)
         total += np.bincount(graph_of(self._graphs.node_starts), of_nodes, n)
@@ -97,12 +97,12 @@ class Couplings:
         return total
 
     def weights(self, coefficients: list[FloatArray]) -> FloatArray:
-        """(F,) the weights that coefficients of the features of each part give."""
+        """Return the weights (F,) from the coefficients of the features of each part."""
         parts = zip(self.features, coefficients, strict=True)
         return np.concatenate([features @ v for features, v in parts])
 
     def field(self, i: int, unary: FloatArray, weights: FloatArray) -> Field:
-        """Graph i with unaries (M, L) and weights (F,) of all graphs, as a field."""
+        """Return graph i with unaries (M, L) and weights (F,) of all graphs, as a field."""
         graphs = self._graphs
         at = slice(*graphs.node_starts[i : i + 2])
         between = slice(*graphs.edge_starts[i : i + 2])

@@ -28,7 +28,7 @@ from setwise.estimators._fields._boost_proof import Thorough, prove
 from setwise.estimators._fields._couplings import Couplings
 from setwise.estimators._fields._field_model import FieldModel
 from setwise.estimators._fields._field_risk import FieldRisk
-from setwise.estimators._fields._field_search import Features, FieldSearch, Indicators
+from setwise.estimators._fields._field_search import FieldSearch, Indicators, PlainFeatures
 from setwise.estimators._fields._graphs import Graphs
 from setwise.estimators._fields._higher_maps import best_maps
 from setwise.estimators._threads import threads
@@ -252,7 +252,7 @@ class FieldBoost(Boosted, FieldModel):
             proof = prove(fit, risk, float(self.C), deadline)
         self._store(fit, len(risk.offsets) - 1)
         self.gap_, self.certified_ = proof.fit.relative_gap, proof.fit.certified
-        self.interrupted_ = fit.interrupted or (proof.ended and not deadline.struck)
+        self.interrupted_ = fit.interrupted or (proof.ended and not deadline.expired)
         if fit.relative_gap <= self.tol < self.gap_ and not self.interrupted_:
             warnings.warn(
                 f"FieldBoost ended at a relative gap of {self.gap_:.1e}, above tol={self.tol:g}: "
@@ -266,19 +266,20 @@ class FieldBoost(Boosted, FieldModel):
         options = {"random_state": self.random_state, "n_jobs": self.n_jobs}
         nodes: WeakLearnerSearch
         if isinstance(self.estimator, str) and self.estimator == "feature":
-            nodes = Features(graphs.nodes, signed=True)
+            nodes = PlainFeatures(graphs.nodes, signed=True)
         else:
             nodes = make_search(self.estimator, graphs.nodes, **options)
         edges: WeakLearnerSearch | None = None
         if graphs.pairs.size == 0:
             pass
         elif isinstance(self.edge_estimator, str) and self.edge_estimator == "feature":
-            edges = Features(graphs.pairs, signed=False)
+            edges = PlainFeatures(graphs.pairs, signed=False)
         else:
             edges = Indicators(make_search(self.edge_estimator, graphs.pairs, **options))
         # A layer of regions is a feature of its own; where no graph has a region there is none.
         layers = [
-            Features(part, signed=False) if part.size else None for part in couplings.features[1:]
+            PlainFeatures(part, signed=False) if part.size else None
+            for part in couplings.features[1:]
         ]
         return FieldSearch(nodes, [edges, *layers], offsets)
 
@@ -296,7 +297,7 @@ class FieldBoost(Boosted, FieldModel):
         return total / total.sum() if total.sum() > 0 else total
 
     def staged_predict(self, X: Any) -> Iterator[list[NDArray[Any]]]:
-        """What ``predict`` would have said after each round."""
+        """Yield what ``predict`` would have returned after each round."""
         graphs = self._read(X)
         stages = self.stages_
         for stage in range(stages.shape[0]):
@@ -323,7 +324,7 @@ class FieldBoost(Boosted, FieldModel):
         return 1 if len(self.classes_) == 2 else len(self.classes_)
 
     def _parts(self, weights: FloatArray) -> list[tuple[list[Any], IntArray, FloatArray]]:
-        """The learners of the nodes, the edges and the regions: segments from 0 on, and weights."""
+        """Return the learners of nodes, edges and regions, with segments from 0 on, and weights."""
         parts = []
         kinds, segments = self._kinds, self.estimator_segments_
         assert segments is not None  # every learner has one

@@ -42,7 +42,7 @@ class Measure:
             self._losses = [loss._with_multiplicity(c) for c in weights]
 
     def __call__(self, labels: Sequence[NDArray[Any]]) -> float:
-        """Of labels of each graph."""
+        """Return the measure of labels of each graph."""
         shares = []
         for loss, y, z in zip(self._losses, self._truth, labels, strict=True):
             for label in self._sets if len(y) else ():
@@ -52,7 +52,7 @@ class Measure:
 
 
 def best_biases(fields: Sequence[Field], measure: Measure, solve: Solve) -> FloatArray:
-    """(L,) what to add to the score of each label; the first of two labels has none.
+    """Return what to add to the score of each label, (L,); the first of two labels has none.
 
     One label after the other, each by a search over the biases that carry shares of the nodes.
     """

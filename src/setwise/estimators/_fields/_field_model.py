@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from setwise._foundation._arguments import FloatArray, IntArray, as_choice, as_flag, as_number
 from setwise._foundation._deadline import Deadline
-from setwise._foundation._interrupts import whole
+from setwise._foundation._interrupts import completed
+from setwise._foundation._record import Versioned
+from setwise._foundation._search import attempt
 from setwise.decisions import Decision, decide
 from setwise.estimators._boosting._columns import takes_missing
 from setwise.estimators._fields._couplings import Couplings
@@ -43,7 +46,7 @@ from setwise.losses import Loss, get
 DECISIONS = ("bias", "marginals")
 
 
-class FieldModel(BaseEstimator):  # type: ignore[misc]
+class FieldModel(Versioned, BaseEstimator):  # type: ignore[misc]
     """Scores of nodes and weights of couplings, and the field that they make.
 
     A subclass gives ``_learn``, which fits checked graphs, and ``_scores``. X is no matrix, so
@@ -71,11 +74,11 @@ class FieldModel(BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _scores(self, graphs: Graphs) -> tuple[FloatArray, FloatArray]:
-        """Scores of the nodes, (K, M) with K = 1 for two labels, and weights of the couplings."""
+        """Return scores of nodes, (K, M), K = 1 for two labels, and weights of the couplings."""
         raise NotImplementedError
 
     def _of_a_share(self, share: float) -> dict[str, Any]:
-        """The parameters that a fit to a share of the graphs has of its own."""
+        """Return the parameters that a fit to a share of the graphs has of its own."""
         return {}
 
     @property
@@ -119,14 +122,12 @@ class FieldModel(BaseEstimator):  # type: ignore[misc]
             graphs = self._with_scores(graphs, found)
         self.bias_, self.temperature_ = np.zeros(n_labels), 1.0
         self._learn(graphs, labels, weights, deadline)
-        if loss is not None and not (self.interrupted_ or deadline.struck):
+        if loss is not None and not (self.interrupted_ or deadline.expired):
             times = None if node_weights is None else graphs.of_nodes(weights)
             measure = Measure(loss, graphs.of_nodes(labels), np.arange(n_labels), times)
-            try:
-                deadline.run(self._tune, graphs, labels, weights, folds, deadline, measure)
-            except KeyboardInterrupt:
-                self.interrupted_ = not deadline.struck
-        if loss is not None and deadline.struck:
+            tune = partial(self._tune, graphs, labels, weights, folds, deadline, measure)
+            self.interrupted_ = attempt(deadline.run, tune)[1] and not deadline.expired
+        if loss is not None and deadline.expired:
             warnings.warn(
                 f"{type(self).__name__} chose no bias for its measure: {deadline.sentence}",
                 ConvergenceWarning,
@@ -157,7 +158,7 @@ class FieldModel(BaseEstimator):  # type: ignore[misc]
                     np.concatenate([of_weights[i] for i in train]),
                     deadline,
                 )
-            if part.interrupted_ or deadline.struck:
+            if part.interrupted_ or deadline.expired:
                 raise KeyboardInterrupt
             held = graphs.take(test)
             for i, field in zip(test, part._fields(held, part._scores(held)), strict=True):
@@ -175,7 +176,7 @@ class FieldModel(BaseEstimator):  # type: ignore[misc]
     # ----------------------------------------------------------------------------------- questions
 
     def decision_function(self, X: Any) -> list[FloatArray]:
-        """The scores of the nodes alone, without their neighbours, the bias included.
+        """Return the scores of the nodes alone, without their neighbours, the bias included.
 
         For two labels (N,) a graph, positive for the second class; for more (N, L).
         """
@@ -185,7 +186,7 @@ class FieldModel(BaseEstimator):  # type: ignore[misc]
         return graphs.of_nodes(nodes[0] if len(nodes) == 1 else np.ascontiguousarray(nodes.T))
 
     def to_field(self, x: Any) -> Field:
-        """The learnt energy of one graph, as a field: for marginals, bounds and the rest.
+        """Return the learnt energy of one graph as a field: for marginals, bounds and the rest.
 
         Parameters
         ----------
@@ -202,7 +203,7 @@ class FieldModel(BaseEstimator):  # type: ignore[misc]
         return self._fields(graphs, self._scores(graphs))[0]
 
     def predict(self, X: Any) -> list[NDArray[Any]]:
-        """Labels of least energy, (N,) for each graph: exact for two labels.
+        """Return labels of least energy, (N,) for each graph: exact for two labels.
 
         With a ``measure`` and ``decision="marginals"`` the labels that ``decide`` gives.
         """
@@ -212,7 +213,7 @@ class FieldModel(BaseEstimator):  # type: ignore[misc]
     def decide(
         self, X: Any, loss: Loss | str | None = None, temperature: float | None = None
     ) -> list[Decision]:
-        """The set of nodes of the second class that is best for a loss under the marginals.
+        """Find the set of nodes of the second class that is best for a loss under the marginals.
 
         Parameters
         ----------
@@ -253,14 +254,14 @@ class FieldModel(BaseEstimator):  # type: ignore[misc]
         def best(field: Field) -> Decision:
             # `decide` takes a product of marginals, which the bound of projection is itself: on
             # photographs it was ahead of trees, whose pairs are lost here, in a tenth of the time.
-            post = whole(marginals(field, "projection", temperature=temperature, n_jobs=1))
+            post = completed(marginals(field, "projection", temperature=temperature, n_jobs=1))
             return decide(post.probabilities[:, 1], loss, n_jobs=1)
 
         return self._for_each(best, fields)
 
     def _solve_all(self, fields: Sequence[Field]) -> list[IntArray]:
         def best(field: Field) -> IntArray:
-            return whole(solve_map(field, tol=np.inf, n_jobs=1)).labels
+            return completed(solve_map(field, tol=np.inf, n_jobs=1)).labels
 
         return self._for_each(best, fields)
 
@@ -272,7 +273,7 @@ class FieldModel(BaseEstimator):  # type: ignore[misc]
             executor.close()
 
     def score(self, X: Any, Y: Any, node_weights: Any = None) -> float:
-        """The share of all nodes that are right, each counted with its weight.
+        """Return the share of all nodes that are right, each counted with its weight.
 
         With a ``measure`` 1 - its mean over the graphs, as a share of that of everything wrong.
         """
@@ -290,7 +291,7 @@ class FieldModel(BaseEstimator):  # type: ignore[misc]
         return 1.0 - measure(predicted)
 
     def _read(self, X: Any, name: str = "X[{}]") -> Graphs:
-        """Checked graphs, with the features that the field has."""
+        """Check graphs, which must have the features that the field has."""
         check_is_fitted(self)
         widths = self.n_features_in_, self.n_edge_features_in_, self.n_region_layers_in_
         graphs = read_graphs(X, widths, name)
@@ -302,13 +303,13 @@ class FieldModel(BaseEstimator):  # type: ignore[misc]
         return self._with_scores(graphs, found)
 
     def _takes_missing(self) -> bool:
-        """Whether features of nodes may be NaN: for a classifier of scores, and for the field."""
+        """Return whether features of nodes may be NaN: for the classifier, and for the field."""
         if self.scores is not None and not takes_missing(self.scores):
             return False
         return self._bears_missing() or not (self.scores is None or self.passthrough)
 
     def _bears_missing(self) -> bool:
-        """Whether those that the field sees may be."""
+        """Return whether features that the field sees may be NaN."""
         return False
 
     def __sklearn_tags__(self) -> Tags:
@@ -317,7 +318,7 @@ class FieldModel(BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _learn_labels(self, graphs: Graphs, Y: Any) -> IntArray:
-        """The labels as 0..L-1; remembers the classes and the numbers of features."""
+        """Return the labels as 0..L-1; remember the classes and the numbers of features."""
         values = read_of_nodes(Y, graphs, "Y")
         if values.dtype.kind == "f" and not np.array_equal(values, np.round(values)):
             raise ValueError("Y must hold labels, got numbers that are not whole")

@@ -24,8 +24,8 @@ class Proved(NamedTuple):
     exact: bool
 
 
-class Proof(NamedTuple):
-    """What a full search says of weights: a plane, and what their objective lies between."""
+class FullSearch(NamedTuple):
+    """The answer of a full search: a plane, and bounds on the objective of the weights."""
 
     plane: Plane
     least: float
@@ -56,7 +56,7 @@ class FieldOracle:
         self._begin(kinds, self._nodes.shape[1], widths, C, risk.wrong)
 
     def _begin(self, kinds: int, columns: int, widths: list[int], C: float, wrong: float) -> None:
-        """For so many segments of node scores, weights of each, and weights of the couplings."""
+        """Begin with numbers of segments, of weights of each, and of weights of the couplings."""
         self._kinds, self.C = kinds, C
         self.first_coupling = kinds * columns
         self._cuts = self.first_coupling + np.cumsum([0, *widths])  # where each part begins
@@ -77,12 +77,12 @@ class FieldOracle:
         self._least = np.inf  # of all objectives that were answered
 
     def parts(self, w: FloatArray) -> tuple[FloatArray, list[FloatArray]]:
-        """Weights of the nodes, (K, d), and of the features of each part of the couplings."""
+        """Return weights of the nodes, (K, d), and of the features of each coupling's part."""
         W = w[: self.first_coupling].reshape(self._kinds, -1)
         return W, [w[begin:end].copy() for begin, end in pairwise(self._cuts)]
 
     def __call__(self, w: FloatArray) -> Plane:
-        """The sum of the risks as far as it was found, and the plane of these labels."""
+        """Return the sum of the risks as far as it was found, and the plane of these labels."""
         plane = self._ask(w)
         if self.exact:
             objective = self._objective(w, plane[0])
@@ -95,17 +95,17 @@ class FieldOracle:
         self.proved.append(self.best.value)
         return plane
 
-    def prove(self, w: FloatArray) -> Proof:
+    def prove(self, w: FloatArray) -> FullSearch:
         """Search in full, and keep the weights if no others are known to be better."""
         plane, most = self._ask_in_full(w)
         least, most = (self._objective(w, risk) for risk in (plane[0], most))
         self._keep(w, least, most)
         if self.proved:
             self.proved[-1] = min(self.proved[-1], self.best.value)
-        return Proof(plane, least, most)
+        return FullSearch(plane, least, most)
 
     def at_most(self, w: FloatArray) -> float:
-        """What the objective is not above, without a search."""
+        """Return an upper bound of the objective, without a search."""
         return self._objective(w, self._ask_at_most(w))
 
     # The sums over all graphs, which may also be made elsewhere.
@@ -131,13 +131,13 @@ class FieldOracle:
         return 0.5 * float(w @ w) + self.C * risk
 
     def _scores(self, w: FloatArray) -> FloatArray:
-        """Flat, as the risk takes them."""
+        """Return scores and weights flat, as the risk takes them."""
         W, coefficients = self.parts(w)
         weights = self._couplings.weights(coefficients)
         return np.concatenate([(W @ self._nodes.T).ravel(), weights])
 
     def _plane(self, of_scores: Plane) -> Plane:
-        """The sum of the risks and its slope in w, of the mean and its slope in the scores."""
+        """Return the sum of the risks and its slope in w, from the mean and its slope in scores."""
         value, slopes = of_scores
         of_nodes, *of_couplings = np.split(slopes, self._risk.offsets[self._kinds : -1])
         slope = [(of_nodes.reshape(self._kinds, -1) @ self._nodes).ravel()]

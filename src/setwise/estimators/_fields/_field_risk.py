@@ -76,12 +76,12 @@ class FieldRisk:
         return np.concatenate([np.arange(self._kinds + 1) * nodes, self._kinds * nodes + ends])
 
     def __call__(self, scores: FloatArray) -> tuple[float, FloatArray]:
-        """The risk and a subgradient."""
+        """Return the risk and a subgradient."""
         risks, labels = self._violations(scores)
         return float(risks.mean()), self._slopes(labels) / len(risks)
 
     def each(self, scores: FloatArray) -> tuple[FloatArray, csr_array]:
-        """The risk of each graph and a subgradient a row."""
+        """Return the risk of each graph and its subgradient as a row."""
         risks, labels = self._violations(scores)
         slopes = self._slopes(labels)
         graphs = self._graphs
@@ -91,13 +91,13 @@ class FieldRisk:
         return risks, csr_array((slopes[at], (row[at], at)), shape=(len(graphs), len(slopes)))
 
     def afresh(self, scores: FloatArray) -> tuple[float, FloatArray]:
-        """The same with labels from another start."""
+        """Return the risk and a subgradient with labels from another start."""
         unary, weights = self._energies(scores)
         risks, labels = self._judge(unary, scores, self._maps.afresh(unary, weights))
         return float(risks.mean()), self._slopes(labels) / len(risks)
 
     def prove(self, scores: FloatArray) -> tuple[float, FloatArray, float]:
-        """The same by a full search, and a number that the risk is not above."""
+        """Return the risk and a subgradient by a full search, and an upper bound of the risk."""
         unary, weights = self._energies(scores)
         found, bounds = self._maps.prove(unary, weights)
         risks, labels = self._judge(unary, scores, found)
@@ -106,13 +106,13 @@ class FieldRisk:
         return float(risks.mean()), self._slopes(labels) / len(risks), float(most.mean())
 
     def at_most(self, scores: FloatArray) -> float:
-        """A number that the risk is not above, without a search: by the least unaries alone."""
+        """Return an upper bound of the risk without a search: by the least unaries alone."""
         unary, weights = self._energies(scores)
         nodes = unary[self._every, self._truth] - unary.min(axis=1)
         return float(self._couplings.sums(nodes, self._true_cut * weights).mean())
 
     def _energies(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Unaries (M, L) with the loss taken off, and weights of the couplings."""
+        """Return unaries (M, L) with the loss taken off, and weights of the couplings."""
         n = self._kinds * len(self._truth)
         of_labels = scores[:n].reshape(self._kinds, -1).T
         unary = -self._loss
@@ -121,14 +121,14 @@ class FieldRisk:
         return unary, np.maximum(scores[n:], 0.0)
 
     def _violations(self, scores: FloatArray) -> tuple[FloatArray, IntArray]:
-        """The risks (n,) and the labels (M,) that attain them."""
+        """Return the risks (n,) and the labels (M,) that attain them."""
         unary, weights = self._energies(scores)
         return self._judge(unary, scores, self._maps(unary, weights))
 
     def _judge(
         self, unary: FloatArray, scores: FloatArray, labels: IntArray
     ) -> tuple[FloatArray, IntArray]:
-        """What labels make of the risks; the truth where they are no better."""
+        """Return the risks at these labels, or at the truth where they are no better."""
         truth = self._truth
         gains = unary[self._every, truth] - unary[self._every, labels]
         weights = scores[self._kinds * len(truth) :]
@@ -138,7 +138,7 @@ class FieldRisk:
         return np.maximum(risks, 0.0), np.where(keep, labels, truth)
 
     def _slopes(self, labels: IntArray) -> FloatArray:
-        """The subgradient of the sum of the risks."""
+        """Return the subgradient of the sum of the risks."""
         if self._kinds == 1:
             nodes = (labels - self._truth).astype(np.float64)
         else:

@@ -19,7 +19,7 @@ _SHARE = 0.1
 
 
 class FieldRounds:
-    """What the learner tells after each round, over one or two searches of the same problem.
+    """The record of the rounds of a learner, over one or two searches of the same problem.
 
     While labels come from moves, the value that the learner sees is no upper bound; the history
     keeps what the oracle has proved instead.
@@ -46,7 +46,7 @@ class FieldRounds:
         self.interrupted = self.cancelled = False
 
     def start(self, *, thorough: bool) -> None:
-        """Another search begins, whose clock starts at 0.
+        """Begin another search, whose clock starts at 0.
 
         A thorough one ends where its best weights are proved to be near enough, or where nothing
         but the proof of their labels is missing.
@@ -81,27 +81,27 @@ class FieldRounds:
         return self._limit - len(self.seconds)
 
     def proved(self) -> bool:
-        """Whether the best weights that are proved are within the tolerance."""
+        """Return whether the best weights that are proved are within the tolerance."""
         best = self._oracle.best.value
         return self.share_left(best) <= self._tol
 
     def share_left(self, value: float) -> float:
-        """The relative gap of weights with this objective."""
+        """Return the relative gap of weights with this objective."""
         return share_left(value, min(self.bound, value), self._oracle.zero, self.rounding)
 
     def end(self, fit: Fit) -> None:
         """See what ended a search that no round had asked to end: Ctrl-C, time, or no progress."""
         self.rounding = fit.rounding
-        if (fit.interrupted or self.deadline.struck) and not self._asked:
+        if (fit.interrupted or self.deadline.expired) and not self._asked:
             self.cancel()
         elif not (self._asked or fit.converged) and len(self.seconds) < self._limit:
             self.stalled = True
 
     def cancel(self) -> None:
-        """Ctrl-C, or the time limit."""
+        """End the rounds for Ctrl-C or the time limit."""
         self.interrupted = self.cancelled = True
 
     def history(self) -> History:
-        """Proved objectives, bounds and seconds of all rounds."""
+        """Return proved objectives, bounds and seconds of all rounds."""
         primal = np.minimum.accumulate(self._oracle.proved[: len(self.seconds)])
         return History(primal, np.minimum(self._bounds, primal), np.array(self.seconds))

@@ -69,12 +69,12 @@ class Indicator:
     learner: Any
 
     def predict(self, X: Any) -> FloatArray:
-        """(1 + h) / 2 on each row."""
+        """Return (1 + h) / 2 on each row."""
         halves: FloatArray = 0.5 * (1.0 + respond(self.learner, X))
         return halves
 
     def importances(self, n_features: int) -> FloatArray:
-        """Those of the learner."""
+        """Return the importances of the learner."""
         shares: FloatArray = self.learner.importances(n_features)
         return shares
 
@@ -109,17 +109,17 @@ class Feature:
     sign: int
 
     def predict(self, X: Any) -> FloatArray:
-        """``sign`` times the feature, (n,)."""
+        """Return ``sign`` times the feature, (n,)."""
         return np.asarray(self.sign * np.asarray(X, np.float64)[:, self.feature])
 
     def importances(self, n_features: int) -> FloatArray:
-        """All is this feature's."""
+        """Return all importance as this feature's."""
         shares = np.zeros(n_features)
         shares[self.feature] = 1.0
         return shares
 
 
-class Features:
+class PlainFeatures:
     """Searches among the features themselves and, if ``signed``, their negatives: O(m d).
 
     With K segments of weights, (K m,), among those of every segment.

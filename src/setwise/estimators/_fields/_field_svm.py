@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -14,7 +15,8 @@ from setwise._foundation._deadline import Deadline
 from setwise._foundation._display import check_display, progress_callback
 from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._one_thread import one_thread
-from setwise._foundation._progress import Retold
+from setwise._foundation._progress import ForwardingCallback
+from setwise._foundation._search import attempt
 from setwise.estimators._fields._field_model import FieldModel
 from setwise.estimators._fields._field_oracle import FieldOracle
 from setwise.estimators._fields._field_risk import FieldRisk
@@ -237,32 +239,24 @@ class FieldSVM(FieldModel):
         self._store(oracle, rounds, fit)
 
     def _solve(self, oracle: FieldOracle, rounds: FieldRounds) -> Fit:
-        """Cutting planes with quick labels, then with thorough ones if those had missed some."""
+        """Solve by cutting planes with quick labels, then with thorough ones if any were missed."""
         fit: Fit | None = None
         for thorough in (False, True):
             oracle.start(thorough=thorough)
             rounds.start(thorough=thorough)
-            try:
-                fit = one_slack(
-                    oracle,
-                    oracle.dimension,
-                    oracle.C,
-                    tol=0.0,  # the rounds stop, by the gap over both searches
-                    max_iter=rounds.left,
-                    time_limit=rounds.deadline.inherited,
-                    nonnegative=np.arange(oracle.first_coupling, oracle.dimension),
-                    init=fit,
-                    callback=Retold(rounds),
-                )
+            begin = partial(self._search, oracle, rounds, fit)
+            found, ended = (begin(), False) if fit is None else attempt(begin)
+            if found is not None:
+                fit = found
                 rounds.end(fit)
                 if oracle.exact or rounds.cancelled:
                     break
-                _, least, most = oracle.prove(fit.w)
-            except KeyboardInterrupt:
-                if fit is None:
-                    raise
+                proof, ended = attempt(oracle.prove, fit.w)
+            if ended or proof is None:
                 rounds.cancel()
                 break
+            assert fit is not None
+            _, least, most = proof
             if rounds.interrupted or rounds.proved() or not rounds.left:
                 break
             # Where nothing was missed, and what could not be proved is all that is left, more
@@ -273,13 +267,27 @@ class FieldSVM(FieldModel):
         assert fit is not None
         return fit
 
+    def _search(self, oracle: FieldOracle, rounds: FieldRounds, init: Fit | None) -> Fit:
+        """Cut planes until the rounds end it, by the gap over both searches."""
+        return one_slack(
+            oracle,
+            oracle.dimension,
+            oracle.C,
+            tol=0.0,
+            max_iter=rounds.left,
+            time_limit=rounds.deadline.inherited,
+            nonnegative=np.arange(oracle.first_coupling, oracle.dimension),
+            init=init,
+            callback=ForwardingCallback(rounds),
+        )
+
     def _store(self, oracle: FieldOracle, rounds: FieldRounds, fit: Fit) -> None:
         w, value, self.certified_ = oracle.best
         if rounds.cancelled and not w.any():  # weights, but none that were searched in full
             w, value, self.certified_ = fit.w, oracle.at_most(fit.w), False
         self.gap_ = rounds.share_left(value)
         self.n_iter_ = len(rounds.seconds)
-        self.interrupted_ = rounds.interrupted and not rounds.deadline.struck
+        self.interrupted_ = rounds.interrupted and not rounds.deadline.expired
         self.history_ = rounds.history()
         if self.gap_ > self.tol and not self.interrupted_:
             warnings.warn(self._what_is_left(rounds), ConvergenceWarning, stacklevel=3)
@@ -292,12 +300,12 @@ class FieldSVM(FieldModel):
         self.region_coef_ = between[0] if between else np.zeros(0)
 
     def _what_is_left(self, rounds: FieldRounds) -> str:
-        """Why a fit ended above its tolerance, and what to try: one sentence."""
+        """Return why a fit ended above its tolerance, and what to try: one sentence."""
         said = (
             f"FieldSVM stopped after {self.n_iter_} rounds at a relative gap of {self.gap_:.1e}, "
             f"above tol={self.tol:g}"
         )
-        if rounds.deadline.struck:
+        if rounds.deadline.expired:
             return f"{said}: {rounds.deadline.sentence}, raise it or tol"
         if rounds.stalled:
             return (

@@ -63,7 +63,7 @@ class Graphs:
         return np.eye(self.regions.shape[1])[self.region_layers]
 
     def take(self, chosen: IntArray) -> Graphs:
-        """Some of the graphs, in this order."""
+        """Return some of the graphs, in this order."""
 
         def rows(starts: IntArray) -> tuple[IntArray, IntArray]:
             parts = [np.arange(starts[i], starts[i + 1]) for i in chosen]
@@ -91,11 +91,11 @@ class Graphs:
         return len(self.node_starts) - 1
 
     def of_nodes(self, values: NDArray[Any]) -> list[NDArray[Any]]:
-        """What belongs to the nodes of each graph."""
+        """Split values of the nodes by graph."""
         return [values[begin:end] for begin, end in pairwise(self.node_starts.tolist())]
 
     def sums(self, of_nodes: FloatArray, of_edges: FloatArray) -> FloatArray:
-        """(n,) the sum over the nodes and edges of each graph."""
+        """Sum over the nodes and edges of each graph, (n,)."""
         total = np.zeros(len(self))
         total += np.bincount(graph_of(self.node_starts), of_nodes, len(self))
         total += np.bincount(graph_of(self.edge_starts), of_edges, len(self))
@@ -103,12 +103,12 @@ class Graphs:
 
 
 def graph_of(starts: IntArray) -> IntArray:
-    """The graph of each node, edge or region, of where those of the graphs begin."""
+    """Return the graph of each node, edge or region, from where those of the graphs begin."""
     return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
 
 
 def read_graphs(X: Any, widths: tuple[int, int, int] | None = None, name: str = "X[{}]") -> Graphs:
-    """Checked samples (node features, edges, edge features) or with regions, laid end to end.
+    """Check samples (node features, edges, edge features), maybe with regions; join them.
 
     ``widths`` are the numbers of features and layers that a fit had; by default those of the first
     graph. ``name`` is what a graph is called in errors, {} standing for its number.
@@ -190,7 +190,7 @@ def _read(
 
 
 def _read_regions(regions: Any, n_nodes: int, name: str) -> IntArray:
-    """(N, layers), the regions of all layers numbered through; no layer for None."""
+    """Read regions of all layers, (N, layers), numbered through; no layer for None."""
     if regions is None:
         return np.zeros((n_nodes, 0), np.int64)
     array = as_array(regions, f"regions of {name}")
@@ -212,7 +212,7 @@ def _read_regions(regions: Any, n_nodes: int, name: str) -> IntArray:
 
 
 def _numbers_or_nan(values: Any, name: str) -> FloatArray:
-    """Features (N, d), NaN for those that are missing."""
+    """Return features (N, d), NaN for those that are missing."""
     array = as_array(values, name)
     missing = np.isnan(array) if array.dtype.kind == "f" else np.zeros(array.shape, np.bool_)
     if missing.any():
@@ -236,7 +236,7 @@ def _check_width(rows: FloatArray, width: int | None, name: str) -> None:
 
 
 def read_of_nodes(values: Any, graphs: Graphs, name: str) -> NDArray[Any]:
-    """One entry a node, given graph by graph, laid end to end."""
+    """Read one entry per node, given graph by graph, and join them."""
     entries = as_list(values, name, "arrays")
     parts = [as_array(part, f"{name}[{i}]") for i, part in enumerate(entries)]
     if len(parts) != len(graphs):
@@ -252,7 +252,7 @@ def read_of_nodes(values: Any, graphs: Graphs, name: str) -> NDArray[Any]:
 
 
 def read_node_weights(weights: Any, graphs: Graphs) -> FloatArray:
-    """What a mistake at each node costs: 1 by default, or one number for all."""
+    """Read what a mistake at each node costs: 1 by default, or one number for all."""
     if weights is None:
         return np.ones(len(graphs.nodes))
     if isinstance(weights, int | float | np.number | np.ndarray) and np.ndim(weights) == 0:

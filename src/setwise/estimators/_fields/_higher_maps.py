@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
-from setwise._foundation._interrupts import whole
+from setwise._foundation._interrupts import completed
 from setwise.estimators._fields._couplings import Couplings
 from setwise.estimators._fields._graphs import Graphs
 from setwise.estimators._fields._potts_maps import BatchMaps, BoundedLabels
@@ -20,7 +20,7 @@ _FEW = 1 << 14
 
 
 def best_maps(graphs: Graphs, couplings: Couplings, n_labels: int, n_jobs: int) -> BatchMaps:
-    """The fastest search that fits: the weights it takes are those of the couplings."""
+    """Choose the fastest search that fits; the weights it takes are those of the couplings."""
     if couplings.edges_alone or n_labels == 2:
         return BatchMaps(graphs, n_labels, n_jobs, couplings.region_tables)
     return HigherMaps(graphs, couplings, n_labels, n_jobs)
@@ -34,7 +34,7 @@ class HigherMaps(BatchMaps):
         self._graphs, self._couplings = graphs, couplings
 
     def prove(self, unary: FloatArray, weights: FloatArray) -> BoundedLabels:
-        """The best labels that any search finds, with what none is below."""
+        """Return the best labels that any search finds, with a bound that none is below."""
         starts = None if self._labels is None else self._graphs.of_nodes(self._labels)
 
         def solve(i: int) -> MapResult:
@@ -53,9 +53,9 @@ class HigherMaps(BatchMaps):
 
 def _prove(field: Field, start: IntArray | None) -> MapResult:
     if field.n_variables * np.log(field.n_labels) <= np.log(_FEW):
-        return whole(solve_map(field, "enumerate", init=start, n_jobs=1))
-    proof = whole(solve_map(field, "convex", init=start, n_jobs=1))
+        return completed(solve_map(field, "enumerate", init=start, n_jobs=1))
+    proof = completed(solve_map(field, "convex", init=start, n_jobs=1))
     if proof.exact:
         return proof
-    moved = whole(solve_map(field, "expansion", tol=np.inf, init=proof.labels, n_jobs=1))
+    moved = completed(solve_map(field, "expansion", tol=np.inf, init=proof.labels, n_jobs=1))
     return replace(moved, bound=min(proof.bound, moved.value))

@@ -34,7 +34,7 @@ def check_classifier(classifier: Any, name: str = "scores") -> None:
 
 
 def folds_of(cv: Any, n_graphs: int) -> Folds:
-    """The folds of the graphs: so many stretches of them, five by default, or a splitter's own."""
+    """Split the graphs into ``cv`` stretches, five by default, or into a splitter's own folds."""
     if n_graphs < 2:
         raise ValueError(f"X must hold at least two graphs for folds, got {n_graphs}")
     try:
@@ -60,7 +60,7 @@ def learn_scores(
     node_weights: FloatArray | None,
     folds: Folds,
 ) -> tuple[Any, FloatArray]:
-    """The classifier fitted to all nodes, and scores (M, s) of those that had not seen them."""
+    """Fit the classifier to all nodes, and score each (M, s) by a fit that had not seen it."""
 
     def fitted(rows: Any) -> Any:
         options: dict[str, Any] = {}
@@ -81,7 +81,7 @@ def learn_scores(
 
 
 def scores_of(estimator: Any, rows: FloatArray, n_labels: int) -> FloatArray:
-    """The logit of the second label, (m, 1), or of more labels their log-probabilities, (m, L)."""
+    """Return the logit of the second label, (m, 1), or the log-probabilities of all, (m, L)."""
     chances = np.zeros((len(rows), n_labels))
     if len(rows):  # a fold may have lacked a label
         chances[:, estimator.classes_] = estimator.predict_proba(rows)

@@ -29,17 +29,17 @@ class PottsMaps(Protocol):
         """Whether every answer is a best one."""
 
     def __call__(self, unary: FloatArray, weights: FloatArray) -> IntArray:
-        """(M,) labels, quickly: from where the last answer was, if that helps."""
+        """Return labels (M,) quickly: from the last answer, if that helps."""
 
     def afresh(self, unary: FloatArray, weights: FloatArray) -> IntArray:
-        """(M,) labels from another start."""
+        """Return labels (M,) from another start."""
 
     def prove(self, unary: FloatArray, weights: FloatArray) -> BoundedLabels:
-        """The best labels that any search finds, with what none is below."""
+        """Return the best labels that any search finds, with a bound that none is below."""
 
 
 class RegionTables(NamedTuple):
-    r"""What regions S of the graphs charge: :math:`g_S \sum_l h_S(|\{p \in S : z_p = l\}|)`.
+    r"""The costs of regions S of the graphs: :math:`g_S \sum_l h_S(|\{p \in S : z_p = l\}|)`.
 
     Every :math:`h_S` is concave.
 
@@ -95,16 +95,16 @@ class BatchMaps:
 
     @property
     def exact(self) -> bool:
-        """With two labels."""
+        """Whether the maps are exact: they are with two labels."""
         return self._n_labels == 2
 
     def __call__(self, unary: FloatArray, weights: FloatArray) -> IntArray:
-        """(M,) labels, from the last ones."""
+        """Return labels (M,), searched for from the last ones."""
         self._labels, _, _ = self._search(unary, weights, self._labels)
         return self._labels
 
     def afresh(self, unary: FloatArray, weights: FloatArray) -> IntArray:
-        """Of each graph the better of these labels and the last ones."""
+        """Return for each graph the better of these labels and the last ones."""
         found, now, _ = self._search(unary, weights, None)
         if self._labels is not None and not self.exact:
             before = np.empty_like(now)
@@ -115,7 +115,7 @@ class BatchMaps:
         return found
 
     def prove(self, unary: FloatArray, weights: FloatArray) -> BoundedLabels:
-        """What the searches find, and what they prove."""
+        """Return what the searches find, and what they prove."""
         self._labels, energies, gaps = self._search(unary, weights, self._labels, prove=True)
         below = np.nextafter(energies - gaps, -np.inf)
         return BoundedLabels(self._labels, np.where(gaps > 0, below, energies))
@@ -123,7 +123,7 @@ class BatchMaps:
     def _search(
         self, unary: FloatArray, weights: FloatArray, start: IntArray | None, *, prove: bool = False
     ) -> tuple[IntArray, FloatArray, FloatArray]:
-        """Labels (M,), and of each graph its energy and by how much others may be better."""
+        """Return labels (M,), and of each graph its energy and by how much others may be better."""
         labels = np.full(len(unary), -1) if start is None else start.copy()
         energies, gaps = np.empty(len(self._sizes)), np.empty(len(self._sizes))
         terms = self._terms(unary, weights)
@@ -138,7 +138,7 @@ class BatchMaps:
 
 
 def cut(graphs: Graphs, labels: IntArray) -> FloatArray:
-    """(E,) 1 where the ends of an edge differ, else 0."""
+    """Return 1 where the ends of an edge differ, else 0, (E,)."""
     first, second = graphs.edges.T
     differ: FloatArray = (labels[first] != labels[second]).astype(np.float64)
     return differ

@@ -1,7 +1,8 @@
-"""What cross-validation needs: samples that can be split, a grid of C, a scorer."""
+"""What cross-validation needs: samples that split, a grid of C, a scorer, scores out of fold."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.model_selection import GroupKFold, check_cv
 
@@ -22,15 +25,20 @@ from setwise._foundation._arguments import (
     did_you_mean,
 )
 from setwise._foundation._sample_weights import as_sample_weights
+from setwise.losses import Loss
+from setwise.losses._scoring._layout import Sets
+from setwise.losses._scoring._score import score_of_sets
 from setwise.losses._scoring._scorer import Scorer
 
 Scoring = Callable[..., float]
 
 _LARGEST = 1e100  # of C: squares of weights in proportion to it are finite
+# Offsets to choose from: between the scores of as many quantiles.
+_CANDIDATES = 200
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class LabeledSample:
     """Samples, and what is known of each: labels, and perhaps a group and a weight."""
 
     X: Any
@@ -47,8 +55,8 @@ class Sample:
         positive: NDArray[np.bool_],
         groups: ArrayLike | None,
         sample_weight: ArrayLike | None,
-    ) -> Sample:
-        """Groups and weights as users give them, checked."""
+    ) -> LabeledSample:
+        """Make a sample from groups and weights as users give them."""
         n = X.shape[0]
         names = None if groups is None else as_array(groups, "groups")
         if names is not None and names.shape != (n,):
@@ -56,23 +64,23 @@ class Sample:
         weight = None if sample_weight is None else as_sample_weights(sample_weight, n)
         return cls(X, labels, positive, names, weight)
 
-    def take(self, rows: IntArray) -> Sample:
-        """Some of them."""
+    def take(self, rows: IntArray) -> LabeledSample:
+        """Return those at the given places."""
         groups = None if self.groups is None else self.groups[rows]
         weight = None if self.weight is None else self.weight[rows]
-        return Sample(self.X[rows], self.labels[rows], self.positive[rows], groups, weight)
+        return LabeledSample(self.X[rows], self.labels[rows], self.positive[rows], groups, weight)
 
 
 def metadata(
     scoring: Scoring, groups: ArrayLike | None, weight: ArrayLike | None
 ) -> dict[str, Any]:
-    """What a scorer is handed: groups where it knows sets, weights where there are any."""
+    """Return what a scorer is passed: groups where it knows sets, weights where there are any."""
     given = {"groups": groups} if isinstance(scoring, Scorer) else {}
     return given if weight is None else {**given, "sample_weight": weight}
 
 
 def as_scoring(scoring: object) -> Scoring | None:
-    """A scorer, by its name or as it is; None: that of the estimator itself."""
+    """Return a scorer, by its name or as it is; None: that of the estimator itself."""
     if scoring is None:
         return None
     if isinstance(scoring, type) or not (isinstance(scoring, str) or callable(scoring)):
@@ -86,7 +94,7 @@ def as_scoring(scoring: object) -> Scoring | None:
 
 
 def as_grid(Cs: object) -> FloatArray:
-    """The values of C, or so many of them from 1e-4 to 1e4, as in LogisticRegressionCV."""
+    """Return the values of C; a count: from 1e-4 to 1e4, as in LogisticRegressionCV."""
     if isinstance(Cs, int | np.integer) and not isinstance(Cs, bool):
         return np.logspace(-4.0, 4.0, as_count(Cs, "Cs", least=1, most=10_000))
     grid = as_numbers(Cs, "Cs")  # type: ignore[arg-type]
@@ -95,8 +103,8 @@ def as_grid(Cs: object) -> FloatArray:
     return np.array([as_number(C, "Cs", positive=True, largest=_LARGEST) for C in grid.tolist()])
 
 
-def split_into_folds(cv: Any, sample: Sample) -> list[tuple[IntArray, IntArray]]:
-    """The folds; a count of them keeps groups whole, since a cut would make other sets of them."""
+def split_into_folds(cv: Any, sample: LabeledSample) -> list[tuple[IntArray, IntArray]]:
+    """Split a sample; a count of folds keeps groups whole, since a cut would make other sets."""
     if isinstance(cv, np.integer):
         cv = int(cv)
     whole_groups = sample.groups is not None and (cv is None or isinstance(cv, int))
@@ -122,3 +130,39 @@ def split_into_folds(cv: Any, sample: Sample) -> list[tuple[IntArray, IntArray]]
                     f"shape {array.shape}"
                 )
     return found
+
+
+def held_out_scores(
+    model: Any, sample: LabeledSample, cv: Any
+) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Return scores for the positive class by fits without the sample, and which have one."""
+    found = np.zeros(sample.positive.shape)
+    seen = np.zeros(len(found), np.bool_)
+    plain = clone(model).set_params(threshold=0.0, calibrate=None, warm_start=False, verbose=False)
+    for train, test in split_into_folds(cv, sample):
+        part = sample.take(train)
+        with warnings.catch_warnings():  # the last fit says what there is to say
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.filterwarnings("ignore", message=".*predicts no positive")
+            fitted = clone(plain).fit(
+                part.X, part.labels, groups=part.groups, sample_weight=part.weight
+            )
+        scores = fitted.decision_function(sample.X[test])
+        found[test] = fitted._encoding.sign * scores
+        seen[test] = True
+    return found, seen
+
+
+def best_offset(
+    scores: FloatArray, sample: LabeledSample, seen: NDArray[np.bool_], loss: Loss, sets: Sets
+) -> float:
+    """Return the threshold of least loss on scores out of fold; 0 where nothing is better."""
+    judged = sample.take(np.flatnonzero(seen))
+    held = scores[seen]
+    levels = np.unique(np.quantile(held, np.linspace(0.0, 1.0, _CANDIDATES + 1)))
+    cuts = np.concatenate([[0.0], (levels[1:] + levels[:-1]) / 2])
+
+    def merit(cut: float) -> float:
+        return score_of_sets(loss, judged.positive, held > cut, sets, judged.groups, judged.weight)
+
+    return float(cuts[int(np.argmax([merit(cut) for cut in cuts]))])

@@ -13,7 +13,7 @@ from setwise.surrogates import Surrogate
 
 
 def is_certified(surrogate: Surrogate, sets: Arrangement, *, warn: bool = True) -> bool:
-    """Whether the surrogate is exact and convex for all sets at hand; warns if it is not exact."""
+    """Return whether the surrogate is exact and convex for these sets; warn if not exact."""
     if surrogate.is_exact and surrogate.is_convex:
         return True
     certified = True
@@ -57,7 +57,7 @@ def warn_of_gap(name: str, fit: Fit, tol: float, max_iter: int) -> None:
 def warn_of_no_positive(
     name: str, surrogate: Surrogate, gap: float, *, zero: bool, rows: bool
 ) -> None:
-    """Where the minimum was found and predicts nothing, that is the surrogate's doing."""
+    """Warn that the minimum predicts nothing, because of the surrogate."""
     where = "all weights are zero" if zero else "every score is negative or zero"
     balance = "" if rows else "class_weight='balanced', "
     warnings.warn(

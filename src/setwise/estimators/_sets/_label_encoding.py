@@ -27,11 +27,11 @@ class Encoding:
 
     @property
     def sign(self) -> float:
-        """Of scores for the positive class, as scores for the second: scikit-learn's are those."""
+        """The sign that turns scores of the positive class into those of the second class."""
         return 1.0 if self.positive == 1 else -1.0
 
     def encode(self, y: Any) -> NDArray[np.bool_]:
-        """Which labels are positive, in the encoding of ``fit``."""
+        """Return which labels are positive, in the encoding of ``fit``."""
         if issparse(y):
             stored = _stored(y)
             self._check(np.array([0]))
@@ -48,13 +48,13 @@ class Encoding:
             )
 
     def decode(self, positive: NDArray[np.bool_]) -> NDArray[Any]:
-        """The labels of what is positive and of what is not."""
+        """Return the labels of what is positive and of what is not."""
         labels: NDArray[Any] = self.classes[(positive == self.positive).astype(np.int64)]
         return labels
 
 
 def learn_encoding(y: Any, pos_label: Any) -> tuple[Encoding, NDArray[np.bool_]]:
-    """The two classes, and which labels are positive."""
+    """Return the two classes, and which labels are positive."""
     pos_label = as_label(pos_label)
     if issparse(y) or y.ndim == 2:
         if pos_label is not None:
@@ -95,9 +95,10 @@ def _of_matrix(y: Any) -> tuple[Encoding, NDArray[np.bool_]]:
     try:
         positive = read_labels(y).positive  # one compiled pass: a sort would take longer
     except (TypeError, ValueError) as error:
+        words = ": MultiLabelBinarizer().fit_transform(y) of scikit-learn makes it of label lists"
         raise ValueError(
             "y must hold labels in {0, 1} or {-1, +1} when it is a matrix, got "
-            f"{np.unique(y)[:5].tolist()}"
+            f"{np.unique(y)[:5].tolist()}{words if y.dtype.kind == 'U' else ''}"
         ) from error
     low = -1 if y.dtype.kind in "if" and np.any(y == -1) else 0
     classes = np.array([low, 1]).astype(y.dtype)
@@ -105,7 +106,7 @@ def _of_matrix(y: Any) -> tuple[Encoding, NDArray[np.bool_]]:
 
 
 def _stored(y: Any) -> NDArray[np.bool_]:
-    """The ones of a sparse matrix of zeros and ones, a byte for every cell."""
+    """Return the ones of a sparse matrix of zeros and ones, a byte for every cell."""
     check_sparse_labels(y)
     y = y.tocsr()
     other = y.data[(y.data != 0) & (y.data != 1)]
@@ -121,13 +122,13 @@ def weigh_classes(
     y: NDArray[Any],
     sample_weight: ArrayLike | None,
 ) -> ArrayLike | None:
-    """The weight of each sample times that of its class."""
+    """Return the weight of each sample times that of its class."""
     if class_weight is None:
         return sample_weight
     if y.ndim == 2:
         raise ValueError(
             "class_weight must be None when y is a matrix, got "
-            f"{class_weight!r}: give weights to the labels in loss, as Hamming(weights) does"
+            f"{class_weight!r}: give weights to the labels in loss, as Jaccard(weights) does"
         )
     weights = compute_class_weight(class_weight, classes=classes, y=y)
     of_class = weights[(y == classes[1]).astype(np.int64)]

@@ -15,6 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from setwise._foundation._arguments import FloatArray, as_array, as_flag
 from setwise._foundation._callers import callers_level
+from setwise._foundation._keywords import hints_at_names
+from setwise._foundation._record import Versioned
 from setwise.estimators._checked import check_size, checked
 from setwise.estimators._sets._label_encoding import Encoding, learn_encoding
 from setwise.estimators._sets._set_risk import linear_scores
@@ -23,11 +25,11 @@ from setwise.losses import Loss
 from setwise.losses._scoring._layout import Sets, arrange
 from setwise.losses._scoring._score import score_of_sets
 from setwise.surrogates import Surrogate
-from setwise.surrogates._abstention import abstains
+from setwise.surrogates._lovasz import abstains
 from setwise.surrogates._registry import is_same
 
 
-class LinearModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class LinearModel(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Linear scores of one label or of many, judged in sets by a loss."""
 
     loss: Loss | str
@@ -48,14 +50,14 @@ class LinearModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _scored_loss(self) -> Loss | None:
-        """What ``score`` tells; None where a fit will say what is wrong with the parameters."""
+        """Return the loss of ``score``, or None where a fit will refuse the parameters."""
         try:
             return own_loss(self.surrogate, self.loss)
         except (TypeError, ValueError):
             return None
 
     def _read(self, X: Any, y: Any) -> tuple[Any, Any, NDArray[np.bool_]]:
-        """Features and labels, checked, and which labels are positive."""
+        """Return features and labels, checked, and which labels are positive."""
         X, y = checked(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=True)
         check_size(X, "X")
         labels = y if issparse(y) else np.asarray(y)
@@ -65,7 +67,7 @@ class LinearModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return X, labels, positive
 
     def _keep_weights(self, w: FloatArray) -> None:
-        """Weights for the positive class become those for the second, as scikit-learn's are."""
+        """Keep weights for the positive class as those for the second, as scikit-learn does."""
         weights = self._encoding.sign * w.reshape(
             -1, self.n_features_in_ + bool(self.fit_intercept)
         )
@@ -77,7 +79,7 @@ class LinearModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return Encoding(self.classes_, self._positive)
 
     def _scores(self, X: Any) -> FloatArray:
-        """Scores for the second class, (n, p)."""
+        """Return scores for the second class, (n, p)."""
         with np.errstate(over="ignore", invalid="ignore"):
             weights = np.column_stack([self.coef_, self.intercept_])
             scores = linear_scores(X, weights, intercept=True)
@@ -86,18 +88,19 @@ class LinearModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return scores
 
     def _is_positive(self, scores: FloatArray) -> NDArray[np.bool_]:
-        """Which scores for the second class predict the positive one: 0 does not."""
+        """Return which scores for the second class predict the positive one: 0 does not."""
         return scores > 0 if self._positive == 1 else scores < 0
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Scores: positive for ``classes_[1]``. Shape (n, p) for a matrix of labels, else (n,)."""
+        """Return scores, positive for ``classes_[1]``: (n, p) for a matrix of labels, else (n,)."""
         check_is_fitted(self)
         X = checked(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         scores = self._scores(X)
         return scores if self._rows else scores[:, 0]
 
+    @hints_at_names
     def predict(self, X: Any, *, abstain: bool = False, groups: ArrayLike | None = None) -> Any:
-        """The labels, in the encoding that ``fit`` was given; dense, also where its y was sparse.
+        """Predict labels in the encoding that ``fit`` was given; dense, also where y was sparse.
 
         Shape (n, p) for a matrix of labels, else (n,). A score of 0 is not positive.
 
@@ -134,6 +137,7 @@ class LinearModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         open_[places] = abstains(flat, offsets)
         return labels, open_.reshape(scores.shape)
 
+    @hints_at_names
     def score(
         self,
         X: Any,
@@ -142,7 +146,7 @@ class LinearModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> float:
-        """1 - the mean over the sets of (loss / loss of everything wrong).
+        """Return 1 - the mean over the sets of (loss / loss of everything wrong).
 
         By the loss and the sets of this estimator: to compare estimators that have others, in a
         search over ``loss`` or ``sets``, give the search ``scoring=sw.losses.scorer(...)``. A
@@ -178,7 +182,7 @@ class LinearModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _in_a_search() -> bool:
-    """Whether scikit-learn's model selection is among the callers."""
+    """Return whether scikit-learn's model selection is among the callers."""
     frame = sys._getframe(1)
     while frame.f_back is not None:
         frame = frame.f_back

@@ -1,24 +1,32 @@
-"""Any classifier's probabilities of the positive labels, out of fold."""
+"""Probabilities of positive labels and of sets that are not empty, learnt out of fold."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
+from scipy.special import logit
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.utils import _safe_indexing
 
-from setwise._foundation._arguments import FloatArray, IntArray
+from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
 from setwise._foundation._deadline import Deadline
+from setwise.decisions._probabilities import SetProbabilities
+
+# Probabilities of 0 and 1 have no logit: they are clipped to [_CERTAIN, 1 - _CERTAIN].
+_CERTAIN = 1e-7
+# C of the logistic regression for presence, whose three features are all in units of logits.
+_C = 10.0
 
 
 def first_estimator(estimator: Any, *, matrix: bool) -> Any:
-    """A clone; None: logistic regression, one for each label of a matrix."""
+    """Return a clone; of None logistic regression, one for each label of a matrix."""
     if estimator is None:
         plain = LogisticRegression(max_iter=1000)
         return OneVsRestClassifier(plain) if matrix else plain
@@ -31,7 +39,7 @@ def first_estimator(estimator: Any, *, matrix: bool) -> Any:
 
 
 def fitted(model: Any, X: Any, target: Any, weight: FloatArray | None) -> Any:
-    """The model, fitted with the weights of the samples if there are any."""
+    """Fit the model, with the weights of the samples if there are any."""
     if weight is None:
         return model.fit(X, target)
     if not isinstance(model, OneVsRestClassifier) or not hasattr(
@@ -44,7 +52,7 @@ def fitted(model: Any, X: Any, target: Any, weight: FloatArray | None) -> Any:
 
 
 def positive_probabilities(estimator: Any, X: Any, positive: Any) -> FloatArray:
-    """(n,) or (n, p): of the class ``positive``, or of 1 for each column of a matrix.
+    """Return probabilities of the class ``positive``, (n,), or of 1 per column, (n, p).
 
     Multi-output classifiers give a list, an array (n, classes) for each label; one-vs-rest, chains
     and networks an array (n, p).
@@ -73,7 +81,7 @@ def out_of_fold(
     weight: FloatArray | None,
     deadline: Deadline,
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Probabilities by models that did not see the sample, and which samples have one.
+    """Return probabilities by models that did not see the sample, and which samples have one.
 
     No fit begins when the time is over. A fold that has lost a class, with an estimator that cannot
     do without it, is left out.
@@ -101,7 +109,43 @@ def out_of_fold(
 
 
 def _lost_a_class(target: NDArray[Any], train: IntArray) -> bool:
-    """Whether a label that varies does not vary in a part."""
+    """Return whether a label that varies does not vary in a part."""
     whole, part = np.atleast_2d(target.T), np.atleast_2d(target[train].T)
     pairs = zip(whole, part, strict=True)
     return any(len(np.unique(b)) < len(np.unique(a)) for a, b in pairs)
+
+
+@dataclass(frozen=True, eq=False)
+class PresenceModel:
+    """A logistic regression, or what is always so: with none of n sets empty, (n + 1) / (n + 2)."""
+
+    model: Any
+    always: float
+
+    @classmethod
+    def fit(
+        cls, sets: SetProbabilities, positive: BoolArray, weight: FloatArray | None
+    ) -> PresenceModel:
+        """Fit to probabilities out of fold and the truth, both set by set."""
+        there = np.logical_or.reduceat(positive, sets.offsets[:-1])
+        counted = there if weight is None else there[weight > 0]
+        always = (np.count_nonzero(counted) + 1) / (len(counted) + 2)
+        if counted.all() or not counted.any():
+            return cls(None, always)
+        return cls(LogisticRegression(C=_C).fit(_signs(sets), there, sample_weight=weight), always)
+
+    def __call__(self, sets: SetProbabilities) -> FloatArray:
+        """Return for each set at least the probability of its most probable element."""
+        if sets.n == 0:
+            return np.empty(0)
+        told = self.always if self.model is None else self.model.predict_proba(_signs(sets))[:, 1]
+        return np.maximum(told, np.maximum.reduceat(sets.flat, sets.offsets[:-1]))
+
+
+def _signs(sets: SetProbabilities) -> FloatArray:
+    """Return the largest probability, the expected size, and minus log of none: (n, 3)."""
+    p, starts = np.clip(sets.flat, _CERTAIN, 1 - _CERTAIN), sets.offsets[:-1]
+    most = np.maximum.reduceat(p, starts)
+    number = np.add.reduceat(p, starts)
+    none = np.add.reduceat(-np.log1p(-p), starts)
+    return np.column_stack([logit(most), np.log(number), np.log(none)])

@@ -9,16 +9,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
-from sklearn.utils.metaestimators import available_if
 
 from setwise._foundation._arguments import FloatArray, as_choice, as_flag, as_number
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._display import check_display, progress_callback
 from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._one_thread import one_thread
-from setwise.estimators._calibration import METHODS, Calibration
-from setwise.estimators._sets._folds import Sample
-from setwise.estimators._sets._held_out_scores import best_offset, held_out_scores
+from setwise.estimators._calibration import METHODS, Calibration, needs_calibrate
+from setwise.estimators._sets._folds import LabeledSample, best_offset, held_out_scores
 from setwise.estimators._sets._judgment import warn_of_gap, warn_of_no_positive
 from setwise.estimators._sets._label_encoding import weigh_classes
 from setwise.estimators._sets._linear_model import LinearModel
@@ -29,12 +27,6 @@ from setwise.learning import Fit, Progress, Serial, Threads
 from setwise.losses import Loss
 from setwise.losses._scoring._layout import Sets
 from setwise.surrogates import Surrogate
-
-
-def _is_calibrated(model: SetClassifier) -> bool:
-    if model.calibrate is None:
-        raise AttributeError("predict_proba needs calibrate='sigmoid' or 'isotonic'")
-    return True
 
 
 class SetClassifier(LinearModel):
@@ -184,6 +176,7 @@ class SetClassifier(LinearModel):
         self.verbose = verbose
         self.callback = callback
 
+    @hints_at_names
     def fit(
         self,
         X: Any,
@@ -225,7 +218,7 @@ class SetClassifier(LinearModel):
             executor.close()
         self.certified_ = problem.certified
         self._keep(fit)
-        self._settle(Sample.of(X, labels, positive, groups, sample_weight))
+        self._settle(LabeledSample.of(X, labels, positive, groups, sample_weight))
         # A weight of 0 is a removed sample, here as well.
         self._warn_of_no_positive(
             X if weight is None else X[np.unique(problem.sets.order)], problem
@@ -233,7 +226,7 @@ class SetClassifier(LinearModel):
         return self
 
     def _last_weights(self) -> FloatArray | None:
-        """The weights of the last fit for the positive class, the intercept last."""
+        """Return the weights of the last fit for the positive class, the intercept last."""
         if not hasattr(self, "coef_"):
             return None
         learnt = self.intercept_ + self._encoding.sign * self.threshold_
@@ -249,8 +242,8 @@ class SetClassifier(LinearModel):
         if self.calibrate is not None:
             as_choice(self.calibrate, "calibrate", METHODS)
 
-    def _settle(self, sample: Sample) -> None:
-        """The threshold, and what makes probabilities of scores."""
+    def _settle(self, sample: LabeledSample) -> None:
+        """Choose the threshold and the calibration of the scores."""
         self.threshold_ = 0.0
         self._calibration: Calibration | None = None
         tuned = isinstance(self.threshold, str)
@@ -266,7 +259,7 @@ class SetClassifier(LinearModel):
             self.threshold_ = float(self.threshold)
         self.intercept_ = self.intercept_ - self._encoding.sign * self.threshold_
 
-    @available_if(_is_calibrated)  # type: ignore[untyped-decorator]
+    @needs_calibrate(*METHODS)
     def predict_proba(self, X: Any) -> FloatArray:
         """Probabilities, with ``calibrate``: (n, p) of each label to be positive, or (n, 2)."""
         scores = self._encoding.sign * self.decision_function(X) + self.threshold_

@@ -15,11 +15,11 @@ from sklearn.exceptions import ConvergenceWarning
 from setwise._foundation._arguments import FloatArray, IntArray, as_flag, as_number
 from setwise._foundation._callers import callers_level
 from setwise._foundation._deadline import Deadline, TimeUp
-from setwise._foundation._interrupts import whole
+from setwise._foundation._interrupts import completed
 from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._one_thread import one_thread
 from setwise.estimators._sets._folds import (
-    Sample,
+    LabeledSample,
     Scoring,
     as_grid,
     as_scoring,
@@ -140,6 +140,7 @@ class SetClassifierCV(LinearModel):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @hints_at_names
     def fit(
         self,
         X: Any,
@@ -171,13 +172,13 @@ class SetClassifierCV(LinearModel):
         deadline = Deadline.of(self.time_limit, armed=False)
         self.Cs_ = as_grid(self.Cs)
         X, labels, positive = self._read(X, y)
-        sample = Sample.of(X, labels, positive, groups, sample_weight)
+        sample = LabeledSample.of(X, labels, positive, groups, sample_weight)
         folds = split_into_folds(self.cv, sample)
         share = None
         if deadline.seconds is not None:
             share = deadline.seconds / (-(-len(folds) // n_jobs) + refit)
 
-        def along(fold: tuple[IntArray, IntArray]) -> dict[int, _Step]:
+        def along(fold: tuple[IntArray, IntArray]) -> dict[int, _PathStep]:
             return self._path(sample, *fold, scoring, share)
 
         executor = Serial() if n_jobs == 1 else Threads(n_jobs)
@@ -200,33 +201,33 @@ class SetClassifierCV(LinearModel):
 
     def _path(
         self,
-        sample: Sample,
+        sample: LabeledSample,
         train: IntArray,
         test: IntArray,
         scoring: Scoring | None,
         seconds: float | None,
-    ) -> dict[int, _Step]:
-        """One fold for every C, each from the last, the smallest first, by number."""
+    ) -> dict[int, _PathStep]:
+        """Fit one fold for every C, each from the last, the smallest first, by number."""
         deadline = Deadline(seconds, armed=False)
         fitted, judged = sample.take(train), sample.take(test)
         problem = self._pose(fitted, Serial(), warn=False)
         model = self._without_weights()
-        path: dict[int, _Step] = {}
+        path: dict[int, _PathStep] = {}
         last: Fit | None = None
         for k in np.argsort(self.Cs_, kind="stable").tolist():
             learn = partial(problem.minimize, self.Cs_[k], self, init=last)
             try:
-                fit = whole(deadline.run(partial(learn, time_limit=deadline.inherited)))
+                fit = completed(deadline.run(partial(learn, time_limit=deadline.inherited)))
             except TimeUp:
                 break
-            if deadline.struck and last is not None:
+            if deadline.expired and last is not None:
                 break
             last = fit
             model.C = self.Cs_[k]
             model._keep_weights(last.w)
             score = _score(model, judged, scoring)
             # The planes of a fit are for the next one: what is kept of all of them is small.
-            path[k] = _Step(
+            path[k] = _PathStep(
                 score, last.w, last.n_iter, last.relative_gap, last.converged, problem.certified
             )
             if self.verbose:
@@ -234,12 +235,12 @@ class SetClassifierCV(LinearModel):
                     f"C {self.Cs_[k]:.3g}: score {score:.4f}, {last.n_iter} rounds, relative gap "
                     f"{last.relative_gap:.1e}\n"
                 )
-            if deadline.struck:
+            if deadline.expired:
                 break
         return path
 
     def _without_weights(self) -> SetClassifier:
-        """What a scorer is shown, for weights to come."""
+        """Return the model that a scorer is shown, for weights to come."""
         model = SetClassifier(
             self.loss,
             self.surrogate,
@@ -251,14 +252,14 @@ class SetClassifierCV(LinearModel):
         model.n_features_in_ = self.n_features_in_
         return model
 
-    def _pose(self, sample: Sample, executor: Executor, *, warn: bool) -> SetProblem:
+    def _pose(self, sample: LabeledSample, executor: Executor, *, warn: bool) -> SetProblem:
         weight = weigh_classes(self.class_weight, self.classes_, sample.labels, sample.weight)
         return pose(self, sample.X, sample.positive, sample.groups, weight, executor, warn=warn)
 
     def _refit(
         self,
-        sample: Sample,
-        paths: list[dict[int, _Step]],
+        sample: LabeledSample,
+        paths: list[dict[int, _PathStep]],
         executor: Executor,
         deadline: Deadline,
     ) -> None:
@@ -288,7 +289,7 @@ class SetClassifierCV(LinearModel):
                 rows=self._rows,
             )
 
-    def _average(self, paths: list[dict[int, _Step]]) -> None:
+    def _average(self, paths: list[dict[int, _PathStep]]) -> None:
         chosen = np.nanargmax(self.scores_, axis=1)
         steps = [path[k] for path, k in zip(paths, chosen.tolist(), strict=True)]
         self.C_ = float(self.Cs_[chosen].mean())
@@ -297,7 +298,7 @@ class SetClassifierCV(LinearModel):
         self.certified_ = all(step.certified for step in steps)
         self.interrupted_ = False
 
-    def _warn_of_gaps(self, steps: list[_Step]) -> None:
+    def _warn_of_gaps(self, steps: list[_PathStep]) -> None:
         left = self.scores_.size - len(steps)
         if left:
             warnings.warn(
@@ -316,6 +317,7 @@ class SetClassifierCV(LinearModel):
                 stacklevel=callers_level(),
             )
 
+    @hints_at_names
     def score(
         self,
         X: Any,
@@ -324,7 +326,7 @@ class SetClassifierCV(LinearModel):
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> float:
-        """The score by ``scoring``; without it, that of ``SetClassifier``."""
+        """Return the score by ``scoring``; without it, that of ``SetClassifier``."""
         scoring = as_scoring(self.scoring)
         if scoring is None:
             return super().score(X, y, groups=groups, sample_weight=sample_weight)
@@ -333,8 +335,8 @@ class SetClassifierCV(LinearModel):
 
 
 @dataclass(frozen=True, eq=False)
-class _Step:
-    """What is kept of the fit of a fold with one C."""
+class _PathStep:
+    """The part of the fit of a fold with one C that is kept."""
 
     score: float
     w: FloatArray
@@ -344,7 +346,7 @@ class _Step:
     certified: bool
 
 
-def _score(model: SetClassifier, sample: Sample, scoring: Scoring | None) -> float:
+def _score(model: SetClassifier, sample: LabeledSample, scoring: Scoring | None) -> float:
     if scoring is None:
         return model.score(
             sample.X, sample.labels, groups=sample.groups, sample_weight=sample.weight

@@ -16,15 +16,16 @@ from setwise._foundation._arguments import FloatArray, as_choice
 from setwise._foundation._callers import callers_level
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._keywords import hints_at_names
+from setwise._foundation._record import Versioned
 from setwise._foundation._sample_weights import as_sample_weights
 from setwise.decisions import Decision, decide
-from setwise.decisions._probabilities import Probabilities, read_probabilities
+from setwise.decisions._probabilities import SetProbabilities, read_probabilities
 from setwise.estimators._calibration import METHODS, Calibration, better_calibration
 from setwise.estimators._checked import checked_labels, naming_x
-from setwise.estimators._sets._folds import Sample, split_into_folds
+from setwise.estimators._sets._folds import LabeledSample, split_into_folds
 from setwise.estimators._sets._label_encoding import Encoding, learn_encoding
-from setwise.estimators._sets._presence_model import PresenceModel
 from setwise.estimators._sets._probability_models import (
+    PresenceModel,
     first_estimator,
     fitted,
     out_of_fold,
@@ -41,7 +42,7 @@ _LEAST_SETS = 5
 _HEAVIEST = 1e100
 
 
-class SetDecision(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class SetDecision(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     r"""The set of least expected loss under the probabilities of any classifier.
 
     .. math:: \hat z(x) = \arg\min_z \; E_{y \sim p(x)} \, \Delta(y, z)
@@ -131,6 +132,7 @@ class SetDecision(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.time_limit = time_limit
         self.n_jobs = n_jobs
 
+    @hints_at_names
     def fit(
         self,
         X: Any,
@@ -198,13 +200,13 @@ class SetDecision(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if calibrate == "auto":
             calibrate = "auto" if matrix and (self._spans or gated) else None
         if calibrate is not None or self._spans or gated:
-            sample = Sample.of(np.zeros((len(positive), 0)), labels, positive, groups, None)
+            sample = LabeledSample.of(np.zeros((len(positive), 0)), labels, positive, groups, None)
             folds = split_into_folds(self.cv, sample)
             with naming_x(X):
                 p, seen = out_of_fold(
                     model, X, target, self._positive_class, folds, weight, deadline
                 )
-            if deadline.struck:
+            if deadline.expired:
                 _warn_of_time(deadline)
             if not seen.any():
                 p = self._chances(X)
@@ -229,7 +231,7 @@ class SetDecision(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         gated: bool,
     ) -> Self:
-        """Thresholds, or how likely a set is not to be empty."""
+        """Settle the thresholds, or how likely a set is not to be empty."""
         if self._spans:
             self.thresholds_ = _thresholds(p, loss, self._kind, weight)
         elif gated:
@@ -239,7 +241,7 @@ class SetDecision(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._presence = PresenceModel.fit(sets, truth, rows)
         return self
 
-    def _sets_of(self, p: FloatArray, groups: ArrayLike | None) -> Probabilities:
+    def _sets_of(self, p: FloatArray, groups: ArrayLike | None) -> SetProbabilities:
         sets = self._kind if p.ndim == 2 else "auto"
         return read_probabilities(p, offsets=None, groups=groups, sets=sets)
 
@@ -261,7 +263,7 @@ class SetDecision(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return Encoding(self.classes_, self._positive)
 
     def _chances(self, X: Any) -> FloatArray:
-        """Of the positive labels, calibrated."""
+        """Return the probabilities of the positive labels, calibrated."""
         check_is_fitted(self)
         with naming_x(X):
             p = positive_probabilities(self.estimator_, X, self._positive_class)
@@ -279,8 +281,9 @@ class SetDecision(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         pair = np.stack([1 - p, p], axis=1)
         return pair if self._positive == 1 else pair[:, ::-1]
 
+    @hints_at_names
     def decide(self, X: Any, *, groups: ArrayLike | None = None) -> Decision:
-        """The best sets of the samples at hand, with what they are expected to cost."""
+        """Find the best sets of the samples, with what they are expected to cost."""
         p = self._chances(X)
         if self._kind == "groups" and groups is None:
             raise ValueError("groups must be given, as they were to fit, got None")
@@ -292,17 +295,20 @@ class SetDecision(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             p, self.loss, sets=sets, groups=groups, presence=there, n_jobs=threads(self.n_jobs)
         )
 
+    @hints_at_names
     def predict(self, X: Any, *, groups: ArrayLike | None = None) -> NDArray[Any]:
-        """The labels, in the encoding that ``fit`` was given."""
+        """Predict labels in the encoding that ``fit`` was given."""
         check_is_fitted(self)
         if self.thresholds_ is not None:
             return self._encoding.decode(self._chances(X) > self.thresholds_)
         return self._encoding.decode(self.decide(X, groups=groups).mask)
 
+    @hints_at_names
     def expected_loss(self, X: Any, *, groups: ArrayLike | None = None) -> FloatArray:
-        """What the best set is expected to cost: a number for each set."""
+        """Return what the best set is expected to cost: a number for each set."""
         return np.atleast_1d(self.decide(X, groups=groups).expected)
 
+    @hints_at_names
     def score(
         self,
         X: Any,
@@ -311,7 +317,7 @@ class SetDecision(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> float:
-        """1 - the mean over the sets of (loss / loss of everything wrong).
+        """Return 1 - the mean over the sets of (loss / loss of everything wrong).
 
         Not to be compared between losses: ``sw.losses.scorer`` judges all alike.
         """
@@ -344,7 +350,7 @@ def _warn_of_time(deadline: Deadline) -> None:
 
 
 def _thresholds(p: FloatArray, loss: Loss, kind: Kind, weight: FloatArray | None) -> FloatArray:
-    """Halfway between what the best set of a sample takes and what it leaves: one a set."""
+    """Return a threshold per set, halfway between what its best set takes and leaves."""
     sets = [p.reshape(-1)] if kind in ("sample", "cells") else list(p.T)
     counts = None
     if weight is not None:

@@ -25,7 +25,7 @@ Reduction = Literal["sum", "mean"]
 
 
 class Parameters(Protocol):
-    """What an estimator says about its problem."""
+    """The parameters of an estimator that define its problem."""
 
     loss: Loss | str
     surrogate: str | Surrogate
@@ -65,7 +65,7 @@ class SetProblem:
         time_limit: float | None = None,
         callback: Callable[[Progress], object] | None = None,
     ) -> Fit:
-        """The best weights, from an earlier fit of this problem or from weights of any other."""
+        """Find the best weights, from an earlier fit of this problem or weights of another."""
         if self.is_of_samples:
             learn = partial(learn_linear, self.risk.linear_sets(), init=init)
         else:
@@ -89,7 +89,7 @@ def pose(
     *,
     warn: bool = True,
 ) -> SetProblem:
-    """The problem of a sample; says, unless ``warn`` is False, where its surrogate is not exact."""
+    """Pose the problem of a sample; warn where its surrogate is not exact, if ``warn``."""
     as_choice(parameters.reduction, "reduction", ("sum", "mean"))
     surrogate = first_surrogate(parameters.surrogate, parameters.loss)
     # A modular loss is a sum over elements: each is a set of its own, of any weight.

@@ -66,7 +66,7 @@ class LinearRisk:
         )
 
     def linear_sets(self) -> LinearSets:
-        """All that a learner may know of the risk; inner products are made once for all prices."""
+        """Return all a learner may know of the risk; inner products are made once for all C."""
         return self._linear_sets
 
     @property
@@ -75,7 +75,7 @@ class LinearRisk:
         return self.rows * self.columns
 
     def __call__(self, w: FloatArray) -> tuple[float, FloatArray]:
-        """The risk and a subgradient."""
+        """Return the risk and a subgradient."""
         W = w.reshape(self.rows, self.columns)
         part = ShardRisk(self._surrogate, self._intercept)
         if self._sets.kind != "columns":
@@ -113,7 +113,7 @@ class ShardRisk:
 
 
 def slope_of(X: Any, slopes: NDArray[Any], intercept: bool) -> FloatArray:
-    """The slope in W, (rows of W, columns), of slopes in the scores, (n, rows of W)."""
+    """Return the slope in W, (rows of W, columns), of slopes in the scores, (n, rows of W)."""
     features = X.shape[1]
     gradient = np.empty((slopes.shape[1], features + intercept))
     gradient[:, :features] = (X.T @ slopes).T
@@ -123,7 +123,7 @@ def slope_of(X: Any, slopes: NDArray[Any], intercept: bool) -> FloatArray:
 
 
 def linear_scores(X: Any, W: FloatArray, intercept: bool) -> FloatArray:
-    """X times each row of W, plus the intercept in its last column: shape (n, rows of W)."""
+    """Return X times each row of W, plus the intercept in its last column: (n, rows of W)."""
     features = X.shape[1]
     scores = np.asarray(X @ np.ascontiguousarray(W[:, :features].T))
     if intercept:
@@ -132,7 +132,7 @@ def linear_scores(X: Any, W: FloatArray, intercept: bool) -> FloatArray:
 
 
 def cut(X: Any, sets: Arrangement) -> list[Shard]:
-    """Shards of whole sets, of about equal numbers of scores; X in their order."""
+    """Cut X into shards of whole sets, of about equal numbers of scores."""
     # Elements of a row lie in a matrix of them; else the offsets count elements.
     cost = np.diff(sets.offsets) * (sets.positive.shape[1] if sets.positive.ndim == 2 else 1)
     ends = np.cumsum(cost)

@@ -11,7 +11,7 @@ from setwise.surrogates import get as get_surrogate
 
 
 def own_loss(surrogate: str | Surrogate, loss: Loss | str) -> Loss:
-    """The loss that is meant: that of a surrogate which brings one, else the one given.
+    """Return the loss that is meant: that of a surrogate which brings one, else the one given.
 
     "jaccard", the default, stands for nothing beside a surrogate with a loss of its own.
     """
@@ -22,7 +22,7 @@ def own_loss(surrogate: str | Surrogate, loss: Loss | str) -> Loss:
 
 
 def first_surrogate(surrogate: str | Surrogate, loss: Loss | str) -> Surrogate:
-    """What is known before the sets are: "auto" may still become another (``settled``)."""
+    """Return what is known before the sets are; "auto" may become another (``settled``)."""
     meant = own_loss(surrogate, loss)
     if isinstance(surrogate, str) and surrogate == "auto":
         return LovaszHinge(meant) if meant.is_submodular else DecomposedHinge(meant)
@@ -37,7 +37,7 @@ def first_surrogate(surrogate: str | Surrogate, loss: Loss | str) -> Surrogate:
 
 
 def settled(surrogate: Surrogate, named: str | Surrogate, sets: Arrangement) -> Surrogate:
-    """The surrogate for these sets: what a loss does not know of itself, its functions may.
+    """Return the surrogate for these sets: what a loss does not know, its functions may.
 
     Parameters
     ----------

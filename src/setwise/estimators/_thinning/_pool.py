@@ -47,7 +47,7 @@ class TreePool:
         return sum(map(len, self.ids.values()))
 
     def take(self, rows: IntArray) -> TreePool:
-        """The same columns on some of the rows."""
+        """Return the same columns on some of the rows."""
         some = {
             segment: matrix.reshape(len(matrix), -1, self.n_rows)[:, :, rows].reshape(
                 len(matrix), -1
@@ -57,7 +57,7 @@ class TreePool:
         return replace(self, responses=some, n_rows=len(rows))
 
     def only(self, ids: IntArray) -> TreePool:
-        """Some of the columns on the same rows."""
+        """Return some of the columns on the same rows."""
         places = {segment: np.isin(own, ids) for segment, own in self.ids.items()}
         return replace(
             self,
@@ -66,7 +66,7 @@ class TreePool:
         )
 
     def __call__(self, weights: FloatArray) -> list[Column]:
-        """The columns of the largest edges, best first."""
+        """Return the columns of the largest edges, best first."""
         edges = np.full(self.n_ids, -np.inf)
         for segment, matrix in self.responses.items():
             width = matrix.shape[1]
@@ -77,7 +77,7 @@ class TreePool:
         return [self._column(int(j)) for j in chosen[np.argsort(-edges[chosen], kind="stable")]]
 
     def scores(self, weights: FloatArray, n_scores: int) -> FloatArray:
-        """The weighted sum (n_ids,) of the columns, (s, n)."""
+        """Return the weighted sum (n_ids,) of the columns, (s, n)."""
         total = np.zeros((n_scores, self.n_rows))
         for segment, matrix in self.responses.items():
             part = (weights[self.ids[segment]] @ matrix).reshape(-1, self.n_rows)
@@ -95,7 +95,7 @@ class TreePool:
 def tree_pool(
     trees: Trees, X: object, n: int, rows: IntArray, share: FloatArray | None = None
 ) -> TreePool:
-    """The pool of trees on some rows of X, which has n; ``share`` (T, n) multiplies the outputs."""
+    """Make the pool of trees on some of the n rows of X; ``share`` (T, n) multiplies outputs."""
     T, s = len(trees.members), trees.n_scores
     ids: dict[int, list[int]] = {}
     responses: dict[int, list[FloatArray]] = {}

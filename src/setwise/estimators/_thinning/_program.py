@@ -82,7 +82,7 @@ class ThinningProblem:
         start: IntArray | None = None,
         deadline: Deadline | None = None,
     ) -> Thinning:
-        """The weights to within ``tol``, half of which is spent on fewer of them.
+        """Find the weights to within ``tol``, half of which is spent on fewer of them.
 
         The best weights that cutting planes meet lie between vertices, and have more entries than
         any. Dropping the smallest of them, as long as the value allows it, costs a question a step.
@@ -105,7 +105,7 @@ class ThinningProblem:
             return self._sparse(weights, fit, C, tol)
 
     def limited(self, C: float, tol: float, T: int, most: int, deadline: Deadline) -> Thinning:
-        """At most so many of the T trees: the least are dropped, a third a time.
+        """Keep at most ``most`` of the T trees: the least are dropped, a third per round.
 
         The bound stays that for all trees and weights, so that the gap holds the price of the limit
         as well. When the time is over they are dropped at once, and the others keep their weights.
@@ -153,7 +153,7 @@ class ThinningProblem:
         return float(weights.sum()) + C * self.risk(scores.ravel())[0]
 
     def losses(self, weights: FloatArray) -> FloatArray:
-        """What each row pays for the class that the weighted columns choose."""
+        """Return what each row pays for the class that the weighted columns choose."""
         scores = self.pool.scores(weights, self.n_scores)
         chosen = (scores[0] > 0).astype(np.int64) if len(scores) == 1 else scores.argmax(axis=0)
         paid: FloatArray = self.cost[self.y, chosen]
@@ -161,7 +161,7 @@ class ThinningProblem:
 
 
 @dataclass(frozen=True, eq=False)
-class Path:
+class CostPath:
     """The values of C that were tried, their cross-validated loss and mean number of columns."""
 
     C: FloatArray
@@ -174,8 +174,8 @@ class Path:
         return float(self.C[self.loss.argmin()])
 
 
-def cross_validated(problem: ThinningProblem, cv: int, deadline: Deadline) -> Path:
-    """The losses along C, which grows threefold from where the first column enters.
+def cross_validated(problem: ThinningProblem, cv: int, deadline: Deadline) -> CostPath:
+    """Compute the losses along C, which grows threefold from where the first column enters.
 
     It ends where the loss has not fallen for a while, or after the first C for which the time is
     over. Each fold begins with the columns that it
@@ -204,11 +204,11 @@ def cross_validated(problem: ThinningProblem, cv: int, deadline: Deadline) -> Pa
             loss += float(share[unseen[k]] @ judged.losses(thinning.weights))
         tried.append((C, loss, float(np.mean([len(own) for own in kept]))))
         least, since = (loss, 0) if loss < least else (least, since + 1)
-    return Path(*np.array(tried).T.copy())
+    return CostPath(*np.array(tried).T.copy())
 
 
 def folds_of(y: IntArray, cv: int) -> IntArray:
-    """A fold for each row, with its share of each class; the same for the same y."""
+    """Return a fold for each row, with its share of each class; the same for the same y."""
     order = np.random.default_rng(0).permutation(len(y))
     order = order[np.argsort(y[order], kind="stable")]
     folds = np.empty(len(y), np.int64)

@@ -15,7 +15,7 @@ from setwise.estimators._thinning._trees import BaggedTrees, ForestTrees, Trees
 
 
 def bags_of(ensemble: Any, n: int, *, needed: bool) -> NDArray[np.bool_] | None:
-    """Whether row i is in the bag of tree t, (T, n), if there are bags of so many rows.
+    """Return whether row i is in the bag of tree t, (T, n), if there are bags of so many rows.
 
     None where there are none, unless they are ``needed``.
     """

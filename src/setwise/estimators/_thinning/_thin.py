@@ -18,7 +18,12 @@ from setwise._foundation._sample_weights import as_sample_weights, require_some,
 from setwise.estimators._boosting._taxonomy import label_code
 from setwise.estimators._checked import checked_labels
 from setwise.estimators._thinning._pool import tree_pool
-from setwise.estimators._thinning._program import Path, Thinning, ThinningProblem, cross_validated
+from setwise.estimators._thinning._program import (
+    CostPath,
+    Thinning,
+    ThinningProblem,
+    cross_validated,
+)
 from setwise.estimators._thinning._seen import bags_of, warn_of_seen_rows
 from setwise.estimators._thinning._thinned_ensemble import ThinnedEnsemble
 from setwise.estimators._thinning._trees import Trees, trees_of
@@ -165,7 +170,7 @@ def thin(
         warn_of_seen_rows(trees, pool, labels, None if bags is None else bags[:, counted])
     cost = label_code(taxonomy, trees.classes).cost
     problem = ThinningProblem(pool, labels, weight, cost, trees.shared)
-    path: Path | None = None
+    path: CostPath | None = None
     if number is None:
         if len(labels) < cv:
             raise ValueError(f"cv must be at most the number of rows, {len(labels)}, got {cv}")
@@ -175,14 +180,14 @@ def thin(
         thinning = problem.solve(C_now, tol, deadline=deadline)
     else:
         thinning = problem.limited(C_now, tol, len(trees.members), most, deadline)
-    if most is None or deadline.struck:
+    if most is None or deadline.expired:
         _warn_of_gap(thinning, tol, deadline)
     _store(model, trees, pool.scale, thinning, C_now, path)
     return model
 
 
 def _labels(y: ArrayLike, trees: Trees) -> IntArray:
-    """The places of the labels among the classes of the ensemble."""
+    """Return the places of the labels among the classes of the ensemble."""
     labels = checked_labels(y)
     if labels.ndim != 1:
         raise ValueError(f"y must have shape (m,), got {labels.shape}")
@@ -205,7 +210,7 @@ def _warn_of_gap(thinning: Thinning, tol: float, deadline: Deadline) -> None:
     if thinning.relative_gap > max(tol, 1e-9) and not thinning.fit.interrupted:
         why = (
             f"{deadline.sentence}, raise it or tol"
-            if deadline.struck
+            if deadline.expired
             else "what is left is within the accuracy of the linear program, lower C or raise tol"
         )
         warnings.warn(
@@ -217,7 +222,7 @@ def _warn_of_gap(thinning: Thinning, tol: float, deadline: Deadline) -> None:
 
 
 def _unweighted(ensemble: Any) -> ThinnedEnsemble:
-    """A model that knows the features alone."""
+    """Return a model that knows the features alone."""
     model = ThinnedEnsemble()
     for name in ("n_features_in_", "feature_names_in_"):
         if hasattr(ensemble, name):
@@ -233,7 +238,7 @@ def _store(
     scale: FloatArray,
     thinning: Thinning,
     C: float,
-    path: Path | None,
+    path: CostPath | None,
 ) -> None:
     T = len(trees.members)
     kept = np.flatnonzero(thinning.weights[:T])

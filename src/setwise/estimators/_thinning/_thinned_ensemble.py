@@ -11,10 +11,11 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from setwise._foundation._arguments import FloatArray, IntArray
+from setwise._foundation._record import Versioned
 from setwise.estimators._thinning._trees import Trees
 
 
-class ThinnedEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class ThinnedEnsemble(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     r"""A classifier from some of the trees of another, as ``sw.thin`` returns it.
 
     .. math:: f(x) = b + \sum_{t \text{ kept}} w_t h_t(x)
@@ -87,12 +88,12 @@ class ThinnedEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return len(self.indices_)
 
     def fit(self, *data: Any, **options: Any) -> Self:
-        """Nothing: the trees were fitted, and weighted by ``sw.thin``."""
+        """Do nothing: the trees were fitted, and weighted by ``sw.thin``."""
         check_is_fitted(self, msg=_UNFITTED)
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Scores of the classes, (n, k); for two classes one, (n,), positive for the second."""
+        """Return scores of the classes, (n, k); of two one score, (n,), positive for the second."""
         check_is_fitted(self, msg=_UNFITTED)
         trees = self._trees
         rows = trees.rows(self, X)
@@ -107,7 +108,7 @@ class ThinnedEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return scores[0] if s == 1 else np.ascontiguousarray(scores.T)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of the largest score, (n,)."""
+        """Predict the class of the largest score, (n,)."""
         scores = self.decision_function(X)
         places = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
         labels: NDArray[Any] = self.classes_[places]

@@ -56,16 +56,16 @@ class Trees:
         return 1 if k == 2 else k
 
     def take(self, kept: IntArray) -> Self:
-        """Some of them."""
+        """Return those at the given places."""
         members = [self.members[tree] for tree in kept]
         return replace(self, members=members, segments=self.segments[kept])
 
     def rows(self, owner: Any, X: Any) -> Any:
-        """X as the trees take it; ``owner`` knows how many features there are."""
+        """Return X as the trees take it; ``owner`` knows how many features there are."""
         return checked(owner, X, reset=False, dtype=np.float32, accept_sparse="csr")
 
     def outputs(self, X: Any) -> Iterator[FloatArray]:
-        """What each adds to its score, (n,), or to all of them, one after the other, (s n,)."""
+        """Yield what each tree adds to its score, (n,), or to all in turn, (s n,)."""
         for member in self.members:
             yield self._output(member, X)
 
@@ -73,7 +73,7 @@ class Trees:
         raise NotImplementedError
 
     def _scores(self, votes: FloatArray) -> FloatArray:
-        """Outputs (n, k) of the classes as scores."""
+        """Return outputs (n, k) of the classes as scores."""
         return votes[:, 1] - votes[:, 0] if votes.shape[1] == 2 else votes.T.ravel()
 
 
@@ -236,7 +236,7 @@ _READERS: tuple[tuple[type, Callable[[Any], Trees]], ...] = (
 
 
 def trees_of(ensemble: Any) -> Trees:
-    """The trees of a fitted ensemble of scikit-learn or LightGBM."""
+    """Return the trees of a fitted ensemble of scikit-learn or LightGBM."""
     lightgbm = sys.modules.get("lightgbm")  # what it made has loaded it
     readers = _READERS
     if lightgbm is not None:

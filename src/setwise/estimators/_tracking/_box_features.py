@@ -24,7 +24,7 @@ _NOISE = 2.0  # grey values, root mean square: less contrast is none
 
 
 def grey(frame: NDArray[np.generic]) -> FloatArray:
-    """An image (h, w), or (h, w, 3) as its luminance, with values in 0..255."""
+    """Return an image (h, w), or (h, w, 3) as its luminance, with values in 0..255."""
     image = frame.astype(np.float64)
     if frame.dtype.kind == "f":  # the convention of floating-point images: 0..1
         image = np.rint(image * (255.0 * _FINEST)) / _FINEST
@@ -43,7 +43,7 @@ class BoxFeatures:
         self._width = sum(FEATURES[kind] for kind in kinds)
 
     def __call__(self, boxes: FloatArray) -> Bytes:
-        """The features of each box side by side, rounded to whole numbers in 0..255: (n, d).
+        """Compute the features of each box, rounded to whole numbers in 0..255: (n, d).
 
         Rounded, a feature has at most 256 values, and a sum of stumps is a table for each.
         """
@@ -53,7 +53,7 @@ class BoxFeatures:
 
 
 def looks(features: Bytes, kinds: tuple[str, ...]) -> Look:
-    """Features without their mean and contrast, kind by kind, as vectors of length 1: (n, d + k).
+    """Return features without mean and contrast, kind by kind, as unit vectors: (n, d + k).
 
     The product of two is the mean over kinds of their correlation, so that light matters little.
     One more entry a kind, ``_NOISE``, makes boxes without any contrast alike, and none of them like

@@ -32,12 +32,12 @@ class ByteStumps:
     gap: float = np.inf
 
     def respond(self, codes: Bytes) -> NDArray[np.int8]:
-        """What each says of each row, codes (d, rows) -> (stumps, rows)."""
+        """Return the response of each stump to each row, codes (d, rows) -> (stumps, rows)."""
         above = codes[self.features] > self.thresholds[:, None]
         return np.where(above, self.signs[:, None], -self.signs[:, None])
 
     def scores(self, features: Bytes) -> FloatArray:
-        """The sum, by a table of 256 entries for each feature that is used: (n, d) -> (n,)."""
+        """Sum by a table of 256 entries for each feature that is used: (n, d) -> (n,)."""
         used, place = np.unique(self.features, return_inverse=True)
         tables = np.zeros((len(used), 256))
         above = np.arange(256) > self.thresholds[:, None]
@@ -48,7 +48,7 @@ class ByteStumps:
         return scores
 
     def learners(self) -> list[Stump]:
-        """The stumps as the rest of the library knows them."""
+        """Return the stumps as the rest of the library knows them."""
         rows = zip(
             self.features.tolist(), self.thresholds.tolist(), self.signs.tolist(), strict=True
         )

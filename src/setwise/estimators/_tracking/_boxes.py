@@ -11,7 +11,7 @@ _GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
 
 
 def overlaps(box: FloatArray, boxes: FloatArray) -> FloatArray:
-    """Area of the intersection over that of the union, the Pascal criterion (equation (21)).
+    """Return the intersection over the union of areas, the Pascal criterion (equation (21)).
 
     Boxes are (x, y, w, h) with positive sides: ``box`` (4,), ``boxes`` (n, 4), the answer (n,).
     """
@@ -31,7 +31,7 @@ def boxes_around(
     *,
     even: bool,
 ) -> FloatArray:
-    """``count`` boxes whose centres fill a disc around that of ``box``, itself the first: (n, 4).
+    """Return ``count`` boxes (n, 4) whose centres fill a disc around ``box``, the first one.
 
     ``radius`` is relative to the size of the box, the square root of its area. The centres lie on a
     sunflower spiral, the same each time: ``even`` over the disc, or as many at each distance, thus
@@ -57,7 +57,7 @@ def boxes_around(
 
 
 def boxes_scaled(box: FloatArray, scales: FloatArray) -> FloatArray:
-    """The box in other sizes about its centre, (n, 4); itself if none can be the size of a box."""
+    """Scale a box about its centre, (n, 4); itself if no size is that of a box."""
     sizes = box[2:] * scales[:, None]
     sizes = sizes[((sizes >= 1.0) & (sizes <= LARGEST)).all(axis=1)]
     if len(sizes) == 0:
@@ -66,7 +66,7 @@ def boxes_scaled(box: FloatArray, scales: FloatArray) -> FloatArray:
 
 
 def boxes_over(shape: tuple[int, int], sides: FloatArray, count: int) -> FloatArray:
-    """Boxes of one size on a grid over an image of ``shape`` (height, width): (n, 4).
+    """Return boxes of one size on a grid over an image of ``shape`` (height, width): (n, 4).
 
     An eighth of the size lies between two, more where they would be more than about ``count``. At
     most a quarter of a side lies beyond the border.

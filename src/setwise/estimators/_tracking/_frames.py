@@ -13,7 +13,7 @@ from setwise.estimators._tracking._boxes import LARGEST
 
 
 def as_frame(frame: ArrayLike) -> FloatArray:
-    """A frame as grey values (h, w) in 0..255."""
+    """Read a frame as grey values (h, w) in 0..255."""
     image: Any = as_array(frame, "frame")
     if image.dtype.kind not in "fu" and image.dtype.kind != "i":
         raise TypeError(f"frame must hold numbers, got {image.dtype}")
@@ -32,7 +32,7 @@ def as_frame(frame: ArrayLike) -> FloatArray:
 
 
 def as_next_frame(frame: ArrayLike, shape: tuple[int, int]) -> FloatArray:
-    """A frame of the size of the first one, ``shape`` (height, width)."""
+    """Read a frame of the size of the first one, ``shape`` (height, width)."""
     image = as_frame(frame)
     if image.shape != shape:
         raise ValueError(
@@ -43,7 +43,7 @@ def as_next_frame(frame: ArrayLike, shape: tuple[int, int]) -> FloatArray:
 
 
 def as_box(box: ArrayLike, image: FloatArray) -> FloatArray:
-    """A box with sides of a pixel at least, some of it in the image."""
+    """Read a box with sides of a pixel at least, some of it in the image."""
     checked = as_numbers(box, "box", shape=(4,))
     check_sides(checked[None], "box")
     height, width = image.shape

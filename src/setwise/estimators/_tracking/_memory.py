@@ -20,7 +20,7 @@ class Example:
 
 
 @dataclass(frozen=True)
-class Memory:
+class TargetMemory:
     """Frames to learn from, and to know the object by.
 
     A window of the last frames alone forgets what the object looked like before it turned. A frame
@@ -34,16 +34,16 @@ class Memory:
     recent: tuple[Example, ...] = ()
 
     def examples(self) -> tuple[Example, ...]:
-        """All of them."""
+        """Return all examples."""
         return self.labeled + self.reservoir + self.recent
 
-    def with_labeled(self, example: Example, most: int) -> Memory:
-        """One more that was given; the first of all stays."""
+    def with_labeled(self, example: Example, most: int) -> TargetMemory:
+        """Add one that was given; the first of all stays."""
         labeled = (*self.labeled, example)
         return replace(self, labeled=labeled[:1] + _diverse(labeled[1:], most - 1))
 
-    def with_found(self, example: Example, n_recent: int, n_reservoir: int) -> Memory:
-        """One more that was found."""
+    def with_found(self, example: Example, n_recent: int, n_reservoir: int) -> TargetMemory:
+        """Add one that was found."""
         recent = (*self.recent, example)
         gone, recent = recent[:-n_recent], recent[-n_recent:]
         reservoir = self.reservoir
@@ -52,14 +52,14 @@ class Memory:
         return replace(self, reservoir=reservoir, recent=recent)
 
     def likeness(self, seen: Look) -> FloatArray:
-        """How much each look (n, d) is like the most similar one remembered: at most 1, (n,)."""
+        """Return the similarity of looks (n, d) to the nearest remembered one: at most 1, (n,)."""
         kept = np.stack([example.look for example in self.examples()])
         likeness: FloatArray = (seen @ kept.T).max(axis=1).astype(np.float64)
         return likeness
 
 
 def _diverse(examples: tuple[Example, ...], most: int) -> tuple[Example, ...]:
-    """At most so many; of the two most alike the one goes that has the nearer third."""
+    """Keep at most so many: of the two most similar, drop the one with the nearer third."""
     if most <= 1:
         return examples[:most]
     while len(examples) > most:

@@ -18,12 +18,13 @@ from setwise._foundation._arguments import (
     as_numbers,
 )
 from setwise._foundation._keywords import hints_at_names
+from setwise._foundation._record import Versioned
 from setwise.estimators._boosting._boosted import importances
 from setwise.estimators._tracking._box_features import FEATURES, BoxFeatures, looks
 from setwise.estimators._tracking._box_learner import ByteStumps, learn
 from setwise.estimators._tracking._boxes import boxes_around, boxes_over, boxes_scaled, overlaps
 from setwise.estimators._tracking._frames import as_box, as_frame, as_next_frame, check_sides
-from setwise.estimators._tracking._memory import Example, Memory
+from setwise.estimators._tracking._memory import Example, TargetMemory
 from setwise.learning import Stump
 
 _MOST_BOXES = 1 << 24
@@ -38,7 +39,7 @@ _PLACES, _NEARBY, _NEAR_RADIUS = 3, 150, 0.15  # of a grid over the frame that a
 _AS_IT_IS = np.ones(1)  # scales
 
 
-class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
+class StructBoostTracker(Versioned, BaseEstimator):  # type: ignore[misc]
     r"""Follow a box through a sequence of images.
 
     The score of a box is a sum of decision stumps on what is inside it, and the box of a frame is
@@ -149,7 +150,7 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
     _kinds: tuple[str, ...]
     _shape: tuple[int, int]
     _stumps: ByteStumps
-    _memory: Memory
+    _memory: TargetMemory
     _n_unseen: int
 
     @hints_at_names
@@ -204,7 +205,7 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
         kinds = tuple(self.features)
         view = BoxFeatures(image, kinds)
         example = self._example(view, present, kinds, _FOR_LABELED)
-        memory = Memory().with_labeled(example, self._most_labeled())
+        memory = TargetMemory().with_labeled(example, self._most_labeled())
         stumps = self._learn(ByteStumps(), memory, _ROUNDS_AT_START)
         # All in one step: Ctrl-C leaves the tracker as it was, so that the call can be made again.
         self.__dict__.update(
@@ -272,7 +273,7 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
         return self.box_.copy()
 
     def score_boxes(self, frame: ArrayLike, boxes: ArrayLike) -> FloatArray:
-        """The scores of boxes (n, 4) of a frame, (n,); the best-scored one is the answer."""
+        """Return the scores of boxes (n, 4) of a frame, (n,); the best-scored one is the answer."""
         self._check_started("score_boxes")
         places = as_numbers(boxes, "boxes", shape=(None, 4))
         check_sides(places, "boxes")
@@ -304,7 +305,7 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
         return importances(self.estimators_, self.estimator_weights_, width)
 
     def _search(self, view: BoxFeatures) -> tuple[FloatArray, float]:
-        """The best box of a frame, and how much it is like those remembered."""
+        """Find the best box of a frame, and how similar it is to those remembered."""
         radius = float(self.search_radius) * (_WIDER if self._n_unseen else 1.0)
         near = boxes_around(self.box_, self.n_candidates, radius, _AS_IT_IS, view.shape, even=True)
         best = near[int(np.argmax(self._stumps.scores(view(near))))]
@@ -321,7 +322,7 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
         return found
 
     def _search_frame(self, view: BoxFeatures) -> tuple[FloatArray, float]:
-        """The box of the frame that is most like those remembered; the size is the present one."""
+        """Find the box of the present size that is most similar to those remembered."""
         grid = boxes_over(view.shape, self.box_[2:], self.n_candidates)
         likeness = self._likeness(view(grid))
         places = [
@@ -351,8 +352,8 @@ class StructBoostTracker(BaseEstimator):  # type: ignore[misc]
         features = view(around)
         return Example(features, 1.0 - overlaps(box, around), looks(features[:1], kinds)[0])
 
-    def _learn(self, stumps: ByteStumps, memory: Memory, rounds: int) -> ByteStumps:
-        """The stumps for the frames in memory."""
+    def _learn(self, stumps: ByteStumps, memory: TargetMemory, rounds: int) -> ByteStumps:
+        """Learn stumps for the frames in memory."""
         return learn(
             stumps,
             memory.examples(),

@@ -19,7 +19,7 @@ def contrast_weights(
     *,
     channels: bool | None = None,
 ) -> FloatArray:
-    r"""A weight for each edge: 1 between equal colours, less the more they differ.
+    r"""Return a weight for each edge: 1 between equal colours, less the more they differ.
 
     .. math:: w_{ij} = \exp(-\beta \, \|I_i - I_j\|^2)
 
@@ -88,7 +88,7 @@ def contrast_weights(
 
 
 def _changes(pixels: FloatArray, edges: IntArray) -> FloatArray:
-    """Differences (E, C) of pixels (N, C) along edges; those of a grid without looking them up."""
+    """Return differences (E, C) of pixels (N, C) along edges; a grid's without a look-up."""
     grid = grid_of(edges)
     if grid is None or prod(grid.sides) != len(pixels):
         return np.asarray(pixels[edges[:, 0]] - pixels[edges[:, 1]])
@@ -105,7 +105,7 @@ def _changes(pixels: FloatArray, edges: IntArray) -> FloatArray:
 
 
 def _sums(rows: FloatArray) -> FloatArray:
-    """Of each row. NumPy adds few numbers one after the other, and is slow at it along rows."""
+    """Sum each row. NumPy adds few numbers one after the other, and is slow along rows."""
     if not 1 <= rows.shape[1] < 8:
         return np.asarray(rows.sum(axis=1))
     sums = rows[:, 0].copy()

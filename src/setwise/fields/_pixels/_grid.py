@@ -22,7 +22,7 @@ _MOST_EDGES = 1 << 36
 
 
 def grid_edges(shape: int | Sequence[int], connectivity: int | ArrayLike | None = None) -> IntArray:
-    """Pairs of neighbours in a grid, each pair once.
+    """Return pairs of neighbours in a grid, each pair once.
 
     Pixels are numbered in C order, as ``image.ravel()`` has them. The edges come one direction
     after the other, and in a direction in the order of their first pixel. Directions are sorted by
@@ -83,7 +83,7 @@ def grid_edges(shape: int | Sequence[int], connectivity: int | ArrayLike | None 
 
 
 def as_sides(shape: object) -> tuple[int, ...]:
-    """The sides of a grid."""
+    """Return the sides of a grid."""
     given = shape.tolist() if isinstance(shape, np.ndarray) else shape
     if not isinstance(given, Sequence) or isinstance(given, str | bytes):
         raise TypeError(f"shape must be a sequence of integers, got {type(shape).__name__}")
@@ -94,12 +94,12 @@ def as_sides(shape: object) -> tuple[int, ...]:
 
 
 def count_pairs(sides: tuple[int, ...], offset: Offset) -> int:
-    """How many pixels have a neighbour at the offset."""
+    """Return how many pixels have a neighbour at the offset."""
     return prod(max(side - abs(step), 0) for step, side in zip(offset, sides, strict=True))
 
 
 def _write_pairs(pixels: IntArray, offset: Offset, edges: IntArray) -> None:
-    """Each pixel beside the one at the offset, where there is one."""
+    """Write each pixel beside the one at the offset, where there is one."""
     first, second = pair_slices(pixels.shape, offset)
     edges[:, 0] = pixels[first].ravel()
     edges[:, 1] = pixels[second].ravel()
@@ -108,7 +108,7 @@ def _write_pairs(pixels: IntArray, offset: Offset, edges: IntArray) -> None:
 def pair_slices(
     sides: tuple[int, ...], offset: Offset
 ) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
-    """Where in a grid the pixels are that have a neighbour at the offset, and the neighbours."""
+    """Return slices of a grid's pixels with a neighbour at the offset, and of the neighbours."""
     first = tuple(
         slice(max(-step, 0), max(side - max(step, 0), 0))
         for step, side in zip(offset, sides, strict=True)
@@ -121,7 +121,7 @@ def pair_slices(
 
 
 def _directions(connectivity: int | ArrayLike | None, dimensions: int) -> list[Offset]:
-    """One of each two opposite directions."""
+    """Return one of each two opposite directions."""
     if connectivity is not None and as_array(connectivity, "connectivity").ndim != 0:
         return _given_directions(connectivity, dimensions)
     wanted = 2 * dimensions if connectivity is None else as_count(connectivity, "connectivity")
@@ -141,7 +141,7 @@ def _directions(connectivity: int | ArrayLike | None, dimensions: int) -> list[O
 
 
 def _offsets(changes: int, dimensions: int) -> list[Offset]:
-    """Steps of 1 along so many axes, one of each two opposite ones: the first step is forwards."""
+    """Return steps of 1 along ``changes`` axes, one of two opposite ones: the first is forwards."""
     offsets = np.zeros((comb(dimensions, changes), 2 ** (changes - 1), dimensions), np.int64)
     signs = [(1, *rest) for rest in product((-1, 1), repeat=changes - 1)]
     for k, axes in enumerate(combinations(range(dimensions), changes)):

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 
 def in_image(values: NDArray[Any], shape: tuple[int, ...] | None, axis: int = 0) -> NDArray[Any]:
-    """The values with the sides of the image in place of the axis of the variables."""
+    """Reshape values to have the sides of the image in place of the axis of the variables."""
     if shape is None:
         raise ValueError(
             "the image's shape must be known, got a result of a field without: make the field by "

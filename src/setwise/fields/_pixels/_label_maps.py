@@ -18,7 +18,7 @@ def regions_from_labels(
     connected: bool = False,
     connectivity: int | ArrayLike | None = None,
 ) -> IntArray:
-    """A layer of regions, one for each label of a map or for each of its connected pieces.
+    """Make a layer of regions, one for each label of a map or each of its connected pieces.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def regions_from_labels(
 
 
 def _first_pixels(edges: IntArray, n: int) -> IntArray:
-    """The first pixel of each pixel's connected component."""
+    """Return the first pixel of each pixel's connected component."""
     if n == 0:
         return np.zeros(0, np.int64)
     ones = np.ones(len(edges), np.bool_)

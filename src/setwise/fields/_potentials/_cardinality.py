@@ -52,7 +52,7 @@ class CardinalityPotential(Potential):
         return self._remember("is_submodular", lambda: term.is_submodular)
 
     def _around(self, center: IntArray) -> CardinalityPotential:
-        """The same table around another labelling that is known to be one: less to check."""
+        """Return the same table around another labelling, which is known to be valid."""
         other = CardinalityPotential.__new__(CardinalityPotential)
         other._set(center=np.array(center, np.int64), table=self.table)  # of rows in any order
         other._remember("is_submodular", lambda: self.is_submodular)

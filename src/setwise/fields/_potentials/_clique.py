@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import fsum
+from math import fsum, prod
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise._foundation._arguments import FloatArray, IntArray
-from setwise.fields._base import Potential
+from setwise.fields._base import Numbers, Potential
 from setwise.fields._potentials._pairwise import Pairwise
 from setwise.fields._terms._base import Term
 from setwise.fields._terms._cliques import (
@@ -81,7 +81,7 @@ class CliquePotential(Potential):
     def _of(
         cls, cliques: IntArray, tables: FloatArray, *, is_short: bool = True
     ) -> CliquePotential:
-        """One of parts that are right; axes may end before the labels that a field forbids."""
+        """Make one of valid parts; axes may end before the labels that a field forbids."""
         potential = cls.__new__(cls)
         potential._set(cliques=cliques, tables=tables, _is_short=is_short)
         return potential
@@ -120,7 +120,7 @@ class CliquePotential(Potential):
         return (UnaryTerm._of(unary),)
 
     def _each(self) -> FloatArray:
-        """(C, L, ..., L)"""
+        """Return the tables of all cliques, (C, L, ..., L)."""
         return np.ascontiguousarray(np.broadcast_to(self.tables, self._shape))
 
     @property
@@ -133,7 +133,7 @@ class CliquePotential(Potential):
         return tuple(range(-self.cliques.shape[1], 0))
 
     def _grounded(self) -> tuple[Potential, float]:
-        """Each table with a least entry of 0."""
+        """Return each table with a least entry of 0."""
         return self._remember("grounded", self._ground)
 
     def _ground(self) -> tuple[Potential, float]:
@@ -160,8 +160,15 @@ class CliquePotential(Potential):
         finite = np.where(np.isfinite(self.tables), np.abs(self.tables), 0.0)
         return self._over_cliques(finite.max(axis=self._axes))
 
+    def _numbers(self, n_variables: int, n_labels: int) -> Numbers:
+        uses = len(self.cliques) if self.tables.ndim == self.cliques.shape[1] else 1
+        return [(np.ascontiguousarray(self.tables).reshape(-1, prod(self._shape[1:])), uses)]
+
+    def _has_fractions(self, n_labels: int) -> bool:
+        return n_labels > 2
+
     def _over_cliques(self, numbers: FloatArray) -> float:
-        """The sum over all cliques of a number for each table."""
+        """Return the sum over all cliques of a number for each table."""
         shared = self.tables.ndim == self.cliques.shape[1]
         return float(numbers.sum()) * (len(self.cliques) if shared else 1)
 

@@ -13,8 +13,7 @@ from setwise._foundation._arguments import (
     as_number,
     as_numbers,
 )
-from setwise.fields._base import Potential
-from setwise.fields._potentials._range_in_repr import range_in_repr
+from setwise.fields._base import Potential, range_in_repr
 from setwise.fields._terms._label_counts import LabelTerm
 
 

@@ -18,7 +18,7 @@ from setwise._foundation._arguments import (
     as_array,
     as_numbers,
 )
-from setwise.fields._base import Potential
+from setwise.fields._base import Numbers, Potential
 from setwise.fields._edges import as_edges, check_edges
 from setwise.fields._terms._base import Term
 from setwise.fields._terms._pairs import PottsTerm, TableTerm, check_labels
@@ -95,7 +95,7 @@ class Pairwise(Potential):
         return energies
 
     def _grounded(self) -> tuple[Potential, float]:
-        """Each table with a least entry of 0."""
+        """Return each table with a least entry of 0."""
         return self._remember("grounded", self._ground)
 
     def _ground(self) -> tuple[Potential, float]:
@@ -118,10 +118,18 @@ class Pairwise(Potential):
         return self._over_edges(self.tables.min(axis=(-2, -1)))
 
     def _as_given(self) -> float:
-        return self._over_edges(np.abs(self.tables).max(axis=(-2, -1)))
+        high, low = self.tables.max(axis=(-2, -1)), self.tables.min(axis=(-2, -1))
+        return self._over_edges(np.maximum(high, -low))
+
+    def _numbers(self, n_variables: int, n_labels: int) -> Numbers:
+        uses = len(self.edges) if self.tables.ndim == 2 else 1
+        return [(self.tables.reshape(-1, n_labels**2), uses)]
+
+    def _has_fractions(self, n_labels: int) -> bool:
+        return n_labels > 2
 
     def _over_edges(self, numbers: FloatArray) -> float:
-        """The sum over all edges of a number for each table."""
+        """Return the sum over all edges of a number for each table."""
         if len(self.edges) == 0:
             return 0.0
         return float(numbers.sum()) * (len(self.edges) if self.tables.ndim == 2 else 1)
@@ -133,7 +141,7 @@ class Pairwise(Potential):
         return zip(self.edges.tolist(), np.broadcast_to(self.tables, shape), strict=True)
 
     def _sums(self) -> _Sums:
-        """What the tables are as unaries plus Potts; one table where the edges share one."""
+        """Return the tables as unaries plus Potts; one table where the edges share one."""
         return self._remember("sums", lambda: _as_sums(self.tables.reshape(-1, *self._shape)))
 
     @property
@@ -174,7 +182,7 @@ class Pairwise(Potential):
 
 
 def _copied(tables: ArrayLike, shape: tuple[int | None, ...]) -> FloatArray:
-    """Finite numbers of a shape, as a new array; those that are right by one pass over them."""
+    """Copy finite numbers of a shape to a new array; valid ones by one pass over them."""
     array = as_array(tables, "tables")
     right = array.dtype == np.float64 and array.flags.c_contiguous and array.ndim == len(shape)
     if right and shape[0] in (None, len(array)):
@@ -201,7 +209,7 @@ class _Sums:
 
 
 def _as_sums(tables: FloatArray) -> _Sums:
-    """The nearest sums to tables (T, L, L): O(T L^2)."""
+    """Compute the nearest sums to tables (T, L, L): O(T L^2)."""
     n, n_labels = tables.shape[:2]
     # theta(a, b) + theta(b, a) - theta(a, a) - theta(b, b) is 2 w for every a != b.
     diagonal = np.trace(tables, axis1=1, axis2=2)
@@ -221,7 +229,7 @@ def _as_sums(tables: FloatArray) -> _Sums:
 
 
 def extend_tables(tables: FloatArray, n_labels: int) -> FloatArray:
-    """Tables (T, a, b) as (T, L, L), for further labels that are forbidden anyway.
+    """Return tables (T, a, b) as (T, L, L), for further labels that are forbidden anyway.
 
     Any entries would do for those; these keep a table that is unaries plus Potts one of its kind.
     """

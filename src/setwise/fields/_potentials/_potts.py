@@ -7,9 +7,8 @@ from numpy.typing import ArrayLike
 
 from setwise import _core
 from setwise._foundation._arguments import FloatArray, IntArray
-from setwise.fields._base import Potential
+from setwise.fields._base import Potential, range_in_repr
 from setwise.fields._edges import as_edges, check_edges
-from setwise.fields._potentials._range_in_repr import range_in_repr
 from setwise.fields._terms._pairs import PottsTerm, as_weights
 
 

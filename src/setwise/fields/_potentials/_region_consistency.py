@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from setwise import _core
 from setwise._foundation._arguments import FloatArray, IntArray, as_number
-from setwise.fields._potentials._range_in_repr import range_in_repr
+from setwise.fields._base import range_in_repr
 from setwise.fields._potentials._region_potential import RegionPotential
 from setwise.fields._terms._region_counts import CountTerm
 
@@ -58,7 +58,7 @@ class RegionConsistency(RegionPotential):
         return True
 
     def _table(self) -> FloatArray:
-        r"""h(n) = w s^a ((1 - n/s)^a - 1 + n/s), concave, zero at n = 0 and n = s.
+        r"""Return h(n) = w s^a ((1 - n/s)^a - 1 + n/s), concave, zero at n = 0 and n = s.
 
         Summed over the labels of a region of s variables it is the potential, because their counts
         add up to s: no constant is left, and none cancels.
@@ -71,6 +71,8 @@ class RegionConsistency(RegionPotential):
             few, rest = np.minimum(count / size, 0.5), (size - count) / size
             near = np.expm1(self.alpha * np.log1p(-few)) + few
             bend = np.where(2 * count <= size, near, rest**self.alpha - rest)
+            if self.alpha == 1.0:  # where rounding would leave something
+                bend = np.zeros(len(count))
             return np.asarray(self.weight[region] * size**self.alpha * bend)
 
         return self._remember("table", tabulate)

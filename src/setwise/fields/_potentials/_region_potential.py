@@ -29,7 +29,7 @@ class RegionPotential(Potential):
         self._set(weight=self._one_each(weight, "weight"))
 
     def _one_each(self, values: ArrayLike, name: str) -> FloatArray:
-        """A number for each region, not negative."""
+        """Read a nonnegative number for each region; one for all is repeated."""
         shape: tuple[int, ...] = () if as_array(values, name).ndim == 0 else (self.n_regions,)
         numbers = as_numbers(values, name, shape=shape, nonnegative=True, largest=np.inf)
         return np.array(np.broadcast_to(numbers, self.n_regions))
@@ -46,16 +46,16 @@ class RegionPotential(Potential):
         return float(self.weight.max(initial=0.0))
 
     def _weight_within(self, limit: float, least: FloatArray) -> FloatArray:
-        """Weights whose least prices, ``least`` of each, are cut down to the limit."""
+        """Return weights whose least prices, ``least`` of each, are cut down to the limit."""
         high = 2.0 * limit / np.maximum(least, EPS)
         return np.where(self.weight * least > 2.0 * limit, high, self.weight)
 
     def _members(self) -> tuple[IntArray, IntArray]:
-        """The variables sorted by region, and where each region begins and ends, (R + 1,)."""
+        """Return the variables sorted by region, and where the regions begin and end, (R + 1,)."""
         return self._remember("members", lambda: members_of(self.regions))
 
     def _counts(self) -> tuple[IntArray, IntArray, IntArray]:
-        """Each count 0..size of each region: starts (R + 1,), region and count of each entry."""
+        """List each count 0..size of each region: starts (R + 1,), region and count of entries."""
         starts = np.concatenate([[0], np.cumsum(self.sizes + 1)])
         region = np.repeat(np.arange(self.n_regions), self.sizes + 1)
         return starts, region, np.arange(starts[-1]) - starts[region]

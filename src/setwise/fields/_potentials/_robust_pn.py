@@ -7,10 +7,10 @@ from numpy.typing import ArrayLike
 
 from setwise import _core
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_numbers
-from setwise.fields._potentials._range_in_repr import range_in_repr
+from setwise.fields._base import Numbers, range_in_repr
 from setwise.fields._potentials._region_potential import RegionPotential
 from setwise.fields._terms._base import Term
-from setwise.fields._terms._region_counts import RobustTerm
+from setwise.fields._terms._region_counts import RobustTerm, robust_numbers
 
 
 class RobustPn(RegionPotential):
@@ -97,8 +97,15 @@ class RobustPn(RegionPotential):
         )
         return energies
 
+    def _numbers(self, n_variables: int, n_labels: int) -> Numbers | None:
+        numbers = robust_numbers(self.weight, self.truncation)
+        return None if numbers is None else [(numbers, 1)]
+
+    def _has_fractions(self, n_labels: int) -> bool:
+        return True  # a label's part of a price
+
     def _separable(self, n_labels: int) -> BoolArray:
-        """Which regions are a sum over labels, (R,).
+        """Return which regions are a sum over labels, (R,).
 
         The price must not depend on how the labels are spread once none has more than half.
         """
@@ -108,7 +115,7 @@ class RobustPn(RegionPotential):
         return np.asarray(limited | (self.weight == 0))
 
     def _table(self) -> FloatArray:
-        """h(n) of each region: h(0) = 0, and the sum over labels is the price where separable.
+        """Return h(n) of each region: h(0) = 0; the sum over labels is the price if separable.
 
         With p(k) the price of k variables outside the commonest label, s the size and m = p(s/2):
         up to half of the region h(n) = m n / s, beyond it h(n) = p(s - n) - m (s - n) / s. A label
@@ -137,7 +144,7 @@ class RobustPn(RegionPotential):
         return part._count_term(part._table()), robust
 
     def _part(self, chosen: BoolArray) -> RobustPn:
-        """The potential of some of the regions."""
+        """Return the potential of some of the regions."""
         kept = (self.regions >= 0) & chosen[self.regions]
         regions = np.where(kept, self.regions, -1)
         return RobustPn(regions, self.weight[chosen], self.truncation[chosen])

@@ -33,7 +33,7 @@ class Term(Immutable, ABC):
 
     @classmethod
     def _of(cls, *parts: object) -> Self:
-        """A term of parts that are known to be right, and to fit the field they are for."""
+        """Make a term of parts that are known to be valid and to fit their field."""
         term = cls.__new__(cls)
         term._set(**dict(zip(cls.__match_args__, parts, strict=True)), _fits=True)
         return term
@@ -49,31 +49,30 @@ class Term(Immutable, ABC):
 
     @abstractmethod
     def _energies(self, labels: IntArray, n_labels: int) -> FloatArray:
-        """Energies (m,) of checked labellings (m, N)."""
+        """Return energies (m,) of checked labellings (m, N)."""
 
     @abstractmethod
     def _least(self, n_variables: int, n_labels: int) -> float:
-        """No labelling costs less."""
+        """Return a number that no labelling costs less than."""
 
     @abstractmethod
     def _most(self, n_labels: int) -> float:
-        """No labelling costs more, in size."""
+        """Return a number that no labelling costs more than, in size."""
 
     @abstractmethod
     def _price(self, by_cut: bool) -> float:
-        """The largest number in it that a search, or a cut, adds and subtracts, in size."""
+        """Return the largest number, in size, that a search, or a cut, adds and subtracts."""
 
     def _n_summands(self, n_variables: int) -> int:
-        """About how many numbers an energy is a sum of."""
+        """Return roughly how many numbers an energy is a sum of."""
         return n_variables
 
-    @property
-    def _is_whole(self) -> bool:
-        """Whether all energies are known to be whole numbers."""
-        return False
+    def _numbers(self, n_labels: int) -> FloatArray | None:
+        """(R, C) numbers: every energy is a sum of at most one of each row; None if none is."""
+        return None
 
     def _pair_tables(self, n_labels: int) -> Iterator[tuple[list[int], FloatArray]] | None:
-        """An edge and a table (L, L) for each pair of variables, where it is a sum of such."""
+        """Return an edge and a table (L, L) for each pair of variables; None: no sum of such."""
         return None
 
     def __repr__(self) -> str:
@@ -82,19 +81,14 @@ class Term(Immutable, ABC):
 
 
 def rounding_of_heights(heights: FloatArray) -> float:
-    """What differences of a table may be off by: 1e-12 of its range, or the last digits kept."""
+    """Return the rounding of a table's differences: 1e-12 of its range, or its last digits."""
     if not len(heights):
         return 0.0
     return max(1e-12 * float(np.ptp(heights)), 4 * EPS * float(np.abs(heights).max()))
 
 
-def is_whole(numbers: FloatArray) -> bool:
-    """Whether all of them are integers."""
-    return bool((np.rint(numbers) == numbers).all())
-
-
 def largest(numbers: FloatArray) -> float:
-    """The largest of them, in size."""
+    """Return the largest of the numbers in absolute value."""
     return float(np.abs(numbers).max(initial=0.0))
 
 

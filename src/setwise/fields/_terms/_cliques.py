@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise._foundation._arguments import LARGEST, FloatArray, IntArray, as_array, as_float64
-from setwise.fields._terms._base import Term, is_whole
+from setwise.fields._terms._base import Term
 from setwise.fields._terms._pairs import check_labels
 
 MOST_VARIABLES = 31  # numpy's arrays have at most 32 axes
@@ -74,11 +74,11 @@ class CliqueTerm(Term):
         return clique_energies(labels, n_labels, self.cliques, self.tables)
 
     def _flat(self) -> FloatArray:
-        """(C, L^k)"""
+        """Return the tables as rows, (C, L^k)."""
         return self.tables.reshape(len(self.tables), prod(self.tables.shape[1:]))
 
     def _finite(self) -> FloatArray:
-        """(C, L^k): 0 where it forbids."""
+        """Return the tables as rows, (C, L^k), with 0 for what is forbidden."""
         flat = self._flat()
         return np.where(np.isfinite(flat), flat, 0.0)
 
@@ -94,13 +94,12 @@ class CliqueTerm(Term):
     def _n_summands(self, n_variables: int) -> int:
         return len(self.cliques)
 
-    @property
-    def _is_whole(self) -> bool:
-        return is_whole(self._finite())
+    def _numbers(self, n_labels: int) -> FloatArray:
+        return self._flat()
 
 
 def as_cliques(cliques: ArrayLike) -> IntArray:
-    """Different variables in each row, (C, k), as a new array."""
+    """Return different variables in each row, (C, k), as a new array."""
     array = as_array(cliques, "cliques")
     if array.ndim != 2 or not 1 <= array.shape[1] <= MOST_VARIABLES:
         raise ValueError(
@@ -123,7 +122,7 @@ def as_cliques(cliques: ArrayLike) -> IntArray:
 
 
 def as_clique_tables(tables: ArrayLike, k: int) -> FloatArray:
-    """Numbers or ``+inf`` of shape (C, L, ..., L), or (L, ..., L) for all, as a new array."""
+    """Read numbers or ``+inf`` of shape (C, L, ..., L), or (L, ..., L) for all; a new array."""
     array = as_array(tables, "tables")
     if array.dtype.kind not in "fiub":
         raise TypeError(f"tables must hold real numbers, got dtype {array.dtype}")
@@ -159,7 +158,7 @@ def check_cliques(cliques: IntArray, n_variables: int) -> None:
 def clique_energies(
     labels: IntArray, n_labels: int, cliques: IntArray, tables: FloatArray
 ) -> FloatArray:
-    """Energies (m,) of labellings (m, N); ``tables`` one for each clique, or one for all."""
+    """Return energies (m,) of labellings (m, N); ``tables`` one for each clique, or one for all."""
     k = cliques.shape[1]
     energies = np.zeros(len(labels))
     if len(cliques) == 0:

@@ -20,7 +20,7 @@ class Folded(NamedTuple):
 
 
 def fold(unary: FloatArray, terms: Iterable[tuple[Any, Term]]) -> Folded:
-    """Unaries (N, L) plus terms, what is about one variable or none of them added up."""
+    """Return unaries (N, L) plus terms, what is about one variable or none of them added up."""
     constant = 0.0
     rest: list[tuple[Any, Term]] = []
     for potential, term in terms:
@@ -34,7 +34,7 @@ def fold(unary: FloatArray, terms: Iterable[tuple[Any, Term]]) -> Folded:
 
 
 def sum_constants(terms: Iterable[tuple[Any, Term]], constant_of: Callable[[Term], float]) -> float:
-    """The constants, and what a method takes out of other terms for one, in the order of terms."""
+    """Sum the constants, and those a method takes out of other terms, in the order of terms."""
     total = 0.0
     for _, term in terms:
         total += term.value if isinstance(term, ConstantTerm) else constant_of(term)

@@ -15,7 +15,7 @@ from setwise._foundation._arguments import (
     as_number,
     as_numbers,
 )
-from setwise.fields._terms._base import Term, is_whole, largest, rounding_of_heights
+from setwise.fields._terms._base import Term, largest, rounding_of_heights
 
 
 class LabelTerm(Term):
@@ -73,9 +73,8 @@ class LabelTerm(Term):
     def _price(self, by_cut: bool) -> float:
         return self.cost
 
-    @property
-    def _is_whole(self) -> bool:
-        return self.cost.is_integer()
+    def _numbers(self, n_labels: int) -> FloatArray:
+        return np.array([[self.cost]])
 
 
 class CardinalityTerm(Term):
@@ -131,13 +130,12 @@ class CardinalityTerm(Term):
     def _price(self, by_cut: bool) -> float:
         return largest(self.table)
 
-    @property
-    def _is_whole(self) -> bool:
-        return is_whole(self.table)
+    def _numbers(self, n_labels: int) -> FloatArray:
+        return self.table[None]
 
 
 def as_center(center: ArrayLike) -> IntArray:
-    """A labelling (N,), of any number of labels."""
+    """Read a labelling (N,), of any number of labels."""
     array = as_array(center, "center")
     if array.ndim != 1:
         raise ValueError(f"center must have shape (N,), got {array.shape}")

@@ -17,7 +17,7 @@ from setwise._foundation._arguments import (
     call_on_arrays,
 )
 from setwise.fields._edges import as_edges, check_edges
-from setwise.fields._terms._base import Term, is_whole, largest, rounding_of_heights
+from setwise.fields._terms._base import Term, largest, rounding_of_heights
 
 Concave = Callable[[FloatArray], FloatArray]
 
@@ -72,9 +72,8 @@ class PottsTerm(Term):
     def _n_summands(self, n_variables: int) -> int:
         return len(self.edges)
 
-    @property
-    def _is_whole(self) -> bool:
-        return is_whole(self.weights)
+    def _numbers(self, n_labels: int) -> FloatArray:
+        return self.weights[:, None]
 
     def _pair_tables(self, n_labels: int) -> Iterator[tuple[list[int], FloatArray]]:
         unequal = 1.0 - np.eye(n_labels)
@@ -139,9 +138,8 @@ class TableTerm(Term):
     def _n_summands(self, n_variables: int) -> int:
         return len(self.edges)
 
-    @property
-    def _is_whole(self) -> bool:
-        return is_whole(self.tables)
+    def _numbers(self, n_labels: int) -> FloatArray:
+        return self.tables.reshape(-1, n_labels**2)
 
     def _pair_tables(self, n_labels: int) -> Iterator[tuple[list[int], FloatArray]]:
         return zip(self.edges.tolist(), self.tables, strict=True)
@@ -185,7 +183,7 @@ class TransitionTerm(Term):
         return False
 
     def _heights(self, counts: FloatArray) -> FloatArray:
-        """h of counts."""
+        """Return h of counts."""
         return np.minimum(counts, 1.0) if self.concave is None else self.concave(counts)
 
     def _check(self, n_variables: int, n_labels: int) -> None:
@@ -210,13 +208,12 @@ class TransitionTerm(Term):
     def _n_summands(self, n_variables: int) -> int:
         return len(self.edges)
 
-    @property
-    def _is_whole(self) -> bool:
-        return self.concave is None and is_whole(self.costs)
+    def _numbers(self, n_labels: int) -> FloatArray | None:
+        return self.costs.reshape(-1, 1) if self.concave is None else None
 
 
 def as_weights(weights: ArrayLike, count: int) -> FloatArray:
-    """A number for each of so many edges, not negative; one for all is repeated."""
+    """Read a nonnegative weight for each of ``count`` edges; one for all is repeated."""
     array = as_array(weights, "weights")
     if array.dtype == np.float64 and array.shape == (count,) and array.flags.c_contiguous:
         copy = np.empty(count)
@@ -228,7 +225,7 @@ def as_weights(weights: ArrayLike, count: int) -> FloatArray:
 
 
 def as_transition_costs(costs: ArrayLike) -> FloatArray:
-    """Costs (L, L): symmetric, not negative, zero on the diagonal."""
+    """Return costs (L, L): symmetric, not negative, zero on the diagonal."""
     prices = as_numbers(costs, "costs", shape=(None, None), nonnegative=True)
     if prices.shape[0] != prices.shape[1] or prices.shape[0] == 0:
         raise ValueError(f"costs must have shape (L, L) with L at least 1, got {prices.shape}")
@@ -245,7 +242,7 @@ def as_transition_costs(costs: ArrayLike) -> FloatArray:
 
 
 def as_heights(concave: Concave | None, most: int) -> FloatArray:
-    """h(0), ..., h(most), checked for what makes the term a cooperative cut."""
+    """Read h(0), ..., h(most), checked for what makes the term a cooperative cut."""
     counts = np.arange(most + 1, dtype=np.float64)
     if concave is None:
         return np.minimum(counts, 1.0)

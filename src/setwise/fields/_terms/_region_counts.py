@@ -107,6 +107,9 @@ class CountTerm(RegionTerm):
     def _n_summands(self, n_variables: int) -> int:
         return len(self.table)
 
+    def _numbers(self, n_labels: int) -> FloatArray:
+        return np.tile(self.table, n_labels)[:, None]  # of a count that several labels may have
+
 
 class RobustTerm(RegionTerm):
     r"""A price for the variables outside a region's commonest label, where no CountTerm equals it.
@@ -167,9 +170,20 @@ class RobustTerm(RegionTerm):
     def _price(self, by_cut: bool) -> float:
         return largest(self.weights)
 
+    def _numbers(self, n_labels: int) -> FloatArray | None:
+        return robust_numbers(self.weights, self.truncation)
+
+
+def robust_numbers(weights: FloatArray, truncation: FloatArray) -> FloatArray | None:
+    """(R, 2) numbers that robust prices are multiples of; None where their shares are rounded."""
+    limits = np.maximum(truncation, 1.0)  # of one variable or more
+    if (np.frexp(limits)[0] != 0.5).any():  # no powers of two
+        return None
+    return np.stack([weights, weights / limits], axis=1)
+
 
 def _numbered(regions: ArrayLike) -> tuple[IntArray, IntArray]:
-    """Regions (N,) that are numbered 0..R-1 already, and their sizes (R,)."""
+    """Return regions (N,) that are numbered 0..R-1 already, and their sizes (R,)."""
     numbers = as_regions(regions)
     if not np.array_equal(numbers, as_array(regions, "regions")):
         raise ValueError("regions must be numbered 0..R-1, each with a variable, got a gap")

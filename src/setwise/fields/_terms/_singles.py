@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from setwise import _core
 from setwise._foundation._arguments import FloatArray, IntArray, as_number, as_numbers
-from setwise.fields._terms._base import Term, is_whole, largest
+from setwise.fields._terms._base import Term, largest
 
 
 class ConstantTerm(Term):
@@ -51,9 +51,8 @@ class ConstantTerm(Term):
     def _price(self, by_cut: bool) -> float:
         return abs(float(self.value))
 
-    @property
-    def _is_whole(self) -> bool:
-        return float(self.value).is_integer()
+    def _numbers(self, n_labels: int) -> FloatArray:
+        return np.array([[self.value]], np.float64)
 
 
 class UnaryTerm(Term):
@@ -103,6 +102,5 @@ class UnaryTerm(Term):
     def _price(self, by_cut: bool) -> float:
         return largest(self.unary)
 
-    @property
-    def _is_whole(self) -> bool:
-        return is_whole(self.unary)
+    def _numbers(self, n_labels: int) -> FloatArray:
+        return self.unary

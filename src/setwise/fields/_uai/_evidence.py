@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from setwise._foundation._arguments import IntArray
-from setwise.fields._uai._model import extend, pieces, quoted
+from setwise._foundation._files import quoted
+from setwise.fields._uai._model import extend, pieces
 
 
 def parse_evidence(path: Path, cards: IntArray) -> tuple[IntArray, IntArray]:
-    """Variables and their labels, for variables of so many labels (N,).
+    """Return variables and their labels, for variables of so many labels (N,).
 
     The number of observed variables, then each with its label; or, as in older files, the number of
     samples before that, which must be 1 (or 0, and nothing else).

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import math
 import os
-import zlib
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,16 +12,12 @@ from pathlib import Path
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
+from setwise._foundation._files import LONGEST_WORD, quoted, unpacked
 
 # Variables are padded to equally many labels: to at most so many entries, or so many times the
 # numbers in the file. A header of a few bytes cannot ask for more memory than that.
 _MOST_ENTRIES = 1 << 24
 _MOST_TIMES = 16
-
-# A packed file may hold so many bytes, or so many times its own, which numbers do not exceed.
-_MOST_UNPACKED = 1 << 28
-_MOST_PACKING = 32
-_LONGEST = 1 << 12  # bytes of a word
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,19 +39,19 @@ class UaiModel:
     """(F,): where the table of each factor begins among the numbers."""
 
     def of_size(self, size: int) -> tuple[IntArray, IntArray]:
-        """The factors of so many variables, and these (G, size)."""
+        """Return the factors of ``size`` variables, and these variables (G, size)."""
         factors = np.flatnonzero(self.sizes == size)
         return factors, self.members[self.begins[factors, None] + np.arange(size)]
 
     def energies(self, factors: IntArray, shape: tuple[int, ...]) -> FloatArray:
-        """-log of the tables of factors that have the same shape; +inf for 0."""
+        """Return -log of the tables of factors of one shape; +inf for 0."""
         within = np.arange(int(np.prod(shape)))
         with np.errstate(divide="ignore"):
             energies = -np.log(self.numbers[self.starts[factors, None] + within])
         return np.asarray(energies.reshape(len(factors), *shape))
 
     def affords(self, entries: int) -> bool:
-        """Whether padding takes not far more memory than the file."""
+        """Return whether padding takes not far more memory than the file."""
         return entries <= max(_MOST_ENTRIES, _MOST_TIMES * len(self.numbers))
 
     def afford(self, entries: int) -> None:
@@ -70,7 +64,7 @@ class UaiModel:
 
 
 def as_path(path: str | os.PathLike[str], name: str = "path") -> Path:
-    """Where a file is, given as the argument ``name``."""
+    """Return where a file is, given as the argument ``name``."""
     try:
         return Path(path)
     except TypeError:
@@ -78,7 +72,7 @@ def as_path(path: str | os.PathLike[str], name: str = "path") -> Path:
 
 
 def parse_uai(path: Path) -> UaiModel:
-    """The model in a file: O(its length), and an error for whatever does not fit."""
+    """Read the model in a file in O(its length), with an error for whatever does not fit."""
     numbers = _Numbers(path)
     n = int(numbers.wholes(0, 1, "the number of variables", least=1)[0])
     cards = numbers.wholes(1, n, "the number of labels of a variable", least=1)
@@ -128,7 +122,7 @@ class _Numbers:
 
     # Beyond 2^31 nothing fits a file; the bound keeps products within 64 bits.
     def checked(self, at: IntArray, what: str, *, least: int = 0, below: int = 2**31) -> IntArray:
-        """The integers at some places."""
+        """Return the integers at some places."""
         self.require(int(at.max(initial=-1)) + 1, what)
         values = self.values[at]
         good = (values >= least) & (values < below) & (values == np.floor(values))
@@ -141,7 +135,7 @@ class _Numbers:
 
 
 def _sizes(numbers: _Numbers, start: int, n_factors: int, n: int) -> tuple[IntArray, IntArray]:
-    """The number of variables of each factor, and where it stands: one depends on the other."""
+    """Find the number of variables of each factor and its position; one depends on the other."""
     values, at = numbers.values, start
     sizes: IntArray = np.zeros(n_factors, np.int64)
     places: IntArray = np.zeros(n_factors, np.int64)
@@ -157,7 +151,7 @@ def _sizes(numbers: _Numbers, start: int, n_factors: int, n: int) -> tuple[IntAr
 
 
 def _lengths(cards: IntArray, owners: IntArray, n_factors: int) -> IntArray:
-    """(F,): the entries of each table, 2^62 where they are more."""
+    """Return the number of entries of each table, (F,), at most 2^62."""
     logs = np.bincount(owners, np.log2(cards), minlength=n_factors)
     lengths: IntArray = np.ones(n_factors, np.int64)
     fits = logs < 61
@@ -168,7 +162,7 @@ def _lengths(cards: IntArray, owners: IntArray, n_factors: int) -> IntArray:
 
 
 def _starts(numbers: _Numbers, start: int, lengths: IntArray) -> IntArray:
-    """Where each table begins, once its length is found to be what its variables need."""
+    """Return where each table begins, once its length is found to be what its variables need."""
     what = f"the tables of {len(lengths)} factors"
     numbers.require(int(lengths.max(initial=0)), what)  # so that their sum is within 64 bits
     counts = start + np.arange(len(lengths)) + np.cumsum(lengths) - lengths
@@ -197,7 +191,7 @@ def _starts(numbers: _Numbers, start: int, lengths: IntArray) -> IntArray:
 
 
 def _numbers(path: Path) -> tuple[bytes, FloatArray, bytes | None]:
-    """The first word of a file, the numbers after it, and a word that is none.
+    """Read the first word of a file, the numbers after it, and a word that is none.
 
     Eight bytes are kept for each number. Reading ends where there are more numbers than the first
     of them announce: what is wrong is then known, however long a packed file would go on.
@@ -211,7 +205,7 @@ def _numbers(path: Path) -> tuple[bytes, FloatArray, bytes | None]:
         if words and not first:
             first = words.pop(0)
         bad = extend(values, words)
-        if bad is None and len(rest) > _LONGEST:
+        if bad is None and len(rest) > LONGEST_WORD:
             bad = rest
         if bad is not None or len(values) > announced.by(values):
             return first, np.frombuffer(values, np.float64), bad
@@ -228,7 +222,7 @@ class _Announced:
         self._factor = self._at = self._entries = 0
 
     def by(self, values: array[float]) -> float:
-        """As far as these tell, ``inf`` while they do not."""
+        """Return how many numbers the model has, or ``inf`` while these do not determine it."""
         n = _whole(values, 0)
         n_factors = None if n is None else _whole(values, 1 + n)
         if n is None or n_factors is None:
@@ -250,14 +244,14 @@ class _Announced:
 
 
 def _whole(values: array[float], place: int) -> int | None:
-    """A number there that counts something."""
+    """Return the number at a place if it is a count, else None."""
     if place >= len(values) or not (0 <= values[place] < 2**31):
         return None
     return int(values[place]) if values[place].is_integer() else None
 
 
 def extend(values: array[float], words: list[bytes]) -> bytes | None:
-    """Append what the words say; the first that is no number, if there is one."""
+    """Append the numbers of words; return the first word that is none, if there is one."""
     try:
         values.extend(list(map(float, words)))
     except ValueError:
@@ -266,23 +260,9 @@ def extend(values: array[float], words: list[bytes]) -> bytes | None:
 
 
 def pieces(path: Path) -> Iterator[bytes]:
-    """The text of a file, 64 kilobytes at a time; a packed one is not unpacked beyond measure."""
-    packed = path.suffix == ".gz"
-    size = path.stat().st_size
-    most = max(_MOST_UNPACKED, _MOST_PACKING * size) if packed else size
-    total = 0
-    try:
-        with gzip.open(path) if packed else path.open("rb") as file:
-            while piece := file.read(1 << 16):
-                total += len(piece)
-                if packed and total > most:
-                    raise ValueError(
-                        f"{path.name}: a packed file of {size} bytes must hold at most {most}, "
-                        "got more: unpack it first if it is to be trusted"
-                    )
-                yield piece
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise ValueError(f"{path.name}: the file must be packed by gzip, got: {error}") from error
+    """Yield the text of a file, 64 kilobytes at a time; a packed one up to a limit."""
+    with path.open("rb") as file:
+        yield from unpacked(file, path.stat().st_size, path.name, packed=path.suffix == ".gz")
 
 
 def _is_number(token: bytes) -> bool:
@@ -291,8 +271,3 @@ def _is_number(token: bytes) -> bool:
     except ValueError:
         return False
     return True
-
-
-def quoted(token: bytes) -> str:
-    text = token[:24].decode("ascii", "backslashreplace")
-    return repr(text if len(token) <= 24 else f"{text}...")

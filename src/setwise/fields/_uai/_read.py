@@ -21,7 +21,7 @@ from setwise.fields._uai._model import UaiModel, as_path, parse_uai
 def read_uai(
     path: str | os.PathLike[str], *, evidence: str | os.PathLike[str] | None = None
 ) -> Field:
-    r"""The field of a model file, with the energy :math:`E(x) = -\sum_f \log f(x)`.
+    r"""Read the field of a model file, with the energy :math:`E(x) = -\sum_f \log f(x)`.
 
     The format is that of the UAI competitions: ``MARKOV`` or ``BAYES``, the number of variables,
     their numbers of labels, the number of factors, the variables of each factor, and a table for
@@ -75,6 +75,16 @@ def read_uai(
     >>> sw.solve_map(sw.fields.read_uai(path, evidence=seen)).labels.tolist()
     [1, 1]
     """
+    return read_with_cards(path, evidence)[0]
+
+
+def read_with_cards(
+    path: str | os.PathLike[str], evidence: str | os.PathLike[str] | None = None
+) -> tuple[Field, IntArray]:
+    """Return the field of a model file, and the number of labels (N,) of each variable in it.
+
+    A field cannot tell a label that the file forbids from one that it does not have.
+    """
     model = parse_uai(as_path(path))
     unary = _unary(model)
     if evidence is not None:
@@ -109,7 +119,7 @@ def read_uai(
     for size in np.unique(model.sizes[model.sizes > 2]).tolist():
         for cliques, energies in _clique_groups(model, size):
             field = field + _cliques(cliques, energies, n_labels)
-    return field
+    return field, model.cards
 
 
 def _cliques(cliques: IntArray, energies: FloatArray, n_labels: int) -> CliquePotential:
@@ -118,7 +128,7 @@ def _cliques(cliques: IntArray, energies: FloatArray, n_labels: int) -> CliquePo
 
 
 def _clique_groups(model: UaiModel, size: int) -> Iterator[tuple[IntArray, FloatArray]]:
-    """The factors of so many variables, by the numbers of labels of these."""
+    """Yield the factors of ``size`` variables, by the numbers of labels of these."""
     factors, scopes = model.of_size(size)
     shapes, which = np.unique(model.cards[scopes], axis=0, return_inverse=True)
     for k, shape in enumerate(shapes.tolist()):
@@ -145,14 +155,14 @@ class _Group:
     """(G, a, b), +inf where the file has 0."""
 
     def part(self, chosen: BoolArray) -> _Group:
-        """Some of them."""
+        """Return those that are chosen."""
         return _Group(
             self.factors[chosen], self.places[chosen], self.edges[chosen], self.tables[chosen]
         )
 
 
 def _unary(model: UaiModel) -> FloatArray:
-    """Energies (N, L) of the factors of at most one variable, +inf beyond a variable's labels."""
+    """Sum the factors of at most one variable, (N, L), +inf beyond a variable's labels."""
     n_labels = int(model.cards.max())
     model.afford(len(model.cards) * n_labels)
     unary = np.where(np.arange(n_labels) < model.cards[:, None], 0.0, np.inf)
@@ -214,7 +224,7 @@ class _Zeros:
         return cls(group.factors[has], group.edges[has], tables[has])
 
     def directions(self) -> list[tuple[IntArray, IntArray, BoolArray]]:
-        """From one variable of each factor to the other, whose labels are the last axis."""
+        """Return, from one variable of a factor to the other: both, and tables, its labels last."""
         first, second = self.edges.T
         return [(first, second, self.tables), (second, first, self.tables.transpose(0, 2, 1))]
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
+from setwise._foundation._files import write_whole
 from setwise.fields._field import Field, as_field
 from setwise.fields._potentials._clique import CliquePotential
 from setwise.fields._uai._model import as_path
@@ -38,7 +39,8 @@ def write_uai(field: Field, path: str | os.PathLike[str]) -> None:
     field : Field
         With at least one variable, and no energies beyond 70000.
     path : str or path
-        The file is packed by gzip if its name ends in ``.gz``.
+        The file is packed by gzip if its name ends in ``.gz``. One that is there is replaced when
+        the new one is complete.
 
     Examples
     --------
@@ -78,11 +80,11 @@ def write_uai(field: Field, path: str | os.PathLike[str]) -> None:
     for _, energies in factors:
         lines += [str(energies.size), " ".join(map(repr, np.exp(-energies).ravel().tolist()))]
     text = "\n".join(lines).encode("ascii") + b"\n"
-    target.write_bytes(gzip.compress(text) if target.suffix == ".gz" else text)
+    write_whole(target, gzip.compress(text) if target.suffix == ".gz" else text)
 
 
 def _cards(unary: FloatArray) -> IntArray:
-    """The labels of each variable, without the last ones if they are forbidden."""
+    """Count the labels of each variable, without the last ones if they are forbidden."""
     finite = np.isfinite(unary)
     cards = unary.shape[1] - np.argmax(finite[:, ::-1], axis=1)
     cards[0] = unary.shape[1]
@@ -106,7 +108,7 @@ def _factors(field: Field, cards: IntArray) -> Iterator[Factor]:
 
 
 def _cliques(potential: CliquePotential, cards: IntArray) -> Iterator[Factor]:
-    """The tables without the last labels of variables that have none; beyond an axis nothing."""
+    """Yield the tables over the labels of their variables; beyond a table nothing is possible."""
     for clique, table in zip(potential.cliques.tolist(), potential._each(), strict=True):
         sides = [int(cards[i]) for i in clique]
         energies = table[tuple(map(slice, sides))]
@@ -115,7 +117,7 @@ def _cliques(potential: CliquePotential, cards: IntArray) -> Iterator[Factor]:
 
 
 def _split(scope: tuple[int, ...], energies: FloatArray) -> Iterator[Factor]:
-    """One factor, or as many as its energies need."""
+    """Yield one factor, or as many as its energies need."""
     highest = float(np.abs(energies[np.isfinite(energies)]).max(initial=0.0))
     if highest > _HIGHEST * _MOST_FACTORS:
         raise ValueError(

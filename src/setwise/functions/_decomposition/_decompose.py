@@ -10,6 +10,7 @@ import numpy as np
 
 from setwise._foundation._arguments import FloatArray
 from setwise._foundation._certificate import EPS
+from setwise._foundation._record import Record
 from setwise.functions._base import SetFunction, as_set_function, empty_value
 from setwise.functions._decomposition._supermodular_program import (
     least_supermodular,
@@ -23,17 +24,19 @@ from setwise.functions._families._modular import Modular
 from setwise.functions._families._ratio import Ratio
 from setwise.functions._families._table import Table, tabulate
 
-# Sizes up to which the linear programs are solved: beyond, the weights C(m, n) C(r, q) of the grid
-# span too many orders of magnitude, and the program over all sets too many rows.
+# The most elements of the linear program over counts. Its weights C(m, n) C(r, q) reach 1.6e8 for
+# 30 elements; beyond, their range is too large for the tolerance 1e-7 of the solver.
 COUNTS_PROGRAM_ELEMENTS = 30
+# The most elements of the linear program over all sets: 12 give 67584 rows and take about two
+# seconds. Each further element more than doubles both.
 TABLE_PROGRAM_ELEMENTS = 12
 
 
-@dataclass(frozen=True)
-class Decomposition:
+@dataclass(frozen=True, repr=False)
+class Decomposition(Record):
     """F = f + g: f submodular, f(empty) = F(empty); g supermodular, increasing, g(empty) = 0.
 
-    Unpacks into the two: ``f, g = decompose(F)``.
+    A decomposition unpacks into its parts: ``f, g = decompose(F)``.
 
     Examples
     --------
@@ -44,23 +47,23 @@ class Decomposition:
     """
 
     f: SetFunction
-    """The submodular part; it may be negative or fall."""
+    """The submodular part; it may be negative or decreasing."""
     g: SetFunction
     """The supermodular part, D F."""
     exact: bool
-    """Whether g has the smallest sum over all sets; if not, g is feasible but perhaps too large."""
+    """Whether g has the least sum over all sets; if not, g is feasible but may be too large."""
 
     def __iter__(self) -> Iterator[SetFunction]:
         return iter((self.f, self.g))
 
 
 def decompose(function: SetFunction) -> Decomposition:
-    r"""F = f + g by the operator D of the B_D paper (Definition 6).
+    r"""Decompose F = f + g by the operator D of the B_D paper (Definition 6).
 
     .. math:: g = DF = \arg\min \sum_{A \subseteq V} g(A) \quad \text{s.t. } g \text{ supermodular,
         increasing, } g(\emptyset) = 0,\ F - g \text{ submodular.}
 
-    How it is found, in this order:
+    The method is the first of these that applies:
 
     - submodular F: g = 0; supermodular F: f is modular (Lemma 1);
     - ``Cardinality``: g(0) = g(1) = 0 and the second difference of g is the positive part of that
@@ -69,10 +72,10 @@ def decompose(function: SetFunction) -> Decomposition:
     - other ``Counts``: a linear program over the grid of counts up to 30 elements; beyond, the
       forward recursion that takes the largest lower bound at each count, O(m r), feasible but not
       always least: ``exact`` is False;
-    - any other function: the linear program over all sets up to 12 elements.
+    - any other function of up to 12 elements: the linear program over all sets.
 
-    Modular terms of a sum stay in f and change nothing else. The minimiser need not be unique from
-    four elements on.
+    Modular terms of a sum belong to f and do not change g. With four or more elements the minimiser
+    need not be unique.
 
     Parameters
     ----------
@@ -81,7 +84,7 @@ def decompose(function: SetFunction) -> Decomposition:
     Returns
     -------
     Decomposition
-        With ``f``, ``g`` and ``exact``; unpacks into f and g.
+        The record of ``f``, ``g`` and ``exact``, which unpacks into f and g.
 
     Examples
     --------
@@ -120,7 +123,7 @@ def _from_least(values: FloatArray, g: FloatArray) -> Decomposition:
 
 def _of_cardinality(function: Cardinality) -> Decomposition:
     values = function.values
-    # What rounding can make of a straight line is no bend: summed up twice, it would be one.
+    # Second differences within rounding are set to 0: two summations would enlarge them.
     noise = slack_of(values, 16 * EPS)
     bend = np.diff(values, 2)
     bend[bend <= noise] = 0.0
@@ -159,7 +162,7 @@ def _of_counts(function: Counts) -> Decomposition:
 
 
 def _of_supermodular(function: SetFunction) -> Decomposition:
-    """Lemma 1: f is the modular function that agrees with F on single elements."""
+    """Decompose by Lemma 1: f is the modular function that agrees with F on single elements."""
     n, constant = function.n, empty_value(function)
     singles = Modular(function._values(np.eye(n, dtype=np.bool_)) - constant)
     empty = Cardinality(np.full(n + 1, constant))
@@ -168,7 +171,7 @@ def _of_supermodular(function: SetFunction) -> Decomposition:
 
 
 def _without_modular(function: Sum) -> Decomposition | None:
-    """D(F + modular) = D F, and D(c F) = c D F for c > 0."""
+    """Decompose by D(F + modular) = D F and D(c F) = c D F for c > 0."""
     modular = [isinstance(term, Modular) for term in function.terms]
     others = [k for k, is_modular in enumerate(modular) if not is_modular]
     alone = len(others) == 1 and function.coefficients[others[0]] > 0

@@ -2,8 +2,8 @@
 
 Every constraint has the form g(top) - g(left) - g(right) + g(bottom) >= c, where c is the positive
 part of the same combination of F: then g is supermodular and F - g submodular. An increasing
-supermodular g needs g({i}) >= 0 besides, and the least one has g({i}) = 0, since a modular part
-could be taken away.
+supermodular g also needs g({i}) >= 0. The least one has g({i}) = 0, since a modular part could be
+subtracted.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from setwise._foundation._imports import load
 
 
 def least_supermodular(values: FloatArray, weights: FloatArray | None = None) -> FloatArray:
-    """The g of least (weighted) sum for F given as a table (2^n,) or a grid of counts (m+1, r+1).
+    """Return the g of least (weighted) sum for F as a table (2^n,) or a grid (m + 1, r + 1).
 
-    Interior point over the 2^n sets (n = 12: 4096 unknowns, 67584 rows, about two seconds);
-    simplex over the much smaller grid.
+    The solver is an interior point method over the 2^n sets (n = 12: 4096 unknowns, 67584 rows,
+    about two seconds), and the simplex method over the much smaller grid of counts.
     """
     linprog, coo_array = load("scipy.optimize").linprog, load("scipy.sparse").coo_array
     on_grid = values.ndim == 2
@@ -53,10 +53,10 @@ def least_supermodular(values: FloatArray, weights: FloatArray | None = None) ->
 
 
 def supermodular_recursion(values: FloatArray, at_least: FloatArray) -> FloatArray:
-    """The table ``at_least`` raised where rounding left a constraint short, set by set.
+    """Raise the table ``at_least`` where rounding violates a constraint.
 
-    Each constraint bounds its top set from below by smaller sets, so that one pass by size meets
-    them all.
+    Each constraint bounds its top set from below by smaller sets, so one pass in the order of size
+    satisfies all of them.
     """
     n = int(values.size).bit_length() - 1
     g = at_least.copy()
@@ -74,14 +74,14 @@ def supermodular_recursion(values: FloatArray, at_least: FloatArray) -> FloatArr
 def supermodular_recursion_on_grid(
     values: FloatArray, at_least: FloatArray | None = None
 ) -> FloatArray:
-    """The largest lower bound at each count (n, q) in turn, O(m r): feasible, perhaps not least."""
+    """Return the largest lower bounds at counts (n, q), in O(m r): feasible, maybe not least."""
     g = np.zeros(values.shape) if at_least is None else at_least.copy()
     _core.supermodular_grid(np.ascontiguousarray(values), g)
     return g
 
 
 def _cube_corners(size: int) -> IntArray:
-    """(top, left, right, bottom) = (A+i+j, A+i, A+j, A) for all i < j and A without them."""
+    """Return the indices of (A+i+j, A+i, A+j, A) for all i < j and all A without them."""
     n = size.bit_length() - 1
     sets = np.arange(size)
     corners = [np.empty((4, 0), np.int64)]
@@ -99,7 +99,7 @@ def _cube_singles(size: int) -> IntArray:
 
 
 def _grid_corners(shape: tuple[int, ...]) -> IntArray:
-    """Second differences in n, in q, and mixed, as flat indices into the grid."""
+    """Return the second differences in n, in q, and mixed, as flat indices into the grid."""
     index = np.arange(shape[0] * shape[1]).reshape(shape)
     in_n = (index[2:], index[1:-1], index[1:-1], index[:-2])
     in_q = (index[:, 2:], index[:, 1:-1], index[:, 1:-1], index[:, :-2])

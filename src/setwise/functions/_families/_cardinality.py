@@ -8,17 +8,24 @@ from numpy.typing import ArrayLike
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_numbers
 from setwise._foundation._certificate import EPS
 from setwise.functions._base import SetFunction
+from setwise.functions._numbers import (
+    Numbers,
+    bend_of,
+    least_of,
+    numbers_of_table,
+    without_constant,
+)
 
-# Values that come from a formula carry its rounding: a difference below this share of how far the
-# values reach is taken for zero when a family asks whether it is submodular or increasing. It must
-# be no larger: the second differences of (k / n)^2 are 2 / n^2.
+# Values of a formula have rounding errors. A difference below this share of the range of the
+# values counts as zero when a family checks whether it is submodular or increasing. A larger
+# share would hide the second differences 2 / n^2 of (k / n)^2, which are small for large n.
 ROUNDING = 64 * EPS
 
 
 def slack_of(values: FloatArray, share: float = ROUNDING) -> float:
-    """The difference of values that is taken for rounding: that of a formula, and of a constant.
+    """Return the largest difference of values that counts as rounding.
 
-    A constant that is added to all values is no part of what they reach, but rounds them.
+    A constant that is added to all values does not change their range, but their rounding errors.
     """
     if not values.size:
         return 0.0
@@ -27,7 +34,7 @@ def slack_of(values: FloatArray, share: float = ROUNDING) -> float:
 
 
 def size_grid(positive: BoolArray) -> IntArray:
-    """The sizes n + q of the sets with n elements inside a split and q outside: (m + 1, r + 1)."""
+    """Return the sizes n + q of sets with n elements inside a split, q outside: (m + 1, r + 1)."""
     m = int(np.count_nonzero(positive))
     n, q = np.ogrid[: m + 1, : len(positive) - m + 1]
     sizes: IntArray = n + q
@@ -37,8 +44,8 @@ def size_grid(positive: BoolArray) -> IntArray:
 class Cardinality(SetFunction):
     """F(A) = values[|A|]: submodular when the values are concave (B_D paper, Proposition 1).
 
-    The answers about itself are exact, up to differences below 1.4e-14 of the largest difference of
-    two values (64 units of rounding), which are taken for zero. A greedy pass is O(m).
+    Its properties are exact, up to differences below 1.4e-14 of the largest difference of two
+    values (64 units of rounding), which count as zero. A greedy pass is O(m).
 
     Parameters
     ----------
@@ -74,21 +81,38 @@ class Cardinality(SetFunction):
     @property
     def is_submodular(self) -> bool:
         return self._remember(
-            "is_submodular", lambda: bool(np.all(np.diff(self.values, 2) <= slack_of(self.values)))
+            "is_submodular", lambda: self._largest_exchange(1.0) <= slack_of(self.values)
         )
 
     @property
     def is_supermodular(self) -> bool:
         return self._remember(
-            "is_supermodular",
-            lambda: bool(np.all(np.diff(self.values, 2) >= -slack_of(self.values))),
+            "is_supermodular", lambda: self._largest_exchange(-1.0) <= slack_of(self.values)
         )
 
     @property
     def is_increasing(self) -> bool:
-        return self._remember(
-            "is_increasing", lambda: bool(np.all(np.diff(self.values) >= -slack_of(self.values)))
-        )
+        return self._remember("is_increasing", lambda: self._fall() <= slack_of(self.values))
+
+    def _largest_exchange(self, sign: float) -> float:
+        return float((sign * np.diff(self.values, 2)).max(initial=-np.inf))
+
+    def _numbers(self) -> Numbers:
+        return numbers_of_table(self.values, least_of(np.diff(self.values)))
+
+    def _gain_errors(self, order: IntArray, gains: FloatArray) -> FloatArray:
+        return EPS * np.abs(gains)
+
+    def _bend(self, sign: float = 1.0, lost: float = 0.0) -> float:
+        size = float(np.abs(np.diff(self.values)).max(initial=0.0))
+        return bend_of(self, self._largest_exchange(sign), size, lost)
+
+    def _fall(self) -> float:
+        return max(0.0, -float(np.diff(self.values).min(initial=0.0)))
+
+    def _without_constant(self) -> Cardinality:
+        rises = without_constant(self.values)
+        return self if rises is None else Cardinality(rises)
 
     def _all_values(self) -> FloatArray:
         return self.values

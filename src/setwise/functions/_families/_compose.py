@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from math import inf
 from typing import Literal
 
 import numpy as np
@@ -16,10 +18,12 @@ from setwise._foundation._arguments import (
     as_numbers,
     as_subset,
 )
+from setwise._foundation._certificate import EPS
 from setwise.functions._base import SetFunction, as_set_function
 from setwise.functions._families._cardinality import Cardinality
 from setwise.functions._families._counts import GRID_CELLS, Counts
 from setwise.functions._families._modular import Modular
+from setwise.functions._numbers import Numbers, gains_with_errors, lowest_unit, numbers_of
 
 Property = Literal["is_submodular", "is_supermodular", "is_increasing"]
 
@@ -32,8 +36,8 @@ def _known(function: SetFunction, name: Property) -> bool | None:
 class Sum(SetFunction):
     """A weighted sum of set functions on one ground set: A -> sum_t c_t F_t(A).
 
-    What ``F + G``, ``2.0 * F`` and ``-F`` give. A sum of sums is one sum. Cost of a greedy pass:
-    that of its terms.
+    ``F + G``, ``2.0 * F`` and ``-F`` are sums. A sum of sums is flattened into one sum. A greedy
+    pass costs one pass of each term.
 
     Examples
     --------
@@ -88,9 +92,10 @@ class Sum(SetFunction):
         return total
 
     def _holds(self, plain: Property, negated: Property | None) -> bool | None:
-        """True when every scaled term has the property; False if one fails and the rest is neutral.
+        """Return whether the sum has a property, None if it is not known.
 
-        Modular terms are neutral to curvature; nothing is neutral to growth.
+        It is True if every scaled term has the property, and False if one term fails and the others
+        are neutral. Modular terms are neutral to curvature; no term is neutral to growth.
         """
         whole = collected(self)
         if not isinstance(whole, Sum):
@@ -119,8 +124,70 @@ class Sum(SetFunction):
     def is_increasing(self) -> bool | None:
         return self._holds("is_increasing", None)
 
+    def _scaled(self) -> list[tuple[SetFunction, float]]:
+        """Return the terms whose coefficient is not 0, each with its coefficient."""
+        scaled = zip(self.terms, self.coefficients.tolist(), strict=True)
+        return [(term, scale) for term, scale in scaled if scale]
+
+    def _numbers(self) -> Numbers:
+        parts = [
+            (numbers_of(term), abs(scale), lowest_unit(np.array([scale])))
+            for term, scale in self._scaled()
+        ]
+        return Numbers(
+            unit=min((part.unit * step for part, _, step in parts), default=inf),
+            reach=sum(part.reach * scale for part, scale, _ in parts),
+            least=min((part.least * scale for part, scale, _ in parts), default=inf),
+            base=sum(part.base * scale for part, scale, _ in parts),
+            base_unit=min((part.base_unit * step for part, _, step in parts), default=inf),
+            n_terms=len(parts) + sum(part.n_terms for part, _, _ in parts),
+        )
+
+    def _gains_with_errors(self, order: IntArray) -> tuple[FloatArray, FloatArray]:
+        total, errors = np.zeros((2, len(order)))
+        for term, scale in zip(self.terms, self.coefficients.tolist(), strict=True):
+            gains, wrong = gains_with_errors(term, order)
+            scaled = scale * gains
+            errors += abs(scale) * wrong
+            if abs(scale) != 1.0:
+                errors += EPS * np.abs(scaled)
+            # The rounding error of an addition is itself a float, which this computes exactly.
+            after = total + scaled
+            part = after - total
+            errors += np.abs((total - (after - part)) + (scaled - part))
+            total = after
+        return total, (1 + 4 * len(self.terms) * EPS) * errors
+
+    def _bend(self, sign: float = 1.0, lost: float = 0.0) -> float:
+        scaled = self._scaled()
+        if not all(t.is_submodular if sign * c > 0 else t.is_supermodular for t, c in scaled):
+            # Only the sum has the property, not each term. Rounding may have hidden a violation
+            # where tables were added: a second difference consists of four values.
+            scaled = _scaled(collected(self))
+            lost += 4 * numbers_of(self).value_error(self.n)
+        total = 0.0
+        for term, scale in scaled:
+            share = lost if isinstance(term, Cardinality) else 0.0
+            total += abs(scale) * term._bend(sign * float(np.sign(scale)), share / abs(scale))
+            lost -= share
+        return total + lost
+
+    def _fall(self) -> float:
+        scaled, lost = self._scaled(), 0.0
+        if not all(scale > 0 and term.is_increasing is True for term, scale in scaled):
+            # Only the sum is increasing, not each term: a step consists of two values.
+            scaled = _scaled(collected(self))
+            lost = 2 * numbers_of(self).value_error(self.n)
+        return sum(abs(scale) * term._fall() for term, scale in scaled) + lost
+
+    def _without_constant(self) -> SetFunction:
+        terms = [term._without_constant() for term in self.terms]
+        # Terms that are 0 on all sets add no rounding error to a sum.
+        kept = [k for k, term in enumerate(terms) if not _is_zero(term)] or [0]
+        return Sum([terms[k] for k in kept], self.coefficients[kept])
+
     def _as_counts(self) -> Counts | None:
-        """Of the same counts, of the size, and of equal weights, on the grid of the counts."""
+        """Return a sum of terms of the same counts, of the size, and of equal weights."""
         splits = (term._split for term in self.terms)
         positive = next((split for split in splits if split is not None), None)
         if positive is None:
@@ -144,7 +211,7 @@ class Sum(SetFunction):
         return super()._largest_gain() if known is None else known
 
     def _largest_gain_of_terms(self) -> float | None:
-        """A multiple of one function, one of the counts, or of the size plus a modular one."""
+        """Return the largest gain of a multiple, of counts, or of the size plus weights."""
         whole = collected(self)
         if not isinstance(whole, Sum):
             return whole._largest_gain()
@@ -169,7 +236,7 @@ class Sum(SetFunction):
 
 
 def collected(function: SetFunction) -> SetFunction:
-    """A sum with its modular terms in one and its cardinality terms in one, or what is left of it.
+    """Merge the modular terms of a sum into one term, and the cardinality terms likewise.
 
     >>> from setwise.functions import Cardinality, Modular
     >>> collected(2.0 * Cardinality([0.0, 1.0]) + Modular([3.0])).values.tolist()
@@ -203,15 +270,61 @@ def collected(function: SetFunction) -> SetFunction:
     return Sum(others, scales)
 
 
+def _scaled(function: SetFunction) -> list[tuple[SetFunction, float]]:
+    return function._scaled() if isinstance(function, Sum) else [(function, 1.0)]
+
+
+def _is_zero(function: SetFunction) -> bool:
+    numbers = numbers_of(function)
+    return numbers.unit == numbers.base_unit == inf
+
+
 def _enclosed(function: SetFunction) -> str:
-    """The repr, in brackets where a method call would otherwise bind to the last term only."""
+    """Return the repr, in brackets if a method call would bind to the last term only."""
     return f"({function!r})" if isinstance(function, Sum) else repr(function)
 
 
-class _Part(SetFunction):
-    """F on some of its elements: what F has it keeps, and it may have what F has not."""
+class _View(SetFunction):
+    """A view of F on another ground set, where a chain of its sets is the end of a chain of F."""
 
     function: SetFunction
+
+    def _chain(self, order: IntArray) -> IntArray:
+        """Return the order of elements of F whose end is this order."""
+        raise NotImplementedError
+
+    def _gains(self, order: IntArray) -> FloatArray:
+        return self._ends(self.function._gains(self._chain(order)), len(order))
+
+    def _ends(self, steps: FloatArray, length: int) -> FloatArray:
+        return steps[len(steps) - length :]
+
+    def _gains_with_errors(self, order: IntArray) -> tuple[FloatArray, FloatArray]:
+        gains, errors = gains_with_errors(self.function, self._chain(order))
+        return self._ends(gains, len(order)), np.abs(self._ends(errors, len(order)))
+
+    def _numbers(self) -> Numbers:
+        # The empty set of a view may be any set of F, so this bounds its value.
+        inner = numbers_of(self.function)
+        return Numbers(
+            inner.unit,
+            2.0 * inner.reach,
+            inner.least,
+            inner.base + inner.reach,
+            min(inner.base_unit, inner.unit),
+            inner.n_terms + 1,
+        )
+
+    def _bend(self, sign: float = 1.0, lost: float = 0.0) -> float:
+        return self.function._bend(sign, lost)
+
+    def _fall(self) -> float:
+        return self.function._fall()
+
+
+class _Part(_View):
+    """A view of F on some of its elements: it keeps the properties of F and may gain others."""
+
     subset: IntArray
 
     @property
@@ -228,7 +341,7 @@ class _Part(SetFunction):
 
 
 class Restriction(_Part):
-    """F on the subsets of a part of its ground set: A -> F(subset[A]).
+    """The restriction of F to the subsets of a part of its ground set: A -> F(subset[A]).
 
     Element k of the restriction is ``subset[k]``. A greedy pass costs one of F.
 
@@ -248,15 +361,19 @@ class Restriction(_Part):
         whole[:, self.subset] = masks
         return self.function._values(whole)
 
-    def _gains(self, order: IntArray) -> FloatArray:
-        return self.function._gains(self.subset[order])
+    def _chain(self, order: IntArray) -> IntArray:
+        return self.subset[order]
+
+    def _numbers(self) -> Numbers:
+        inner = numbers_of(self.function)
+        return replace(super()._numbers(), base=inner.base, base_unit=inner.base_unit)
 
     def __repr__(self) -> str:
         return f"{_enclosed(self.function)}.restrict({self.n} of {self.function.n} elements)"
 
 
 class Contraction(_Part):
-    """What F adds to a given set: A -> F(A + subset) - F(subset), on the other elements.
+    """The contraction of F by a set: A -> F(A + subset) - F(subset), on the other elements.
 
     Element k of the contraction is ``rest[k]``, the k-th element outside ``subset``. A greedy pass
     costs one of F over the subset and the order.
@@ -284,17 +401,16 @@ class Contraction(_Part):
         added: FloatArray = values[1:] - values[0]
         return added
 
-    def _gains(self, order: IntArray) -> FloatArray:
-        chain = np.concatenate([self.subset, self.rest[order]])
-        return self.function._gains(chain)[len(self.subset) :]
+    def _chain(self, order: IntArray) -> IntArray:
+        return np.concatenate([self.subset, self.rest[order]])
 
     def __repr__(self) -> str:
         whole = _enclosed(self.function)
         return f"{whole}.contract({len(self.subset)} of {self.function.n} elements)"
 
 
-class Complement(SetFunction):
-    """A -> F(V - A): submodular when F is. A greedy pass costs a full one of F.
+class Complement(_View):
+    """The function A -> F(V - A), submodular if F is. A greedy pass costs a full pass of F.
 
     Examples
     --------
@@ -304,20 +420,26 @@ class Complement(SetFunction):
     (4.0, 0.0)
     """
 
-    function: SetFunction
-
     def __init__(self, function: SetFunction) -> None:
         self._set(n=as_set_function(function).n, function=function)
 
     def _values(self, masks: BoolArray) -> FloatArray:
         return self.function._values(~masks)
 
-    def _gains(self, order: IntArray) -> FloatArray:
+    def _chain(self, order: IntArray) -> IntArray:
         # The chain V, V - o_0, V - {o_0, o_1}, ... read backwards is a chain of F.
         outside = np.ones(self.n, np.bool_)
         outside[order] = False
-        chain = np.concatenate([np.flatnonzero(outside), order[::-1]])
-        return -self.function._gains(chain)[self.n - len(order) :][::-1]
+        return np.concatenate([np.flatnonzero(outside), order[::-1]])
+
+    def _ends(self, steps: FloatArray, length: int) -> FloatArray:
+        return -super()._ends(steps, length)[::-1]
+
+    def _fall(self) -> float:
+        # F is increasing, and equal at both ends up to rounding. So each step rises by at most this
+        # rounding plus the falls of the other steps.
+        lost = 2 * numbers_of(self.function).value_error(self.n)
+        return self.n * self.function._fall() + lost
 
     @property
     def is_submodular(self) -> bool | None:

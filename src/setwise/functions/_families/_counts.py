@@ -16,20 +16,24 @@ from setwise._foundation._arguments import (
     as_numbers,
     call_on_arrays,
 )
+from setwise._foundation._certificate import EPS
 from setwise._foundation._immutable import Immutable
 from setwise.functions._base import SetFunction, Walk
 from setwise.functions._families._cardinality import slack_of
 from setwise.functions._families._ratio import Ratio
+from setwise.functions._numbers import ULPS, bend_of
 
-# A grid of counts up to this many cells is written out to answer questions about a formula.
+# The most cells of a grid of counts that is tabulated to find the properties of a formula. It
+# bounds memory: 4 million cells are 32 MB, and as much again for each kind of difference.
 GRID_CELLS = 1 << 22
 
 
 class Counts(SetFunction):
     r"""F(A) = l(n, q) with n = :math:`|A \cap P|` and q = :math:`|A \setminus P|`.
 
-    As a loss, A are the mistakes and P the positives of the truth: n false negatives and q false
-    positives. A greedy pass is O(m) and one call of the formula on arrays.
+    In a loss, A is the set of mistakes and P that of the elements whose true label is positive:
+    there are n false negatives and q false positives. A greedy pass is O(m) and one call of the
+    formula on arrays.
 
     Parameters
     ----------
@@ -93,7 +97,7 @@ class Counts(SetFunction):
         return (self.m + 1) * (self.r + 1) <= GRID_CELLS
 
     def grid(self) -> FloatArray:
-        """l on all counts, shape (m + 1, r + 1); an error above 2**22 cells."""
+        """Return l on all counts, of shape (m + 1, r + 1). Raise an error above 2**22 cells."""
         if not self._has_grid:
             raise ValueError(
                 f"a grid of counts must have at most {GRID_CELLS} cells, "
@@ -103,7 +107,7 @@ class Counts(SetFunction):
         return self._remember("grid", lambda: self._at(n, q))
 
     def _curvatures(self) -> list[FloatArray]:
-        """Second differences of l: in n, in q and mixed."""
+        """Return the second differences of l: in n, in q and mixed."""
         grid = self.grid()
         return [
             np.diff(grid, 2, axis=0),
@@ -114,8 +118,10 @@ class Counts(SetFunction):
     def _is_curved(self, sign: float) -> bool | None:
         if not self._has_grid:
             return None
-        slack = slack_of(self.grid())
-        return all(bool(np.all(sign * part <= slack)) for part in self._curvatures())
+        return self._largest_exchange(sign) <= slack_of(self.grid())
+
+    def _largest_exchange(self, sign: float) -> float:
+        return max(float((sign * part).max(initial=-np.inf)) for part in self._curvatures())
 
     @property
     def is_submodular(self) -> bool | None:
@@ -140,12 +146,30 @@ class Counts(SetFunction):
     def _rises(self) -> bool | None:
         if not self._has_grid:
             return None
-        slack = slack_of(self.grid())
-        return all(bool(np.all(np.diff(self.grid(), axis=axis) >= -slack)) for axis in (0, 1))
+        return self._fall() <= slack_of(self.grid())
+
+    def _gain_errors(self, order: IntArray, gains: FloatArray) -> FloatArray:
+        if isinstance(self.formula, CountsGrid):
+            return EPS * np.abs(gains)
+        if isinstance(self.formula, Ratio) and self.formula.part != "submodular":
+            return 4 * ULPS * EPS * np.abs(gains)  # closed forms, without cancellation
+        return super()._gain_errors(order, gains)
+
+    def _bend(self, sign: float = 1.0, lost: float = 0.0) -> float:
+        if isinstance(self.formula, Ratio) or not self._has_grid:
+            return lost
+        size = ULPS * float(np.abs(self.grid()).max())
+        return bend_of(self, self._largest_exchange(sign), size, lost)
+
+    def _fall(self) -> float:
+        if isinstance(self.formula, Ratio) or not self._has_grid:
+            return 0.0
+        steps = (np.diff(self.grid(), axis=axis).min(initial=0.0) for axis in (0, 1))
+        return max(0.0, -float(min(steps)))
 
     @property
     def _is_nonnegative(self) -> bool | None:
-        # Every part of a ratio is: the submodular one by its closed form.
+        # Every part of a ratio is nonnegative, the submodular one by its closed form.
         return True if isinstance(self.formula, Ratio) else None
 
     def _all_values(self) -> FloatArray | None:
@@ -176,7 +200,7 @@ class Counts(SetFunction):
 
 
 class CountsWalk(Walk):
-    """A set that changes: a new count is known at once, a new set takes O(p)."""
+    """A set that changes, with its counts: an update takes O(1), a new set O(p)."""
 
     function: Counts
 
@@ -185,22 +209,22 @@ class CountsWalk(Walk):
         self.counts = [0, 0]
 
     def add(self, i: int) -> None:
-        """One more on the side of element i."""
+        """Increment the count on the side of element i."""
         self.mask[i] = True
         self.counts[not self.function.positive[i]] += 1
 
     def drop(self, i: int) -> None:
-        """One less on the side of element i."""
+        """Decrement the count on the side of element i."""
         self.mask[i] = False
         self.counts[not self.function.positive[i]] -= 1
 
     def value(self) -> FloatArray:
-        """l at the counts, shape (1,)."""
+        """Return l at the counts, of shape (1,)."""
         return self.function._at(np.array(self.counts[:1]), np.array(self.counts[1:]))
 
 
 def ratio_gains(formula: Ratio, positive: BoolArray, n: IntArray, q: IntArray) -> FloatArray:
-    """Gains of a ratio: element k is positive or not and finds n[k], q[k] mistakes before it."""
+    """Return the gains of a ratio for elements that follow n[k], q[k] mistakes."""
     gains = np.empty(len(positive))
     negative = ~positive
     gains[negative] = formula._step_positive(
@@ -214,7 +238,7 @@ def ratio_gains(formula: Ratio, positive: BoolArray, n: IntArray, q: IntArray) -
 
 
 class CountsGrid(Immutable):
-    """A formula of counts that looks its values up in an array (m + 1, r + 1)."""
+    """A formula of counts that reads its values from an array (m + 1, r + 1)."""
 
     values: FloatArray
 

@@ -1,4 +1,4 @@
-"""Coverage: the weight of what the elements of a set cover together."""
+"""Coverage functions: the weight of the items that the elements of a set cover."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from setwise._foundation._arguments import (
 )
 from setwise._foundation._imports import load
 from setwise.functions._base import SetFunction
+from setwise.functions._numbers import Numbers, errors_of_sums, numbers_of_weights
 
 
 class Coverage(SetFunction):
@@ -28,8 +29,8 @@ class Coverage(SetFunction):
 
     .. math:: F(A) = \sum_{t \,\in\, \bigcup_{i \in A} S_i} w_t, \qquad w_t \ge 0.
 
-    Submodular, increasing, zero on the empty set; supermodular where no item of positive weight is
-    covered twice, for then it is modular.
+    It is submodular, increasing, and zero on the empty set. It is supermodular only if no item of
+    positive weight is covered twice; then it is modular.
 
     A greedy pass costs O(items + total size of the sets in the order), compiled; a value costs
     the same over its elements.
@@ -37,8 +38,8 @@ class Coverage(SetFunction):
     Parameters
     ----------
     sets : sequence of n arrays of int, or sparse matrix of shape (n, items)
-        What each element covers: the numbers of the items, or the non-zero entries of its row. An
-        item listed twice for one element counts once.
+        The items that each element covers: their numbers, or the non-zero entries of its row. An
+        item that is listed twice for one element counts once.
     weights : array-like of shape (items,), optional
         Not negative; 1 for every item if not given.
 
@@ -76,8 +77,8 @@ class Coverage(SetFunction):
         )
 
     def _values(self, masks: BoolArray) -> FloatArray:
-        # A pass in C over the elements of each mask is ahead of any product of matrices, which
-        # would also look at the sets of the elements that are not in it.
+        # A compiled pass over the elements of each mask is faster than a product of matrices, which
+        # would also read the sets of elements outside the mask.
         return np.array([self._gains(np.flatnonzero(mask)).sum() for mask in masks], np.float64)
 
     def _gains(self, order: IntArray) -> FloatArray:
@@ -99,6 +100,16 @@ class Coverage(SetFunction):
     def is_increasing(self) -> bool:
         return True
 
+    def _numbers(self) -> Numbers:
+        return numbers_of_weights(self.weights, 2)
+
+    def _gain_errors(self, order: IntArray, gains: FloatArray) -> FloatArray:
+        def errors() -> FloatArray:
+            covering = np.repeat(np.arange(self.n), np.diff(self.indptr))
+            return errors_of_sums(covering, self.weights[self.items], self.n)
+
+        return self._remember("errors", errors)[order]
+
     def __repr__(self) -> str:
         return f"Coverage(n={self.n}, items={len(self.weights)})"
 
@@ -107,8 +118,8 @@ def _from_matrix(matrix: Any) -> Any:
     if matrix.ndim != 2:
         raise ValueError(f"sets must have shape (n, items) when sparse, got {matrix.shape}")
     rows = load("scipy.sparse").csr_array(matrix, copy=True)
-    # Sum first: an entry of a sparse matrix is the sum of what is stored for it. A zero that is
-    # stored covers nothing.
+    # Sum duplicates first: an entry of a sparse matrix is the sum of its stored values. A stored
+    # zero covers nothing.
     rows.sum_duplicates()
     rows.data = (rows.data != 0).astype(np.float64)
     rows.eliminate_zeros()

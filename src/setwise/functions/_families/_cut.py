@@ -19,8 +19,10 @@ from setwise._foundation._arguments import (
 )
 from setwise._foundation._imports import load
 from setwise.functions._base import SetFunction
+from setwise.functions._numbers import Numbers, errors_of_sums, numbers_of_weights
 
-# Masks times edges held at a time by ``_values``: 4 MB of booleans, 32 MB of floats.
+# The largest number of masks times edges in one batch of ``_values``. It affects memory alone:
+# 4 MB of booleans, 32 MB of floats.
 _CHUNK = 1 << 22
 
 
@@ -31,8 +33,8 @@ class Cut(SetFunction):
        \qquad\text{or, directed,}\qquad
        F(A) = \sum_{(u, v) \in E} w_{uv} \, [\, u \in A, v \notin A \,].
 
-    Submodular, zero on the empty set and on the whole one; increasing, or supermodular, only where
-    every weight is zero. A repeated edge adds its weight.
+    It is submodular, and zero on the empty set and on the whole ground set. It is increasing or
+    supermodular only if every weight is zero. A repeated edge adds its weight.
 
     A greedy pass costs O(n + edges at the elements of the order), compiled; a value costs
     O(edges).
@@ -107,7 +109,7 @@ class Cut(SetFunction):
         return gains
 
     def _adjacency(self) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
-        """Rows of neighbours: indptr, neighbours, weights of the arcs out of and into the row."""
+        """Return rows of neighbours: indptr, neighbours, weights of arcs out of and into a row."""
         coo_array = load("scipy.sparse").coo_array
         first, second = self.edges.T
         rows, columns = np.concatenate([first, second]), np.concatenate([second, first])
@@ -142,6 +144,15 @@ class Cut(SetFunction):
     def is_increasing(self) -> bool:
         # F is nowhere negative and F(V) = 0, so only the zero function never falls.
         return not self.weights.any()
+
+    def _numbers(self) -> Numbers:
+        return numbers_of_weights(self.weights, 2)
+
+    def _gain_errors(self, order: IntArray, gains: FloatArray) -> FloatArray:
+        def errors() -> FloatArray:
+            return errors_of_sums(self.edges.T.ravel(), np.tile(self.weights, 2), self.n)
+
+        return self._remember("errors", errors)[order]
 
     def __repr__(self) -> str:
         directed = ", directed=True" if self.directed else ""

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_numbers
 from setwise.functions._base import SetFunction
 from setwise.functions._families._cardinality import size_grid
+from setwise.functions._numbers import Numbers, numbers_of_weights
 
 
 class Modular(SetFunction):
@@ -49,6 +50,12 @@ class Modular(SetFunction):
     @property
     def is_increasing(self) -> bool:
         return bool(np.all(self.weights >= 0))
+
+    def _numbers(self) -> Numbers:
+        return numbers_of_weights(self.weights, 1)
+
+    def _gain_errors(self, order: IntArray, gains: FloatArray) -> FloatArray:
+        return np.zeros(len(order))
 
     def _on_counts(self, positive: BoolArray, scale: float) -> FloatArray | None:
         if np.any(self.weights != self.weights[:1]):

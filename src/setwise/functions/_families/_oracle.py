@@ -20,10 +20,10 @@ from setwise.functions._base import SetFunction
 
 
 class Oracle(SetFunction):
-    """Any Python function of a set: A -> function(mask of A).
+    """A set function given by any Python callable: A -> function(mask of A).
 
-    What the function is known to be can be declared; a declaration is taken at its word, and
-    ``check`` puts it to the test. It can be pickled when the callable can.
+    Known properties of the function can be declared. Declarations are not verified; ``check`` tests
+    them. An oracle can be pickled if its callable can.
 
     A value costs one call of the function, a greedy pass over m elements m + 1 calls.
 
@@ -34,7 +34,7 @@ class Oracle(SetFunction):
     n : int
         The number of elements.
     submodular, supermodular, increasing : bool or None
-        What ``is_submodular``, ``is_supermodular``, ``is_increasing`` answer; None: not known.
+        The values of ``is_submodular``, ``is_supermodular``, ``is_increasing``; None: not known.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class Oracle(SetFunction):
         return np.array([self._value(mask) for mask in masks], dtype=np.float64)
 
     def _value(self, mask: BoolArray) -> float:
-        # The callable may write into its argument; what the message names must not change with it.
+        # The callable may write into its argument, which must not change the error message.
         result = as_array(self.function(mask.copy()), "what function returns")
         if result.ndim != 0 or result.dtype.kind not in "fiub":
             what = f"shape {result.shape}" if result.ndim else f"dtype {result.dtype}"

@@ -12,8 +12,10 @@ from setwise._foundation._arguments import FloatArray, as_array, as_choice, as_c
 
 Part = Literal["whole", "submodular", "supermodular"]
 
+# Float64 represents all counts up to this one.
 _MOST_NEGATIVES = 1 << 53
-# Of beta: 1 + beta^2 must know of its beta^2, and the squares and cubes of m beta^2 be finite.
+# The range of beta. Below, 1 + beta^2 would lose the digits of beta^2; above, the cubes of m beta^2
+# could overflow.
 BETAS = 1e-3, 1e15
 
 
@@ -24,8 +26,8 @@ class Ratio:
     .. math:: l(n, q) = \frac{a n + q}{c m - d n + q}, \qquad l = \min(1, q) \text{ if } m = 0.
 
     Jaccard is (a, c, d) = (1, 1, 0); F-beta is (b, 1 + b, 1) with :math:`b = \beta^2`; Dice is
-    F-1. Differences come in closed form: the values are near 1 and their differences near 1/m, so
-    that subtracting would lose half of the digits at a million elements.
+    F-1. Differences are computed in closed form: the values are near 1 and their differences near
+    1/m, so a subtraction would lose half of the digits at a million elements.
 
     For d = 0, and for F-beta with :math:`\beta \ge 1`, the decomposition of the B_D paper is
     closed too. The second difference of l is largest, for each n, at q = 0, so that
@@ -37,9 +39,9 @@ class Ratio:
     Parameters
     ----------
     m : int
-        How many positives there are.
+        The number of positives.
     beta : float, optional
-        Of F-beta, between 1e-3 and 1e15; None for Jaccard.
+        The beta of F-beta, between 1e-3 and 1e15; None for Jaccard.
     part : {"whole", "submodular", "supermodular"}
         l, f = l - g or g.
 
@@ -64,18 +66,18 @@ class Ratio:
 
     @property
     def _constants(self) -> tuple[float, float, float]:
-        """a, c and d, as the kernels take them."""
+        """The constants a, c and d for the kernels."""
         if self.beta is None:
             return 1.0, 1.0, 0.0
         b = float(self.beta) * float(self.beta)
         return b, 1.0 + b, 1.0
 
     def __call__(self, n: ArrayLike, q: ArrayLike) -> FloatArray:
-        """Value at the counts, elementwise: n between 0 and m, q not negative."""
+        """Evaluate l at counts, elementwise: n between 0 and m, q nonnegative."""
         return self._at(*self._counts(n, q, self.m))
 
     def _at(self, n: FloatArray, q: FloatArray) -> FloatArray:
-        """The same for float64 counts that are known to be right."""
+        """Evaluate l at float64 counts that are valid."""
         if self.part == "supermodular":
             return self._convex(n + 0.0 * q)
         if self.m == 0:
@@ -84,12 +86,12 @@ class Ratio:
         return ratio if self.part == "whole" else ratio - self._convex(n)
 
     def _below(self, n: FloatArray, q: FloatArray) -> FloatArray:
-        """c m - d n + q, where c = a + d: what is small is not a difference of what is large."""
+        """Return c m - d n + q by c = a + d, without differences of large numbers."""
         a, _, d = self._constants
         return a * self.m + d * (self.m - n) + q
 
     def step_negative(self, n: ArrayLike, q: ArrayLike) -> FloatArray:
-        """l(n + 1, q) - l(n, q), without cancellation: n between 0 and m - 1."""
+        """Return l(n + 1, q) - l(n, q), without cancellation: n between 0 and m - 1."""
         if self.m == 0:
             raise ValueError("m must be positive for a false negative, got 0")
         return self._step_negative(*self._counts(n, q, self.m - 1))
@@ -103,11 +105,11 @@ class Ratio:
         return step if self.part == "whole" else step - self._convex_step(n)
 
     def step_positive(self, n: ArrayLike, q: ArrayLike) -> FloatArray:
-        """l(n, q + 1) - l(n, q), without cancellation."""
+        """Return l(n, q + 1) - l(n, q), without cancellation."""
         return self._step_positive(*self._counts(n, q, self.m))
 
     def _counts(self, n: ArrayLike, q: ArrayLike, most: int) -> tuple[FloatArray, FloatArray]:
-        """Counts of one shape; q is at most 2**53, where whole numbers end to be exact."""
+        """Return counts of one shape; q is at most 2**53, up to which floats are exact."""
         first, second = as_counts(n, "n", most), as_counts(q, "q", _MOST_NEGATIVES)
         try:
             np.broadcast_shapes(first.shape, second.shape)
@@ -127,7 +129,7 @@ class Ratio:
         return step
 
     def _largest_step(self, r: int) -> float:
-        """The false-positive step is largest at q = 0, the other one at n = m - 1, q = 0."""
+        """Return the largest step, of positives at q = 0 or of negatives at n = m - 1, q = 0."""
         n = np.arange(self.m + 1.0)
         zero = np.zeros_like(n)
         largest = -np.inf
@@ -154,13 +156,13 @@ class Ratio:
         return np.where(n < 1, 0.0, steps)
 
     def parts(self) -> tuple[Ratio, Ratio] | None:
-        """(f, g) = (l - Dl, Dl) where the closed form holds, else None."""
+        """Return (f, g) = (l - Dl, Dl) if the closed form holds, else None."""
         if self.part == "whole" and (self.beta is None or self._constants[0] >= 1):
             return replace(self, part="submodular"), replace(self, part="supermodular")
         return None
 
     def is_submodular(self, r: int) -> bool | None:
-        """Whether the set function with r negatives is submodular."""
+        """Return whether the set function with r negatives is submodular."""
         as_count(r, "r")
         if self.part == "submodular" or self.m <= 1 or (self.part == "whole" and self.beta is None):
             return True
@@ -170,7 +172,7 @@ class Ratio:
         return False
 
     def is_supermodular(self, r: int) -> bool | None:
-        """Whether the set function with r negatives is supermodular."""
+        """Return whether the set function with r negatives is supermodular."""
         as_count(r, "r")
         if self.part == "supermodular":
             return True
@@ -181,7 +183,7 @@ class Ratio:
         return None
 
     def is_increasing(self, r: int) -> bool | None:
-        """Whether the set function with r negatives is increasing: O(m) for the part f."""
+        """Return whether the set function with r negatives is increasing: O(m) for the part f."""
         as_count(r, "r")
         if self.part != "submodular" or self.m == 0:
             return True
@@ -191,12 +193,12 @@ class Ratio:
 
 
 def as_beta(beta: object) -> float:
-    """What F-beta takes for beta."""
+    """Return a valid beta of F-beta, else raise."""
     return as_number(beta, "beta", positive=True, smallest=BETAS[0], largest=BETAS[1])
 
 
 def as_counts(values: ArrayLike, name: str, most: int) -> FloatArray:
-    """Whole numbers between 0 and ``most``, of any shape, as float64."""
+    """Return integers between 0 and ``most``, of any shape, as float64."""
     array = as_array(values, name)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name} must hold counts, got dtype {array.dtype}")

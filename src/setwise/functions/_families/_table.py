@@ -6,10 +6,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_numbers
+from setwise._foundation._certificate import EPS
 from setwise.functions._base import SetFunction, as_set_function
 from setwise.functions._families._cardinality import slack_of
+from setwise.functions._numbers import (
+    Numbers,
+    bend_of,
+    least_of,
+    numbers_of_table,
+    without_constant,
+)
 
+# The most elements of a table: 2^24 values are 128 MB.
 MOST_ELEMENTS = 24
+# The most elements that ``tabulate`` evaluates: 2^20 sets, seconds for a Python callable.
 MOST_TABULATED = 20
 
 
@@ -18,13 +28,13 @@ class Table(SetFunction):
 
     .. math:: F(A) = \mathtt{values}\Bigl[\sum_{i \in A} 2^i\Bigr].
 
-    It knows everything about itself: ``is_submodular``, ``is_supermodular`` and ``is_increasing``
-    are worked out when first asked for, in O(n^2 2^n), O(n^2 2^n) and O(n 2^n), and remembered. An
-    inequality counts as violated when it fails by more than 1e-12 times the largest difference from
-    F(empty), which is what rounding may do to sums of a few of them, or 8 units of rounding of the
-    largest value, if that is more.
+    All its properties are known: ``is_submodular``, ``is_supermodular`` and ``is_increasing`` are
+    computed at the first access, in O(n^2 2^n), O(n^2 2^n) and O(n 2^n), and cached. An inequality
+    counts as violated if it fails by more than 1e-12 times the largest difference from F(empty),
+    which bounds the rounding of sums of a few differences, or by more than 8 units of rounding of
+    the largest value, if that is more.
 
-    A value costs O(n), a greedy pass O(n).
+    A value costs O(n), and so does a greedy pass.
 
     Parameters
     ----------
@@ -56,7 +66,7 @@ class Table(SetFunction):
 
     @property
     def tolerance(self) -> float:
-        """What an inequality may fail by and still hold: 1e-12 of the largest F(A) - F(empty)."""
+        """The tolerance of an inequality, at least 1e-12 of the largest F(A) - F(empty)."""
         return slack_of(self.values, 1e-12)
 
     def _values(self, masks: BoolArray) -> FloatArray:
@@ -70,18 +80,42 @@ class Table(SetFunction):
     @property
     def is_submodular(self) -> bool:
         return self._remember(
-            "is_submodular", lambda: worst_exchange(self.values)[0] <= self.tolerance
+            "is_submodular", lambda: self._largest_exchange(1.0) <= self.tolerance
         )
 
     @property
     def is_supermodular(self) -> bool:
         return self._remember(
-            "is_supermodular", lambda: worst_exchange(-self.values)[0] <= self.tolerance
+            "is_supermodular", lambda: self._largest_exchange(-1.0) <= self.tolerance
         )
 
     @property
     def is_increasing(self) -> bool:
-        return self._remember("is_increasing", lambda: worst_fall(self.values)[0] <= self.tolerance)
+        return self._remember("is_increasing", lambda: self._fall() <= self.tolerance)
+
+    def _largest_exchange(self, sign: float) -> float:
+        return self._remember(("exchange", sign), lambda: worst_exchange(sign * self.values)[0])
+
+    def _numbers(self) -> Numbers:
+        by_element = self.values.reshape((2,) * self.n)
+        # The steps of one element are 2^(n - 1) numbers: the loop never stores those of all
+        # elements.
+        steps = (least_of(np.diff(by_element, axis=i)) for i in range(self.n))
+        return numbers_of_table(self.values, min(least_of(self.values), *steps, np.inf))
+
+    def _gain_errors(self, order: IntArray, gains: FloatArray) -> FloatArray:
+        return EPS * np.abs(gains)
+
+    def _bend(self, sign: float = 1.0, lost: float = 0.0) -> float:
+        size = float(np.abs(self.values).max())
+        return bend_of(self, self._largest_exchange(sign), size, lost)
+
+    def _fall(self) -> float:
+        return self._remember("fall", lambda: max(0.0, worst_fall(self.values)[0]))
+
+    def _without_constant(self) -> Table:
+        rises = without_constant(self.values)
+        return self if rises is None else Table(rises)
 
 
 def _bits(n: int) -> IntArray:
@@ -89,10 +123,10 @@ def _bits(n: int) -> IntArray:
 
 
 def worst_exchange(values: FloatArray) -> tuple[float, int, int, int]:
-    """The largest F(A+i+j) + F(A) - F(A+i) - F(A+j), and the A (as an index), i, j that give it.
+    """Return the largest F(A+i+j) + F(A) - F(A+i) - F(A+j), with its A (an index), i and j.
 
-    Over all A and all i < j outside A. F is submodular when it is not positive. With fewer than
-    two elements there is nothing to exchange: (-inf, 0, 0, 0).
+    The maximum is over all A and all i < j outside A. F is submodular if it is not positive. With
+    fewer than two elements the result is (-inf, 0, 0, 0).
     """
     n = len(values).bit_length() - 1
     worst = (-np.inf, 0, 0, 0)
@@ -111,10 +145,10 @@ def worst_exchange(values: FloatArray) -> tuple[float, int, int, int]:
 
 
 def worst_fall(values: FloatArray) -> tuple[float, int, int]:
-    """The largest F(A) - F(A+i), and the A (as an index), i that give it.
+    """Return the largest F(A) - F(A+i), with its A (an index) and i.
 
-    Over all A and all i outside A. F is increasing when it is not positive. (-inf, 0, 0) when
-    there are no elements.
+    The maximum is over all A and all i outside A. F is increasing if it is not positive. Without
+    elements the result is (-inf, 0, 0).
     """
     n = len(values).bit_length() - 1
     worst = (-np.inf, 0, 0)
@@ -128,21 +162,21 @@ def worst_fall(values: FloatArray) -> tuple[float, int, int]:
 
 
 def _insert_zero(index: int, bit: int) -> int:
-    """The index with a zero put in at the given bit, the bits from there on moved up."""
+    """Insert a zero at the given bit of an index, and shift the bits from there on."""
     low = index & ((1 << bit) - 1)
     return ((index - low) << 1) | low
 
 
 def masks_of(indices: IntArray, n: int) -> BoolArray:
-    """The sets with the given indices in bit order, as masks (len(indices), n)."""
+    """Return the sets with the given indices in bit order, as masks (len(indices), n)."""
     masks: BoolArray = (indices[:, None] >> np.arange(n)) & 1 == 1
     return masks
 
 
 def tabulate(function: SetFunction) -> Table:
-    """The ``Table`` of any set function on at most 20 elements.
+    """Return the ``Table`` of any set function on at most 20 elements.
 
-    Evaluates all 2^n sets, a few thousand at a time; a ``Table`` is returned as it is.
+    All 2^n sets are evaluated, a few thousand at a time. A ``Table`` is returned unchanged.
 
     Examples
     --------

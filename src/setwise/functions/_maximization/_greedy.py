@@ -7,124 +7,164 @@ from dataclasses import dataclass
 import numpy as np
 
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
-from setwise._foundation._deadline import Deadline
+from setwise._foundation._search import Search
 from setwise.functions._base import SetFunction
 
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """A set, its value, and what is known of the values of the sets in question."""
+    """A set with its value and bounds on the values of the feasible sets."""
 
     mask: BoolArray
     value: float
     bound: float
-    """None is higher when F is submodular, but for rounding."""
+    """No feasible set has a higher value if F is submodular, up to rounding."""
     trivial: float
     """The bound that the empty set gives: F(empty) and the largest gains of single elements."""
     order: IntArray
-    """The elements as they were chosen."""
-    interrupted: bool = False
+    """The elements in the order in which they were chosen."""
 
 
-def greedy(function: SetFunction, k: int, deadline: Deadline) -> Chosen:
-    """At most k elements, the largest gain first, until no gain is positive.
+class Greedy(Search[None]):
+    """The greedy algorithm for at most k elements, which ends when no gain is positive.
 
-    The bound is on every set of at most k elements. Ctrl-C and the time limit give the elements
-    chosen so far; before the first gains are known, there is no bound, and no limit strikes.
+    The bound holds for every set of at most k elements. After Ctrl-C or the time limit the answer
+    is the set of elements chosen so far.
     """
-    n, lazy = function.n, function.is_submodular is True
-    mask = np.zeros(n, np.bool_)
-    value, order = _at(function, mask), np.zeros(0, np.int64)
-    # F with each element added, as last evaluated; and what that says of its gain given the set,
-    # an upper bound when F is submodular. Both are meaningless once the element is in.
-    reached = _toggled(function, mask, np.arange(n))
-    upper, fresh = reached - value, np.ones(n, np.bool_)
-    bounds = [value + _largest(upper, k)]
-    state = mask, value, order, bounds
-    deadline.armed = True
-    try:
-        while len(order) < k:
-            deadline.check()
-            best = int(upper.argmax())
-            if not fresh[best]:
-                stale = np.array([best]) if lazy else np.flatnonzero(~fresh)
-                reached[stale] = _toggled(function, mask, stale)
-                upper[stale], fresh[stale] = reached[stale] - value, True
-                continue
-            if upper[best] <= 0:
-                break
-            if len(order):
-                bounds = [*bounds, value + _largest(upper, k)]
-            mask, value, order = mask.copy(), float(reached[best]), np.append(order, best)
-            mask[best], upper[best] = True, -np.inf
-            fresh[:] = mask
-            state = mask, value, order, bounds  # all of it, or none: Ctrl-C may come at any time
-        rest = np.flatnonzero(~fresh)
-        upper[rest] = _toggled(function, mask, rest) - value
-        bounds = [*bounds[: len(order)], value + _largest(upper, k)]
-        if function.is_increasing is not True:
-            # The best set may gain by leaving out some of the elements chosen so far.
-            lost = np.concatenate([[0.0], np.cumsum(_losses(function, order))])
+
+    has_answer = True
+
+    def __init__(self, function: SetFunction, k: int) -> None:
+        n = function.n
+        self._function, self._k = function, k
+        mask = np.zeros(n, np.bool_)
+        value, order = _at(function, mask), np.zeros(0, np.int64)
+        # F with each element added, as last evaluated; and the gain by that value, an upper bound
+        # if F is submodular. Both are meaningless for chosen elements.
+        self._reached = _toggled(function, mask, np.arange(n))
+        self._upper, self._fresh = self._reached - value, np.ones(n, np.bool_)
+        self._state = mask, value, order, [value + _largest(self._upper, k)]
+        self._is_complete = False
+
+    def step(self) -> bool:
+        """Add the element of the largest gain."""
+        mask, value, order, bounds = self._state
+        if len(order) == self._k:
+            return True
+        best = self._first()
+        if self._upper[best] <= 0:
+            return True
+        if len(order):
+            bounds = [*bounds, value + _largest(self._upper, self._k)]
+        mask, value, order = mask.copy(), float(self._reached[best]), np.append(order, best)
+        mask[best], self._upper[best] = True, -np.inf
+        self._fresh[:] = mask
+        self._state = mask, value, order, bounds
+        return False
+
+    def _first(self) -> int:
+        """Return the element of the largest gain, evaluating only gains that may be it."""
+        lazy = self._function.is_submodular is True
+        while True:
+            best = int(self._upper.argmax())
+            if self._fresh[best]:
+                return best
+            self._refresh(np.array([best]) if lazy else np.flatnonzero(~self._fresh))
+
+    def _refresh(self, stale: IntArray) -> None:
+        mask, value, _, _ = self._state
+        self._reached[stale] = _toggled(self._function, mask, stale)
+        self._upper[stale], self._fresh[stale] = self._reached[stale] - value, True
+
+    def progress(self, n_iter: int, seconds: float) -> None:
+        """Report nothing: ``maximize`` takes no callback."""
+
+    def finish(self) -> None:
+        """Compute the bounds at the last set."""
+        self._refresh(np.flatnonzero(~self._fresh))
+        mask, value, order, bounds = self._state
+        bounds = [*bounds[: len(order)], value + _largest(self._upper, self._k)]
+        if self._function.is_increasing is not True:
+            # The best set may gain by omitting some of the elements chosen so far.
+            lost = np.concatenate([[0.0], np.cumsum(_losses(self._function, order))])
             bounds = [bound + loss for bound, loss in zip(bounds, lost, strict=True)]
-    except KeyboardInterrupt:
-        mask, value, order, bounds = state
-        if not len(order) and not deadline.struck:
-            raise
-        bound = min(bounds) if function.is_increasing is True else bounds[0]
-        return Chosen(mask, value, max(value, bound), bounds[0], order, interrupted=True)
-    return Chosen(mask, value, max(value, min(bounds)), bounds[0], order)
+        self._state, self._is_complete = (mask, value, order, bounds), True
+
+    def chosen(self) -> Chosen:
+        """Return the set with its bounds."""
+        mask, value, order, bounds = self._state
+        every = self._is_complete or self._function.is_increasing is True
+        bound = min(bounds) if every else bounds[0]
+        return Chosen(mask, value, max(value, bound), bounds[0], order)
 
 
-def double_greedy(
-    function: SetFunction, rng: np.random.Generator | None, deadline: Deadline
-) -> Chosen:
-    """Each element put into a growing set or taken from a shrinking one; at random with rng.
+class DoubleGreedy(Search[None]):
+    """The double greedy algorithm with a growing and a shrinking set; random if it has an rng.
 
-    The set in which the two meet, and a bound on every set. Ctrl-C and the time limit give the
-    better of the two.
+    Each step adds an element to the growing set or removes it from the shrinking one. The bound
+    holds for every set. After Ctrl-C or the time limit the answer is the better of the two sets.
     """
-    n = function.n
-    everything = np.ones(n, np.bool_)
-    start, end = map(float, function._values(np.array([~everything, everything])))
-    singles = _toggled(function, ~everything, np.arange(n)) - start
-    trivial = start + _largest(singles, n)
-    state = (~everything, start), (everything, end)
-    done = 0
-    deadline.armed = True
-    try:
-        for i in range(n):
-            deadline.check()
-            (grown, at_grown), (shrunk, at_shrunk) = state
-            pair = np.array([grown, shrunk])
-            pair[:, i] = [True, False]
-            with_i, without_i = map(float, function._values(pair))
-            gain, relief = with_i - at_grown, without_i - at_shrunk
-            if rng is None:
-                take = gain >= relief
-            else:
-                # Both at most 0 only when both are 0, if F is submodular; either choice will do.
-                gain, relief = max(gain, 0.0), max(relief, 0.0)
-                take = relief <= 0 or rng.random() * (gain + relief) < gain
-            state = ((pair[0], with_i), state[1]) if take else (state[0], (pair[1], without_i))
-            done += 1
-        grown, value = state[0]
-        losses = _losses(function, np.arange(n))
+
+    has_answer = True
+
+    def __init__(self, function: SetFunction, rng: np.random.Generator | None) -> None:
+        self._function, self._rng = function, rng
+        everything = np.ones(function.n, np.bool_)
+        start, end = map(float, function._values(np.array([~everything, everything])))
+        singles = _toggled(function, ~everything, np.arange(function.n)) - start
+        self._trivial = start + _largest(singles, function.n)
+        self._ends = start, end
+        self._state = (~everything, start), (everything, end)
+        self._i = 0
+        self._bounds: list[float] | None = None
+
+    def step(self) -> bool:
+        """Decide one element."""
+        i = self._i
+        if i == self._function.n:
+            return True
+        (grown, at_grown), (shrunk, at_shrunk) = self._state
+        pair = np.array([grown, shrunk])
+        pair[:, i] = [True, False]
+        with_i, without_i = map(float, self._function._values(pair))
+        gain, relief = with_i - at_grown, without_i - at_shrunk
+        if self._rng is None:
+            take = gain >= relief
+        else:
+            # If F is submodular, both are at most 0 only if both are 0; then either choice is
+            # right.
+            gain, relief = max(gain, 0.0), max(relief, 0.0)
+            take = relief <= 0 or self._rng.random() * (gain + relief) < gain
+        first, second = self._state
+        self._state = ((pair[0], with_i), second) if take else (first, (pair[1], without_i))
+        self._i += 1
+        return False
+
+    def progress(self, n_iter: int, seconds: float) -> None:
+        """Report nothing: ``maximize`` takes no callback."""
+
+    def finish(self) -> None:
+        """Compute the bounds at the set where the two sets are equal."""
+        function = self._function
+        grown, value = self._state[0]
+        losses = _losses(function, np.arange(function.n))
         rest = np.flatnonzero(~grown)
-        bounds = [
-            value + _largest(_toggled(function, grown, rest) - value, n) + losses[grown].sum(),
-            trivial,
-            end + losses.sum(),
-        ]
-    except KeyboardInterrupt:
-        if not done and not deadline.struck:
-            raise
-        mask, value = max(state, key=lambda pair: pair[1])
-        bound = max(value, trivial)
-        return Chosen(mask, value, bound, trivial, np.flatnonzero(mask), interrupted=True)
-    if rng is None:
-        bounds.append(3 * value - start - end)
-    bound = max(value, float(min(bounds)))
-    return Chosen(grown, value, bound, trivial, np.flatnonzero(grown))
+        most = value + _largest(_toggled(function, grown, rest) - value, function.n)
+        start, end = self._ends
+        bounds = [most + losses[grown].sum(), self._trivial, end + losses.sum()]
+        if self._rng is None:
+            bounds.append(3 * value - start - end)
+        self._bounds = bounds
+
+    def chosen(self) -> Chosen:
+        """Return the set with its bounds."""
+        mask, value = self._state[0]
+        bounds = self._bounds
+        if bounds is None:  # cut short
+            mask, value = max(self._state, key=lambda pair: pair[1])
+            bounds = [self._trivial]
+        bound = max(value, float(min(bounds)))
+        return Chosen(mask, value, bound, self._trivial, np.flatnonzero(mask))
 
 
 def _at(function: SetFunction, mask: BoolArray) -> float:
@@ -132,7 +172,7 @@ def _at(function: SetFunction, mask: BoolArray) -> float:
 
 
 def _toggled(function: SetFunction, mask: BoolArray, elements: IntArray) -> FloatArray:
-    """F of the set with each of the elements in turn put in, or taken out if it is in."""
+    """Return F of the set with each element added, or removed if it is in the set."""
     values = np.empty(len(elements))
     rows = max(1, (1 << 22) // max(1, function.n))
     for start in range(0, len(elements), rows):
@@ -144,13 +184,13 @@ def _toggled(function: SetFunction, mask: BoolArray, elements: IntArray) -> Floa
 
 
 def _losses(function: SetFunction, elements: IntArray) -> FloatArray:
-    """d_i: what the whole set gains by losing an element, if it does."""
+    """Return d_i = max(0, F(V - i) - F(V)) for each element."""
     everything = np.ones(function.n, np.bool_)
     return np.maximum(_toggled(function, everything, elements) - _at(function, everything), 0.0)
 
 
 def _largest(gains: FloatArray, k: int) -> float:
-    """The sum of the k largest positive gains."""
+    """Return the sum of the k largest positive gains."""
     positive = gains[gains > 0]
     if 0 < k < len(positive):
         positive = -np.partition(-positive, k - 1)

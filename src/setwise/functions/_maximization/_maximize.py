@@ -9,12 +9,12 @@ import numpy as np
 from setwise._foundation._arguments import as_choice, as_count
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._randomness import as_generator
+from setwise._foundation._search import Control, Ending, drive
 from setwise._foundation._timings import Stopwatch
 from setwise.functions._base import SetFunction, as_set_function, empty_value
-from setwise.functions._maximization._greedy import Chosen, double_greedy, greedy
+from setwise.functions._maximization._greedy import Chosen, DoubleGreedy, Greedy
 from setwise.functions._maximization._maximum import Maximum
-from setwise.functions._numbers._parts import SHARE, parts, without_constant
-from setwise.functions._numbers._tolerance import bend, fall
+from setwise.functions._numbers import SHARE, numbers_of
 
 _METHODS = ("auto", "greedy", "double", "double_random")
 
@@ -27,19 +27,20 @@ def maximize(
     time_limit: float | None = None,
     rng: object = None,
 ) -> Maximum:
-    r"""A set at which a submodular function is large, with a guarantee and a bound.
+    r"""Find a set of large value of a submodular function, with a guarantee and a bound.
 
-    Submodular maximisation is NP-hard, so the answer is close rather than best, and says how
-    close. With at most k elements the **greedy** method adds the element of the largest gain until
-    there are k of them or no gain is positive. When F is increasing and F(empty) >= 0 it reaches
-    :math:`1 - (1 - 1/k)^k \ge 1 - 1/e` of the best (Nemhauser, Wolsey and Fisher, 1978). When F is
-    known to be submodular a gain seen earlier bounds the gain now, so it is evaluated again only
-    when it is in the lead: the answer is the same, in far fewer evaluations.
+    Submodular maximisation is NP-hard, so the answer is approximate, with a bound on its distance
+    from the best. With at most k elements the **greedy** method adds the element of the largest
+    gain until there are k elements or no gain is positive. If F is increasing and F(empty) >= 0, it
+    reaches :math:`1 - (1 - 1/k)^k \ge 1 - 1/e` of the best value (Nemhauser, Wolsey and Fisher,
+    1978). If F is known to be submodular, an earlier gain bounds the current gain from above. So a
+    gain is evaluated again only if it is the largest bound. The answer is the same, with far fewer
+    evaluations.
 
     Without k, the **double** greedy method goes through the elements once with a set X that grows
     from the empty set and a set Y that shrinks from the whole one, and puts each element into X or
     takes it from Y, whichever gains more; or, **double_random**, with the probabilities that the
-    two gains give. It reaches 1/3 of the best, or 1/2 in expectation, when F(empty) + F(V) >= 0
+    two gains give. It reaches 1/3 of the best value, or 1/2 in expectation, if F(empty) + F(V) >= 0
     (Buchbinder, Feldman, Naor and Schwartz, 2012). An increasing F is largest on the whole set.
 
     For every S and every submodular F, with :math:`d_i = \max(0, F(V - i) - F(V))`,
@@ -49,8 +50,8 @@ def maximize(
     which gives ``bound``: the best over the sets that the method passed, and for the double greedy
     also 3 F(X) - F(empty) - F(V), which its own analysis proves.
 
-    All roundings raise the bound. Ctrl-C after the first step, or a time limit, gives what has been
-    chosen so far.
+    All roundings raise the bound. After the gains of the single elements, Ctrl-C or a time limit
+    ends the search with the elements chosen so far.
 
     The greedy method costs n evaluations of F and a few for each element chosen (n for each when F
     is not known to be submodular); the double one 2 n; the bound up to 3 n.
@@ -70,7 +71,7 @@ def maximize(
         case. The answer then depends on the machine and on what else it does; without a limit, or
         within it, it does not.
     rng : None, int or numpy.random.Generator
-        For "double_random".
+        The source of randomness of "double_random".
 
     Returns
     -------
@@ -106,8 +107,8 @@ def _whole(function: SetFunction) -> Maximum:
     value = float(function._values(mask[None])[0])
     order = np.arange(function.n)
     # A family calls itself increasing within a tolerance, and what is within it can add up.
-    excess = function.n * fall(function)
-    wrong = parts(function).value_error(function.n)
+    excess = function.n * function._fall()
+    wrong = numbers_of(function).value_error(function.n)
     return Maximum(
         mask=mask,
         value=value,
@@ -120,18 +121,21 @@ def _whole(function: SetFunction) -> Maximum:
         certified=True,
         excess=excess,
         room=excess,
-        rounding=SHARE * parts(function).least if excess else 0.0,
+        rounding=SHARE * numbers_of(function).least if excess else 0.0,
     )
 
 
 def _by_greedy(function: SetFunction, k: int, deadline: Deadline) -> Maximum:
-    plain = _Plain(function, deadline)
-    found = deadline.run(greedy, plain.function, k, deadline)
+    plain = _Plain(function)
+    search = Greedy(plain.function, k)
+    ending = deadline.run(drive, search, Control(deadline=deadline))
+    found = search.chosen()
     sure = function.is_submodular is True and function.is_increasing is True
-    holds = sure and empty_value(function) >= 0 and not found.interrupted
+    holds = sure and empty_value(function) >= 0 and not ending.cut_short
     factor = 1.0 if k in (0, function.n) else 1.0 - (1.0 - 1.0 / k) ** k
     return plain.record(
         found,
+        ending,
         guarantee=factor if holds else None,
         assumes="F is submodular, increasing and not negative on the empty set.",
         method="greedy",
@@ -142,13 +146,16 @@ def _by_greedy(function: SetFunction, k: int, deadline: Deadline) -> Maximum:
 def _by_double_greedy(
     function: SetFunction, rng: np.random.Generator | None, deadline: Deadline
 ) -> Maximum:
-    plain = _Plain(function, deadline)
+    plain = _Plain(function)
     ends = function._values(np.array([[False] * function.n, [True] * function.n], np.bool_))
-    found = deadline.run(double_greedy, plain.function, rng, deadline)
-    holds = function.is_submodular is True and ends.sum() >= 0 and not found.interrupted
+    search = DoubleGreedy(plain.function, rng)
+    ending = deadline.run(drive, search, Control(deadline=deadline))
+    found = search.chosen()
+    holds = function.is_submodular is True and ends.sum() >= 0 and not ending.cut_short
     share, how = (1 / 3, "") if rng is None else (1 / 2, ", in expectation over rng")
     return plain.record(
         found,
+        ending,
         guarantee=share if holds else None,
         assumes=f"F is submodular and F(empty) + F(V) is not negative{how}.",
         method="double" if rng is None else "double_random",
@@ -157,36 +164,40 @@ def _by_double_greedy(
 
 
 class _Plain:
-    """F without its constant, and what rounding can do to it: known before the search begins."""
+    """F without its constant, with its rounding errors, which are known before the search."""
 
-    def __init__(self, function: SetFunction, deadline: Deadline) -> None:
-        self._deadline, self._watch = deadline, Stopwatch()
-        self._whole, self.function = function, without_constant(function)
+    def __init__(self, function: SetFunction) -> None:
+        self._watch = Stopwatch()
+        self._whole, self.function = function, function._without_constant()
         self._certified = function.is_submodular is True
-        n, self._parts = function.n, parts(self.function)
-        self._loose = parts(function).value_error(n)
-        # A bound adds up at most 2 n differences of two values, and n^2 exchanges of two elements.
-        broken = bend(self.function) if self._certified else 0.0
-        self._wrong = (4 * n + 4) * self._parts.value_error(n) + n * n * broken
-        if function.is_increasing is True:  # what the best set may lose by what is chosen
-            self._wrong += n * fall(self.function)
+        n, self._numbers = function.n, numbers_of(self.function)
+        self._loose = numbers_of(function).value_error(n)
+        # A bound is a sum of at most 2 n differences of two values and n^2 exchanges of two
+        # elements.
+        broken = self.function._bend() if self._certified else 0.0
+        self._wrong = (4 * n + 4) * self._numbers.value_error(n) + n * n * broken
+        if function.is_increasing is True:  # the best set may lose by the chosen elements
+            self._wrong += n * self.function._fall()
         self._watch.lap("set-up")
 
     def record(
-        self, found: Chosen, *, guarantee: float | None, assumes: str, method: str, n_iter: int
+        self,
+        found: Chosen,
+        ending: Ending[None],
+        *,
+        guarantee: float | None,
+        assumes: str,
+        method: str,
+        n_iter: int,
     ) -> Maximum:
-        """The record: every rounding raises the bound."""
+        """Return the record, in which every rounding raises the bound."""
         excess = found.bound - found.value + self._wrong
-        if self._parts.exact and excess < self._parts.unit:
+        if self._numbers.exact and excess < self._numbers.unit:
             excess = 0.0  # all values are multiples of the unit
         value = float(self._whole._values(found.mask[None])[0])
         bound = value + (excess + self._loose)
         if self._wrong or self._loose:
             bound = nextafter(bound, inf)
-        struck = self._deadline.struck
-        reason = "done"
-        if found.interrupted:
-            reason = self._deadline.sentence if struck else "Ctrl-C ended it"
         return Maximum(
             mask=found.mask,
             value=value,
@@ -199,8 +210,8 @@ class _Plain:
             certified=self._certified,
             excess=excess,
             room=max(excess, found.trivial - found.value + self._wrong),
-            rounding=min(2 * self._wrong, SHARE * self._parts.least),
-            interrupted=found.interrupted and not struck,
-            reason=reason,
+            rounding=min(2 * self._wrong, SHARE * self._numbers.least),
+            interrupted=ending.interrupted,
+            reason=ending.reason if ending.cut_short else "done",
             timings=self._watch.timings("search"),
         )

@@ -1,4 +1,4 @@
-"""The record of a maximisation: a set, and what is known of how good it is."""
+"""The record of a maximisation: a set with its bound and its guarantee."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import ClassVar
 
 from setwise._foundation._arguments import BoolArray, IntArray
 from setwise._foundation._certificate import Measured
+from setwise._foundation._record import Record
 from setwise._foundation._timings import Timings
 
 
-@dataclass(frozen=True, eq=False)
-class Maximum(Measured):
-    """What ``maximize`` found, and what is known of how good it is.
+@dataclass(frozen=True, eq=False, repr=False)
+class Maximum(Record, Measured):
+    """The result of ``maximize``: a set with its bound and its guarantee.
 
     Attributes
     ----------
@@ -21,37 +22,37 @@ class Maximum(Measured):
     value : float
         F(mask).
     bound : float
-        No set in question has a higher value, if ``certified``.
+        No feasible set has a higher value, if ``certified``.
     guarantee : float or None
         The share of the best value that the method reaches on every function that fulfils
         ``assumes``; None when F is not known to.
     assumes : str
-        What the guarantee rests on, in a sentence.
+        The assumption of the guarantee, in a sentence.
     order : integer array
         The elements of the set, in the order in which they were chosen.
     method : str
         "greedy", "double", "double_random", or "whole" when F is increasing and nothing limits it.
     n_iter : int
-        Steps: elements chosen by the greedy method, elements decided by the double one.
+        The number of steps: elements chosen by the greedy method, or decided by the double one.
     certified : bool
-        Whether F is known to be what the bound rests on. If not, ``bound`` is a number without a
+        Whether F is known to have the property that the bound needs. If not, ``bound`` has no
         meaning.
     excess : float
         No set in question is higher by more than this, if ``certified``. It is at most the gap,
         into which the rounding of ``value`` and ``bound`` goes: that of F(empty), if it is large.
     room : float
-        What there was to gain: the trivial bound F(empty) + sum_i max(0, F({i}) - F(empty)), over
-        the k largest, less the value.
+        The trivial bound F(empty) + sum_i max(0, F({i}) - F(empty)), over the k largest, minus the
+        value.
     rounding : float
-        What of the excess is rounding, below a millionth of the smallest number that F is made of:
-        the set is ``exact`` if that is all of it.
+        The part of the excess that is rounding, below a millionth of the smallest number that F is
+        made of. The set is ``exact`` if this is the whole excess.
     interrupted : bool
         Whether Ctrl-C stopped it: the set is what had been chosen, and there is no guarantee.
     reason : str
         Why it ended: "done", "time_limit of 2 s reached" (as after Ctrl-C, the set is what had been
         chosen), or "Ctrl-C ended it".
     timings : mapping of str to float
-        Where the time went, in seconds: "set-up", what rounding can do, and "search". No part of
+        The times in seconds of "set-up" (the bounds on rounding) and "search". They are not part of
         the answer.
 
     Examples
@@ -61,6 +62,11 @@ class Maximum(Measured):
     >>> best.order.tolist(), best.value, best.gap
     ([0, 2], 3.0, 0.0)
     """
+
+    _printed = (
+        "value bound gap relative_gap exact mask guarantee "
+        "assumes method n_iter interrupted reason timings"
+    )
 
     _sense: ClassVar[float] = -1.0
 
@@ -82,6 +88,11 @@ class Maximum(Measured):
 
     def __post_init__(self) -> None:
         self.mask.flags.writeable = self.order.flags.writeable = False
+
+    @property
+    def converged(self) -> bool:
+        """Whether the method ended by itself, and not by Ctrl-C or ``time_limit``."""
+        return self.reason == "done"
 
     def _measures(self) -> tuple[float, float, float]:
         return self.excess, self.room, self.rounding

@@ -1,4 +1,4 @@
-"""Wolfe's corral: the point of least norm in a hull of vertices that grows one at a time."""
+"""Wolfe's corral: the point of least norm in the convex hull of a growing set of vertices."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Corral:
     """
 
     def __init__(self, first: FloatArray, tag: object = None) -> None:
-        # Lengths are in a unit that is a power of two: squares cannot overflow, nothing is rounded.
+        # The unit of length is a power of two: squares cannot overflow, and scaling is exact.
         self._unit = float(np.ldexp(1.0, np.frexp(np.abs(first).max(initial=0.0))[1] - 1))
         self.points = first[None, :] / self._unit
         self.weights = np.ones(1)
@@ -39,20 +39,20 @@ class Corral:
         self._q, self._r = (column / norm)[:, None], np.array([[norm]])
 
     def point(self) -> FloatArray:
-        """The current point: a convex combination, so in the hull whatever rounding did."""
+        """Return the current point, a convex combination of the vertices despite rounding."""
         return self.weights @ self.points * self._unit
 
     @property
     def vertices(self) -> FloatArray:
-        """The points as they were given: the unit is a power of two."""
+        """Return the points as they were added, since the unit is a power of two."""
         return self.points * self._unit
 
     def length(self) -> float:
-        """The norm of the point, in a unit of the corral's own."""
+        """Return the norm of the point, in the unit of the corral."""
         return float(np.linalg.norm(self.weights @ self.points))
 
     def add(self, vertex: FloatArray, tag: object = None) -> bool:
-        """Take in a vertex and move to the least norm; False if rounding leaves no way to."""
+        """Add a vertex and move to the least norm. Return False if rounding prevents this."""
         x, vertex = self.weights @ self.points, vertex / self._unit
         self._longest = max(self._longest, float(np.linalg.norm(vertex)))
         # Within the rounding of the two products, the vertex is not beyond the point: x is optimal.
@@ -69,7 +69,8 @@ class Corral:
             if not len(falling):
                 self.weights = target
                 break
-            # As far towards the target as no weight falls below zero; who gets there leaves.
+            # Move towards the target until a weight is zero, and remove the vertices of weight
+            # zero.
             steps = self.weights[falling] / (self.weights[falling] - target[falling])
             step = float(steps.min())
             self.weights += step * (target - self.weights)
@@ -80,7 +81,7 @@ class Corral:
         return not np.array_equal(x, self.weights @ self.points)
 
     def _insert(self, vertex: FloatArray, tag: object) -> bool:
-        """False if the vertex is in the affine hull, where no vertex beyond the point can be."""
+        """Insert a vertex. Return False if it is in the affine hull, by rounding alone."""
         # The vertices of a base polytope in n dimensions lie in a hyperplane.
         if len(self.weights) == max(1, len(vertex)):
             return False
@@ -103,7 +104,7 @@ class Corral:
         del self.tags[k]
 
     def _barycentric(self) -> FloatArray | None:
-        """Coordinates of the least norm in the affine hull; None if rounding made M singular."""
+        """Return coordinates of the least norm in the affine hull; None if M is singular."""
         try:
             u = _linalg.solve_triangular(self._r, self._q[0])
         except _linalg.LinAlgError:

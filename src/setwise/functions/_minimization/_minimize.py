@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from math import fsum, inf, nextafter
-from time import perf_counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,19 +18,19 @@ from setwise._foundation._arguments import (
 )
 from setwise._foundation._certificate import EPS, relative_gap
 from setwise._foundation._deadline import Deadline
-from setwise._foundation._display import check_display, progress_callback
-from setwise._foundation._progress import Progress, stops
+from setwise._foundation._display import displayed
+from setwise._foundation._search import Control, Search, drive
 from setwise._foundation._timings import Stopwatch
 from setwise.functions._base import SetFunction, as_set_function, empty_value
 from setwise.functions._minimization._minimum import Minimum
 from setwise.functions._minimization._proof import fall_of, mean_of, prove
-from setwise.functions._numbers._parts import parts
-from setwise.functions._numbers._rounding import gains_with_errors
+from setwise.functions._numbers import gains_with_errors, numbers_of
 
 if TYPE_CHECKING:
     from setwise.functions._minimization._corral import Corral
 
 
+@displayed("minimize")
 def minimize(
     function: SetFunction,
     *,
@@ -41,7 +40,7 @@ def minimize(
     verbose: bool = False,
     callback: Callable[[Minimum], object] | None = None,
 ) -> Minimum:
-    r"""A set at which a submodular function is least, with a proof that it is.
+    r"""Find a set that minimises a submodular function, with a proof.
 
     For every x in the base polytope B(F) of F - F(empty),
 
@@ -50,26 +49,25 @@ def minimize(
     and the point of least norm attains the maximum; its negative elements are a minimiser. Wolfe's
     algorithm finds that point: each iteration sorts x, takes the vertex that one greedy pass along
     this order gives, and moves to the point of least norm in the hull of the vertices it keeps.
-    The sets tried are those of the chains it passes, the bound is the best x met: any time it is
-    stopped, by Ctrl-C too, value and bound are valid.
+    The value is the least over the sets of all chains so far, and the bound is that of the best x.
+    Both are valid whenever the search ends, also by Ctrl-C.
 
-    At the end the vertices kept are taken once more, along the same orders but with the elements of
-    the best set A moved to their front: then x(A) = F(A) - F(empty) whatever the numbers are, and A
-    is a minimiser if no x_i is positive in A or negative outside. Each sign is asked beside the
-    rounding of its own coordinate alone, so that weights of 1e-20 are not lost beside 1e20.
+    At the end the kept vertices are computed again, along the same orders but with the elements of
+    the best set A moved to the front. Then x(A) = F(A) - F(empty) for any numbers, and A is a
+    minimiser if no x_i is positive in A or negative outside A. Each sign is compared with the
+    rounding error of its own coordinate alone, so that weights of 1e-20 are not lost beside 1e20.
 
-    An iteration costs a sort, a greedy pass, and O(n k) for each change of the k <= n vertices
-    kept, the proof k passes and the room n + 1 values. The number of iterations is of the order of
-    n in practice.
+    An iteration costs a sort, a greedy pass, and O(n k) for each change of the k <= n kept
+    vertices. The proof costs k passes, and ``room`` n + 1 values. The number of iterations is of
+    the order of n in practice.
 
     Parameters
     ----------
     function : SetFunction
-        Submodular. When ``is_submodular`` is None the algorithm runs, the value it returns is that
-        of its set, and the result has ``certified`` False: the bound then proves nothing.
+        Submodular. If ``is_submodular`` is None, the algorithm runs and ``value`` is that of its
+        set, but ``certified`` is False: the bound then proves nothing.
     tol : float
-        Stop when ``relative_gap <= tol``: excess / room, what is not proved of what there was to
-        gain.
+        Stop when ``relative_gap <= tol``, which is excess / room.
     max_iter : int, optional
         The most greedy passes; 1000 + 100 n if not given. It also stops, with ``converged`` False,
         when rounding keeps the norm of x from falling further.
@@ -95,7 +93,7 @@ def minimize(
 
     Examples
     --------
-    Two pixels that want to be in, one that wants to be out, and the price of a boundary:
+    Two pixels that prefer to be in the set, one that prefers to be outside, and a boundary cost:
 
     >>> import setwise as sw
     >>> F = sw.functions.Modular([-2.0, -2.0, 3.0]) + sw.functions.Cut([[0, 1], [1, 2]], n=3)
@@ -106,92 +104,47 @@ def minimize(
     tol = as_number(tol, "tol", nonnegative=True)
     n = as_set_function(function).n
     limit = 1000 + 100 * n if max_iter is None else as_count(max_iter, "max_iter", least=1)
-    check_display(verbose, callback)
-    deadline, watch = Deadline.of(time_limit), Stopwatch()
-    if verbose:
-        nobody: Callable[[Progress], object] | None = None
-        with progress_callback(True, tol, nobody, what="minimize") as show:
-            return minimize(
-                function,
-                tol=tol,
-                max_iter=max_iter,
-                time_limit=deadline.inherited,
-                callback=_shown(show, callback),
-            )
+    deadline, watch = Deadline.of(time_limit, armed=False), Stopwatch()
     if function.is_submodular is False:
         raise ValueError(f"function must be submodular to be minimised, got {function!r}")
-    search = _Search(function, tol)
+    search = _MinimumNorm(function, tol, watch)
     watch.lap("set-up")
-    result = None
-    try:
-        while True:
-            # Before the first pass there is nothing to return.
-            done = search.step() if result is None else deadline.run(search.step)
-            result = search.latest
-            stopped = stops(callback, result)
-            if done or stopped or search.n_iter == limit:
-                break
-        watch.lap("search")
-        if search.certified:
-            result = deadline.run(search.proved)
-        stopped = stopped and not result.converged
-    except KeyboardInterrupt:
-        if result is None:
-            raise
-        stopped = True  # the proof, if nothing else, is missing
-    if stopped:
-        reason = deadline.sentence if deadline.struck else "a callback or Ctrl-C stopped it"
-    elif result.converged:
-        reason = f"the relative gap is within tol={tol:g}"
-    else:
-        at_limit = search.n_iter == limit
-        reason = f"max_iter={limit} passes made" if at_limit else "rounding hides what is left"
+    control = Control(tol, limit, callback, deadline)
+    ending = deadline.run(drive, search, control)
     return replace(
-        result,
-        interrupted=stopped and not deadline.struck,
-        reason=reason,
+        search.latest,
+        interrupted=ending.interrupted,
+        reason=ending.reason,
         timings=watch.timings("proof" if "search" in watch else "search"),
     )
 
 
-def _shown(
-    show: Callable[[Progress], object] | None, callback: Callable[[Minimum], object] | None
-) -> Callable[[Minimum], bool]:
-    """The user's callback, preceded by a display of the minimum so far."""
-    began = perf_counter()
+class _MinimumNorm(Search[Minimum]):
+    """The search of Wolfe's algorithm: the corral, the best set and the best point so far.
 
-    def both(now: Minimum) -> bool:
-        seconds = perf_counter() - began
-        if show is not None:
-            show(Progress(now.n_iter, now.value, now.bound, now.relative_gap, seconds))
-        return callback is not None and bool(callback(now))
-
-    return both
-
-
-class _Search:
-    """Wolfe's algorithm: the corral, the best set and the best point of the passes so far.
-
-    All is measured from F(empty), so that no constant goes into a sum.
+    All values are relative to F(empty), so that no constant enters a sum.
     """
 
-    def __init__(self, function: SetFunction, tol: float) -> None:
+    ending = "rounding hides what is left"
+
+    def __init__(self, function: SetFunction, tol: float, watch: Stopwatch) -> None:
         self.function, self.tol, self.n_iter = function, tol, 0
+        self._watch = watch
         self.certified = function.is_submodular is True
-        self._parts = parts(function)
+        self._numbers = numbers_of(function)
         self._base = empty_value(function)
         self._lost = np.maximum(-last_gains(function), 0.0).tolist()
-        # The best set: its value, and the gains that add up to it with what they can be off by.
+        # The best set: its value, and the gains that sum to it, with their errors.
         self._mask, self._value = np.zeros(function.n, np.bool_), self._base
         self._gains, self._error, self._rise = np.zeros(0), 0.0, 0.0
-        # The best point, and how far below F(empty) it lets a set be.
+        # The best point, and its lower bound relative to F(empty).
         self._x, self._fall = np.zeros(function.n), -inf
         self._order = np.arange(function.n)
         self._corral: Corral | None = None
         self._norm, self._idle = inf, 0
 
     def step(self) -> bool:
-        """One greedy pass; whether there is nothing more to do."""
+        """Make one greedy pass."""
         from setwise.functions._minimization._corral import Corral  # loads scipy.linalg
 
         self.n_iter += 1
@@ -213,25 +166,37 @@ class _Search:
         self._norm = min(self._norm, length)
         self._order = np.argsort(self._corral.point(), kind="stable")
         self.latest = self._result()
-        return self.latest.converged or not moved or self._idle > 100 + self.function.n
+        return not moved or self._idle > 100 + self.function.n
+
+    def progress(self, n_iter: int, seconds: float) -> Minimum:
+        return self.latest
+
+    def has_converged(self, tol: float) -> bool:
+        return self.latest.converged
+
+    def finish(self) -> None:
+        """Prove the best set or, if it has the better proof, {x < 0}."""
+        self._watch.lap("search")
+        if self.certified:
+            self.latest = self._proved()
 
     def _try_chain(self, order: IntArray, gains: FloatArray, errors: FloatArray) -> None:
-        """The best set of the chain, if it is better than the best so far."""
+        """Take the best set of the chain if it is better than the best so far."""
         rises = np.cumsum(gains)
         if not len(order) or rises.min() >= self._rise:
             return
         size = int(rises.argmin()) + 1
         self._rise, self._gains = float(rises[size - 1]), gains[:size]
-        summed = 0.0 if self._parts.exact else size * EPS * float(np.abs(gains[:size]).sum())
+        summed = 0.0 if self._numbers.exact else size * EPS * float(np.abs(gains[:size]).sum())
         self._error = float(errors[:size].sum()) + summed
         self._mask = np.zeros(self.function.n, np.bool_)
         self._mask[order[:size]] = True
         self._value = float(self.function._values(self._mask[None])[0])
 
     def _try_point(self, corral: Corral) -> bool:
-        """What the point of the corral proves; whether that is more than the best so far."""
-        errors = None if self._parts.exact else np.array([tag[1] for tag in corral.tags])
-        point, wrong, _ = mean_of(corral.weights, corral.vertices, errors)
+        """Update the bound by the point of the corral. Return whether it is better."""
+        errors = None if self._numbers.exact else np.array([tag[1] for tag in corral.tags])
+        point, wrong = mean_of(corral.weights, corral.vertices, errors)
         fall = fall_of(self.function, point, wrong)
         if fall <= self._fall:
             return False
@@ -239,12 +204,11 @@ class _Search:
         return True
 
     def _result(self) -> Minimum:
-        """The best set and the best point, whatever belongs to whichever."""
+        """Return the record of the best set and the best point, found at any iteration."""
         excess = self._rise + self._error - self._fall
         return self._record(self._mask, self._value, excess, 0.0)
 
-    def proved(self) -> Minimum:
-        """The proof of the best set or, if it has the better one, of {x < 0}."""
+    def _proved(self) -> Minimum:
         assert self._corral is not None
         orders, weights = [tag[0] for tag in self._corral.tags], self._corral.weights
         records = [self._result()]
@@ -261,13 +225,13 @@ class _Search:
         return min(records, key=lambda record: record.excess)
 
     def _record(self, mask: BoolArray, value: float, excess: float, rounding: float) -> Minimum:
-        part = self._parts
+        numbers = self._numbers
         room = fsum([*self._gains.tolist(), *self._lost])
-        # All values are multiples of the unit, and so is what a set is too high by.
-        excess = 0.0 if part.exact and excess < part.unit else max(0.0, excess)
+        # All values are multiples of the unit, and so is the excess of a set.
+        excess = 0.0 if numbers.exact and excess < numbers.unit else max(0.0, excess)
         bound = self._base + self._fall
-        if part.value_error(0):
-            bound = nextafter(bound - part.n_terms * EPS * part.base, -inf)
+        if numbers.value_error(0):
+            bound = nextafter(bound - numbers.n_terms * EPS * numbers.base, -inf)
         elif excess == 0.0:
             bound = value
         return Minimum(
@@ -285,7 +249,7 @@ class _Search:
 
 
 def last_gains(function: SetFunction) -> FloatArray:
-    """F(V) - F(V - i): no gain of a submodular function is less."""
+    """Return F(V) - F(V - i), the least gains of a submodular function."""
     n = function.n
     masks = ~np.eye(n + 1, n, dtype=np.bool_)
     values = function._values(masks)
@@ -294,10 +258,10 @@ def last_gains(function: SetFunction) -> FloatArray:
 
 
 def _supports(weights: FloatArray) -> list[IntArray]:
-    """All vertices; and those whose weights are more than the rounding of a sum of weights.
+    """Return all vertices, and those with weights above the rounding of a sum of weights.
 
-    Any mean proves something. A weight of 1e-18 may be a 0 that was rounded, or what takes a
-    coordinate of 1e20 to its place: both are tried.
+    Any mean gives a valid bound. A weight of 1e-18 may be a rounded 0, or it may be needed for a
+    coordinate of 1e20. So the proof tries both.
     """
     every = np.arange(len(weights))
     heavy = np.flatnonzero(weights > 64 * len(weights) * EPS)

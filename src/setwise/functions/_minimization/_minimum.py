@@ -1,4 +1,4 @@
-"""The record of a minimisation: a set, and the proof of how good it is."""
+"""The record of a minimisation: a set with its proof."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 
 from setwise._foundation._arguments import BoolArray, FloatArray
 from setwise._foundation._certificate import Measured
+from setwise._foundation._record import Record
 from setwise._foundation._timings import Timings
 
 
-@dataclass(frozen=True, eq=False)
-class Minimum(Measured):
-    """What ``minimize`` found, and the proof of how good it is.
+@dataclass(frozen=True, eq=False, repr=False)
+class Minimum(Record, Measured):
+    """The result of ``minimize``: a set with its proof.
 
     Attributes
     ----------
@@ -26,29 +27,29 @@ class Minimum(Measured):
     x : array of shape (n,)
         The point of the base polytope that gives the bound.
     n_iter : int
-        Greedy passes of the search.
+        The number of greedy passes of the search.
     converged : bool
         Whether the set is ``exact``, or ``relative_gap`` came down to the tolerance.
     certified : bool
-        Whether F is known to be submodular. If not, ``bound`` is a number without a meaning.
+        Whether F is known to be submodular. If not, ``bound`` has no meaning.
     excess : float
         No set is lower by more than this, if ``certified``. It is at most the gap, into which the
         rounding of ``value`` and ``bound`` goes: that of F(empty), if it is large.
     room : float
-        What there was to gain: F(mask) less the trivial bound
+        F(mask) minus the trivial bound
         F(empty) + sum_i min(0, F(V) - F(V - i)).
     rounding : float
-        What of the excess is the rounding of ties: the set is ``exact`` if that is all of it. A tie
-        is an element whose coordinate of the proof is 0 but for rounding. What is granted there
-        stays below a millionth of the smallest number that F is made of, so that no part of F can
-        hide in it.
+        The part of the excess that is the rounding of ties. The set is ``exact`` if this is the
+        whole excess. A tie is an element whose coordinate in the proof is 0 up to rounding. This
+        rounding is limited to a millionth of the smallest number that F is made of, so that no part
+        of F is mistaken for rounding.
     interrupted : bool
         Whether a callback or Ctrl-C stopped it before it was done.
     reason : str
         Why it ended, in words: the gap, ``max_iter``, ``time_limit``, rounding, or who stopped it.
         Empty on the way.
     timings : mapping of str to float
-        Where the time went, in seconds: "set-up", "search" and "proof". No part of the answer.
+        The times in seconds of "set-up", "search" and "proof". They are not part of the answer.
 
     Examples
     --------
@@ -57,6 +58,8 @@ class Minimum(Measured):
     >>> best.value, best.bound, best.gap
     (-2.0, -2.0, 0.0)
     """
+
+    _printed = "value bound gap relative_gap exact mask n_iter converged interrupted reason timings"
 
     mask: BoolArray
     value: float

@@ -1,1 +1,1 @@
-"""Whether probabilities are true, and the temperature that makes them so."""
+"""The calibration of probabilities: reliability, and the temperature that improves it."""

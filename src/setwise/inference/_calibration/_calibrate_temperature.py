@@ -1,4 +1,4 @@
-"""The method, temperature and scale of the unaries whose marginals are best on labelled fields."""
+"""The choice of method, temperature and scale of the unaries by labelled fields."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from setwise.inference._calibration._trials import Cases, Ended, Point, Trials
 from setwise.inference._marginals._methods import METHODS
 
 SCORINGS = {"nll": log_losses, "brier": brier_scores}
-# from an eighth to four, in steps of the root of two; 1 is among them
+# from 1/8 to 4, in steps of the square root of 2; 1 is among them
 TEMPERATURES = tuple(float(2.0 ** (k / 2)) for k in range(-6, 5))
 
 
@@ -58,7 +58,7 @@ def calibrate_temperature(
     verbose: bool = False,
     callback: Callable[[CalibrationProgress], object] | None = None,
 ) -> TemperatureCalibration:
-    r"""The method, temperature and scale of the unaries with the best marginals on labelled fields.
+    r"""Find the method, temperature and scale of the unaries with the best marginals.
 
     For points (method, t, a) the marginals p of :math:`\exp(-(a \, u(x) + \varphi(x)) / t)` are
     scored by the labels, over all labelled variables of all fields:
@@ -66,56 +66,58 @@ def calibrate_temperature(
     .. math:: -\log p_{i y_i} \;\text{("nll")}, \qquad
               \textstyle\sum_j (p_{ij} - [y_i = j])^2 \;\text{("brier")}
 
-    Without a grid each method is searched from t = a = 1, or 8 if that is better: by factors of 2
-    in the temperature, in the weight 1 / t of the potentials, in that of the unaries, a / t, and of
-    one for the other, as long as the score falls, then of :math:`2^{1/2}` and :math:`2^{1/4}`. The
-    point of least mean score is taken. Cross-validation says what it is worth on fields that were
-    not seen: each fold is scored at the point, and by the method, that the others find on their
-    own. It costs little more, since the marginals of a field depend on no other.
+    Without a grid the search of each method starts at t = a = 1, or 8 if that is better. It changes
+    the temperature, the weight 1 / t of the potentials, the weight a / t of the unaries, or both
+    weights in opposite directions, by factors of 2 as long as the score falls, and then by factors
+    of :math:`2^{1/2}` and :math:`2^{1/4}`. The point of least mean score is the answer.
+    Cross-validation estimates its score on new fields: each fold is scored with the point and the
+    method that the other folds choose. It costs little more, since the marginals of a field do not
+    depend on other fields.
 
     Parameters
     ----------
     fields : sequence of Field
-        Of any sizes, for instance one an image.
+        Fields of any sizes, for instance one per image.
     labels : sequence of array-like of int
-        The right labels of each field, (N,) or in the shape of its image; ``ignore`` where nobody
-        knows.
+        The true labels of each field, (N,) or in the shape of its image; ``ignore`` for unknown
+        labels.
     method : str
-        That of :func:`marginals`, or "unaries" for no potentials at all. "auto" chooses the best of
-        unaries, projection, trees, mean field and belief propagation, as far as they take all
-        fields; where elimination is cheap for all of them its exact marginals alone.
+        A method of :func:`marginals`, or "unaries" to ignore the potentials. "auto" chooses the
+        best of unaries, projection, trees, mean field and belief propagation, among those that
+        accept all fields. If elimination is cheap for all fields, "auto" tries only its exact
+        marginals.
     temperatures : array-like, optional
-        A grid of t > 0 instead of the search; with ``scales`` alone from 1/8 to 4, in steps of
-        :math:`\sqrt{2}`.
+        A grid of t > 0 instead of the search. If only ``scales`` is given, the grid goes from 1/8
+        to 4, in steps of :math:`\sqrt{2}`.
     scales : array-like, optional
-        a > 0 to try with each of them; with ``temperatures`` alone 1.
+        The a > 0 to try with each temperature; 1 if only ``temperatures`` is given.
     scoring : {"nll", "brier"}
-        What is to be least.
+        The score to minimise.
     cv : int
-        Folds, at most as many as there are groups; 1 for none.
+        The number of folds, at most the number of groups; 1 for no cross-validation.
     groups : sequence, optional
-        Fields of equal groups come into the same fold, such as those of one photograph; by default
-        each field is its own. Groups go to the folds in turn.
+        Fields with equal groups belong to the same fold, such as those of one photograph. By
+        default each field is a group. Groups are assigned to the folds in turn.
     ignore : int
-        The label of variables that do not count.
+        The label of variables that are not scored.
     tol, max_iter
-        Those of :func:`marginals`.
+        As in :func:`marginals`.
     time_limit : float, optional
-        The most seconds: then the search ends with the points that are done, the first at least,
-        and ``reason`` says so. How many these are depends on the machine.
+        The most seconds. The search then ends with the points that are done, at least one, and
+        ``reason`` says so. The number of these points depends on the machine.
     n_jobs : int, optional
-        Threads, a field each; None for all cores. The answer does not depend on it.
+        The number of threads, one per field; None for all cores. The answer does not depend on it.
     verbose : bool
         Show points done, scores and seconds on stderr.
     callback : callable, optional
-        Called with a ``CalibrationProgress`` after each point; a true answer ends the search.
+        Called with a ``CalibrationProgress`` after each point. A true return value ends the search.
 
     Returns
     -------
     TemperatureCalibration
-        ``method``, ``temperature``, ``scale``, ``score``, ``cv_score``, the points that were tried,
-        and ``marginals`` for new fields. Ctrl-C ends the search too, with the points that are done;
-        before the first is, it raises ``KeyboardInterrupt``.
+        The ``method``, ``temperature``, ``scale``, ``score``, ``cv_score``, the points that were
+        tried, and ``marginals`` for new fields. Ctrl-C also ends the search with the points that
+        are done; before the first one is done, it raises ``KeyboardInterrupt``.
 
     Examples
     --------
@@ -149,27 +151,14 @@ def calibrate_temperature(
         raise ValueError("labels must have a variable that counts, got none")
     methods = cases.candidates() if method == "auto" else (method,)
     grid = [Point(m, t, a) for m, (t, a) in product(methods, product(*grids))] if grids else []
-    if verbose:
-        what, rounds = "calibrate_temperature", len(grid) or None
-        with progress_callback(True, 0.0, callback, what=what, rounds=rounds) as shown:
-            return calibrate_temperature(
-                given,
-                truths,
-                method,
-                temperatures=temperatures,
-                scales=scales,
-                scoring=scoring,
-                cv=cv,
-                groups=names,
-                ignore=-1,
-                tol=tol,
-                max_iter=max_iter,
-                time_limit=deadline.inherited,
-                n_jobs=n_jobs,
-                callback=shown,
-            )
-    with Pool(min(as_threads(n_jobs), len(given))) as pool:
-        trials = Trials(cases, pool, deadline, callback, len(grid) or None)
+    n_points = len(grid) or None
+    with (
+        progress_callback(
+            verbose, 0.0, callback, what="calibrate_temperature", rounds=n_points
+        ) as shown,
+        Pool(min(as_threads(n_jobs), len(given))) as pool,
+    ):
+        trials = Trials(cases, pool, deadline, shown, n_points)
         chosen, ended = _chosen(trials, grid, methods, folds)
     return _calibration(trials, chosen, folds, scoring, ended=ended)
 
@@ -177,7 +166,7 @@ def calibrate_temperature(
 def _chosen(
     trials: Trials, grid: list[Point], methods: Sequence[str], folds: IntArray
 ) -> tuple[list[Point], bool]:
-    """The best point for all fields, then that without each fold; and whether it ended early."""
+    """Return the best point for all fields, then without each fold, and whether it ended early."""
     number = int(folds.max()) + 1
     sets = [np.ones(len(folds), bool), *(folds != fold for fold in range(number) if number > 1)]
     try:
@@ -194,7 +183,7 @@ def _chosen(
 def _calibration(
     trials: Trials, chosen: list[Point], folds: IntArray, scoring: str, *, ended: bool
 ) -> TemperatureCalibration:
-    """What was found: the best point, and what those of the folds are worth on them."""
+    """Return the record of the best point, with the scores of the folds."""
     counts, deadline = trials.cases.counts, trials.deadline
     table = np.array(list(trials.points.values()))
     scores = table.sum(axis=1) / counts.sum()
@@ -210,7 +199,7 @@ def _calibration(
         field_scores = np.where(counts > 0, table / np.maximum(counts, 1.0), nan)
     reason = "every point was tried" if trials.n_points else "no step was worth it any more"
     if ended:
-        reason = deadline.sentence if deadline.struck else "a callback or Ctrl-C ended it"
+        reason = deadline.sentence if deadline.expired else "a callback or Ctrl-C ended it"
     return TemperatureCalibration(
         temperature=best.temperature,
         scale=best.scale,
@@ -227,7 +216,7 @@ def _calibration(
         method=best.method,
         methods=tuple(point.method for point in trials.points),
         fold_methods=tuple(point.method for point in of_folds),
-        interrupted=ended and not deadline.struck,
+        interrupted=ended and not deadline.expired,
         reason=reason,
     )
 
@@ -252,7 +241,7 @@ def _as_truths(labels: Sequence[ArrayLike], fields: list[Field], ignore: int) ->
 
 
 def _grids(temperatures: ArrayLike | None, scales: ArrayLike | None) -> list[list[float]]:
-    """Both, where one of them is given; none for a search."""
+    """Return both grids if one of them is given; none for a search."""
     if temperatures is None and scales is None:
         return []
     return [
@@ -270,7 +259,7 @@ def _positive(values: ArrayLike, name: str) -> list[float]:
 
 
 def _folds(cv: int, groups: list[object] | None, n: int) -> IntArray:
-    """(n,): groups in the order of their first field, to the folds in turn."""
+    """Return the fold of each field: groups are assigned in turn, by their first field."""
     names = list(range(n)) if groups is None else groups
     if len(names) != n:
         raise ValueError(f"groups must hold one for each of the {n} fields, got {len(names)}")

@@ -1,4 +1,4 @@
-"""What a calibration finds: a method, a temperature, a scale of the unaries, and the scores."""
+"""The result of a calibration: a method, a temperature, a scale of the unaries, and the scores."""
 
 from __future__ import annotations
 
@@ -9,33 +9,34 @@ import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._progress import Progress
+from setwise._foundation._record import Record
 from setwise.fields._field import Field, as_field
 from setwise.inference._marginals._marginals import marginals
 from setwise.inference._marginals._result import MarginalsResult
 
-UNARIES = "unaries"  # the method that looks at no potential
+UNARIES = "unaries"  # the method that ignores the potentials
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CalibrationProgress(Progress):
-    """Where a calibration stands, for a callback: a true answer of it ends the search.
+    """The state of a calibration for a callback, which may end it by a true return value.
 
     Attributes
     ----------
     n_iter : int
-        Points that are done.
+        The number of points that are done.
     n_points : int
-        Points of the grid; of a search as many as were tried.
+        The number of points of the grid; for a search, of the points tried so far.
     method : str
-        That of the latest point.
+        The method of the latest point.
     temperature, scale : float
-        The latest point.
+        The temperature and scale of the latest point.
     value : float
-        Its score.
+        The score of the latest point.
     bound, relative_gap : float
-        ``-inf`` and ``inf``: nothing is known of points to come.
+        Always ``-inf`` and ``inf``, since the scores of later points are unknown.
     seconds : float
-        Since the start of the search.
+        The time since the start of the search.
 
     Examples
     --------
@@ -57,43 +58,43 @@ class CalibrationProgress(Progress):
     scale: float
 
 
-@dataclass(frozen=True, eq=False)
-class TemperatureCalibration:
+@dataclass(frozen=True, eq=False, repr=False)
+class TemperatureCalibration(Record):
     r"""The method, the temperature and the scale of the unaries with the best probabilities.
 
     Attributes
     ----------
     temperature : float
-        t of the best point; of equals the first.
+        t of the best point; the first one if several are equal.
     scale : float
         a: the probabilities are those of :math:`\exp(-(a \, u(x) + \varphi(x)) / t)`.
     score : float
-        The score of that point over all fields, from which it was chosen.
+        The score of that point over all fields, by which it was chosen.
     cv_score : float
-        The score over all fields, each at the point that the other folds chose: what to expect on
-        new ones. NaN where there is one fold only.
+        The score over all fields, each at the point that the other folds chose: an estimate for
+        new fields. NaN if there is only one fold.
     temperatures, scales : arrays of shape (P,)
-        The points that were tried, in turn.
+        The temperatures and scales that were tried, in this order.
     methods : tuple of P str
-        Theirs.
+        The methods of these points.
     scores : array of shape (P,)
-        Their scores, over all labelled variables.
+        The scores of these points, over all labelled variables.
     field_scores : array of shape (P, number of fields)
-        The mean score of each field; NaN where it has no label.
+        The mean score of each field; NaN for a field without labels.
     fold_temperatures, fold_scales : arrays of shape (K,)
-        What was chosen without each fold.
+        The temperatures and scales that were chosen without each fold.
     fold_methods : tuple of K str
-        The methods that were.
+        The methods that were chosen without each fold.
     folds : array of int of shape (number of fields,)
         The fold of each field.
     scoring : str
         "nll" or "brier".
     method : str
-        The best one; "unaries": the potentials made the probabilities worse.
+        The best method. "unaries" means that the potentials made the probabilities worse.
     interrupted : bool
         Whether the callback or Ctrl-C ended the search.
     reason : str
-        Why it ended, in words.
+        Why the search ended, in words.
 
     Examples
     --------
@@ -106,6 +107,11 @@ class TemperatureCalibration:
     >>> found.marginals(field).probabilities[0].round(2).tolist()
     [0.77, 0.23]
     """
+
+    _printed = (
+        "temperature scale score cv_score method scoring "
+        "fold_temperatures fold_scales interrupted reason"
+    )
 
     temperature: float
     scale: float
@@ -127,20 +133,20 @@ class TemperatureCalibration:
 
     @property
     def curve(self) -> tuple[FloatArray, FloatArray]:
-        """The temperatures in order, and for each the best score over scales and methods."""
+        """The temperatures in order, and the best score for each over scales and methods."""
         levels = np.unique(self.temperatures)
         best = [self.scores[self.temperatures == level].min() for level in levels]
         return levels, np.array(best)
 
     def scaled(self, field: Field) -> Field:
-        """The field with its unaries times ``scale``, for a call at ``temperature``.
+        """Return the field with its unaries times ``scale``, for a call at ``temperature``.
 
-        Without its potentials where ``method`` is "unaries".
+        The potentials are omitted if ``method`` is "unaries".
         """
         return scaled(as_field(field), self.method, self.scale)
 
     def marginals(self, field: Field, **options: Any) -> MarginalsResult:
-        """The marginals of a field at the scale, the temperature and by the method found.
+        """Return the marginals of a field with the scale, the temperature and the method found.
 
         ``options`` are those of :func:`marginals`, such as ``tol`` and ``n_jobs``.
         """
@@ -149,7 +155,7 @@ class TemperatureCalibration:
 
 
 def scaled(field: Field, method: str, scale: float) -> Field:
-    """The same potentials over the unaries times a number; infinite ones stay so."""
+    """Return a field with scaled unaries, where infinite ones stay infinite."""
     if method == UNARIES:
         return Field._of(field.unary * scale, (), field.shape)
     return field if scale == 1.0 else field._over(field.unary * scale)
@@ -158,7 +164,7 @@ def scaled(field: Field, method: str, scale: float) -> Field:
 def calibrated_marginals(
     field: Field, point: tuple[str, float, float], options: dict[str, Any]
 ) -> MarginalsResult:
-    """The marginals by a method, at a temperature and a scale of the unaries."""
+    """Return the marginals by a method, at a temperature and a scale of the unaries."""
     method, temperature, scale = point
     given: dict[str, Any] = {
         "method": "auto" if method == UNARIES else method,

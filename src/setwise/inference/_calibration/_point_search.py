@@ -1,11 +1,12 @@
-r"""The best point for a set of fields: that of a grid, or where steps along four lines end.
+r"""The best point for a set of fields, of a grid or by a search along four lines.
 
 Unaries are multiplied by :math:`\alpha = a / t` and all other terms by :math:`\beta = 1 / t`. A
-search begins at :math:`\beta = 1` or 1/8, whichever is better, with :math:`\alpha = 1`, and goes
-along four lines: both (the temperature alone), one for the other (more of the unaries, less of the
-potentials, down to nothing), :math:`\beta` and :math:`\alpha`; by factors of 2 as long as the score
-falls, then of :math:`2^{1/2}` and :math:`2^{1/4}`. It has no ends that the unit of the energies
-could lie beyond. Methods that are far behind after a stride are left there.
+search begins at :math:`\beta = 1` or 1/8, whichever is better, with :math:`\alpha = 1`. It moves
+along four lines: both together (the temperature alone), both in opposite directions (more weight of
+the unaries, less of the potentials, down to 0), :math:`\beta` alone and :math:`\alpha` alone. It
+moves by factors of 2 as long as the score falls, then of :math:`2^{1/2}` and :math:`2^{1/4}`. Its
+range has no ends, so that it does not depend on the unit of the energies. Methods that are far
+behind after a stride are not refined.
 """
 
 from __future__ import annotations
@@ -22,21 +23,21 @@ from setwise.inference._calibration._trials import Point, Trials
 BOTH, TRADE, OTHERS, ALONE = (1, 1), (-1, 1), (0, 1), (1, 0)
 STARTS = (0, 0), (0, -12)
 STRIDES = (4, 2, 1)  # in factors of 2^(1/4)
-FARTHEST = 80  # from the start: a million
-WORTH = 1e-4  # of the score, what a step must gain to be taken
-BEHIND = 0.1  # of the best method's score, what finer strides will not make up for
+FARTHEST = 80  # the most steps from the start: a factor of a million
+WORTH = 1e-4  # the share of the score that a step must gain
+BEHIND = 0.1  # a method this share of the best score behind is not refined
 
 Place = tuple[int, int]
 Found = tuple[Place, float]  # and its score
 
 
 def best_of_grid(trials: Trials, points: Sequence[Point], inside: BoolArray) -> Point:
-    """The first point of the least score over the fields inside."""
+    """Return the first point of the least score over the fields inside."""
     return min(points, key=lambda point: _score(trials, point, inside))
 
 
 def searched(trials: Trials, methods: Sequence[str], inside: BoolArray) -> Point:
-    """The best point of all methods for the fields inside, none of the others looked at."""
+    """Return the best point of all methods for the fields inside, using no other field."""
     found = {method: _begun(trials, method, inside) for method in methods}
     for stride in STRIDES:
         for method, start in found.items():
@@ -52,12 +53,12 @@ def _score(trials: Trials, point: Point, inside: BoolArray) -> float:
 
 
 def _is_one_line(trials: Trials, method: str) -> bool:
-    """Whether there are no potentials, so that a scale of the unaries is a temperature."""
+    """Return whether there are no potentials, so that a scale of the unaries is a temperature."""
     return method == UNARIES or not trials.cases.has_potentials
 
 
 def _begun(trials: Trials, method: str, inside: BoolArray) -> Found:
-    """The better start, or the first place towards high temperatures that has a score."""
+    """Return the better start, or the first place with a score at higher temperatures."""
     starts = STARTS[:1] if _is_one_line(trials, method) else STARTS
     place, lowest = min(
         ((p, _score(trials, _point(method, p), inside)) for p in starts), key=lambda at: at[1]
@@ -69,7 +70,7 @@ def _begun(trials: Trials, method: str, inside: BoolArray) -> Found:
 
 
 def _descended(trials: Trials, method: str, inside: BoolArray, start: Found, stride: int) -> Found:
-    """Where no step of the stride is worth it."""
+    """Search until no step of the stride improves the score enough, and return the place."""
     lines = (BOTH,) if _is_one_line(trials, method) else (BOTH, TRADE, OTHERS, ALONE)
     at, moved = start, True
     while moved:
@@ -77,7 +78,7 @@ def _descended(trials: Trials, method: str, inside: BoolArray, start: Found, str
         for line in lines:
             for step in (-stride, stride):
                 there = _along(trials, method, inside, at, (line, step))
-                if there != at:  # the way back is known
+                if there != at:  # the score of the way back is known
                     at, moved = there, True
                     break
     return at
@@ -86,7 +87,7 @@ def _descended(trials: Trials, method: str, inside: BoolArray, start: Found, str
 def _along(
     trials: Trials, method: str, inside: BoolArray, start: Found, way: tuple[Place, int]
 ) -> Found:
-    """From a place and its score, step by step of a line as long as that is worth it."""
+    """Step along a line from a place and its score, as long as the score improves enough."""
     place, lowest = start
     while True:
         there = _step(place, *way)

@@ -1,4 +1,4 @@
-"""How true probabilities are: calibration, proper scores, and whether they tell errors."""
+"""The reliability of probabilities: calibration, proper scores and error detection."""
 
 from __future__ import annotations
 
@@ -16,45 +16,47 @@ from setwise._foundation._arguments import (
     as_count,
     as_numbers,
 )
+from setwise._foundation._record import Record
 from setwise._foundation._sample_weights import require_some, without_unit
 
 STRATEGIES = ("uniform", "quantile")
-_ROUNDING = 1e-3  # that sums of many labels in half precision have
+_ROUNDING = 1e-3  # the rounding error of sums over many labels in half precision
 
 
-@dataclass(frozen=True, eq=False)
-class Reliability:
-    r"""What probabilities :math:`p_{ij}` of labels say, beside what was true.
+@dataclass(frozen=True, eq=False, repr=False)
+class Reliability(Record):
+    r"""The reliability of probabilities :math:`p_{ij}` of labels, compared with true labels.
 
-    With the confidence :math:`c_i = \max_j p_{ij}`, the label that has it, and bins b of the
-    confidences, all means weighted:
+    The confidence is :math:`c_i = \max_j p_{ij}`; the predicted label is the one that has it. All
+    means are weighted, and the bins are bins of the confidences.
 
     Attributes
     ----------
     prob_true : array of shape (n_bins,)
-        The share of right labels in each bin; NaN in empty ones.
+        The share of correct labels in each bin; NaN in empty bins.
     prob_pred : array of shape (n_bins,)
-        The mean confidence in each bin; NaN in empty ones.
+        The mean confidence in each bin; NaN in empty bins.
     bin_edges : array of shape (n_bins + 1,)
-        A bin has its upper edge, the first one both.
+        The edges of the bins. A bin contains its upper edge, the first bin both edges.
     bin_weights : array of shape (n_bins,)
         The share of all elements in each bin; they sum to 1.
     accuracy : float
-        The share of right labels.
+        The share of correct labels.
     confidence : float
-        The mean of :math:`c_i`; above ``accuracy`` they are too sure.
+        The mean of :math:`c_i`. The probabilities are overconfident if it is above ``accuracy``.
     ece : float
         Expected calibration error, the mean over the bins of abs(prob_true - prob_pred).
     brier : float
-        The mean of :math:`\sum_j (p_{ij} - [y_i = j])^2`, between 0 and 2: for two labels twice
-        that of ``sklearn.metrics.brier_score_loss``.
+        The mean of :math:`\sum_j (p_{ij} - [y_i = j])^2`, between 0 and 2. For two labels it is
+        twice that of ``sklearn.metrics.brier_score_loss``.
     nll : float
-        The mean of :math:`-\log p_{i y_i}`; ``inf`` where a true label had probability 0.
+        The mean of :math:`-\log p_{i y_i}`; ``inf`` if a true label has probability 0.
     auroc : float
-        Of telling errors by low confidence: the probability that a wrong label has a lower
-        confidence than a right one, ties counting half. NaN where all are right, or all wrong.
+        The area under the ROC curve of detecting errors by low confidence: the probability that a
+        wrong label has a lower confidence than a correct one, with ties counting half. NaN if all
+        labels are correct, or all are wrong.
     n : int
-        Elements that counted.
+        The number of elements that counted.
 
     Examples
     --------
@@ -63,6 +65,8 @@ class Reliability:
     >>> told.n, round(told.accuracy, 3), round(told.nll, 3), told.auroc
     (3, 0.667, 0.415, 1.0)
     """
+
+    _printed = "ece brier nll auroc n prob_true prob_pred bin_weights"
 
     prob_true: FloatArray
     prob_pred: FloatArray
@@ -86,22 +90,22 @@ def reliability(
     sample_weight: ArrayLike | None = None,
     ignore: int = -1,
 ) -> Reliability:
-    """The reliability diagram of any probabilities, with ECE, Brier score, NLL and error detection.
+    """Compute a reliability diagram, with ECE, Brier score, NLL and error detection.
 
     Parameters
     ----------
     y_true : array-like of int, shape (N,) or (H, W)
-        The right labels, 0 to L - 1; ``ignore`` where nobody knows. Any number of dimensions.
+        The true labels, 0 to L - 1; ``ignore`` for unknown labels. Any number of dimensions.
     y_prob : array-like of shape (N, L) or (H, W, L)
-        A probability of each label, which sum to 1; of the shape of ``y_true`` (two labels): the
-        probability of label 1.
+        The probabilities of the labels, which sum to 1. In the shape of ``y_true`` (two labels):
+        the probabilities of label 1.
     n_bins : int
-        Bins of the confidences.
+        The number of bins of the confidences.
     strategy : {"uniform", "quantile"}
-        Bins of the same width, or with the same share of the elements (fewer, where equal
-        confidences cannot be told apart).
+        Bins of the same width, or with the same share of the elements (fewer bins if equal
+        confidences cannot be separated).
     sample_weight : array-like of the shape of ``y_true``, optional
-        How much each element counts.
+        The weight of each element.
     ignore : int
         The label of elements that do not count.
 
@@ -147,7 +151,7 @@ def reliability(
 
 
 def brier_scores(p: FloatArray, labels: IntArray) -> FloatArray:
-    """(n,): the squared distances of rows of probabilities from the truth."""
+    """Return the squared distances of rows of probabilities from the truth, (n,)."""
     true = np.take_along_axis(p, labels[:, None], 1)[:, 0]
     others = np.maximum((p * p).sum(axis=1) - true * true, 0.0)
     scores: FloatArray = others + (1.0 - true) ** 2
@@ -155,14 +159,14 @@ def brier_scores(p: FloatArray, labels: IntArray) -> FloatArray:
 
 
 def log_losses(p: FloatArray, labels: IntArray) -> FloatArray:
-    """(n,): minus the logarithms of the probabilities of what was true."""
+    """Return minus the logarithms of the probabilities of the true labels, (n,)."""
     with np.errstate(divide="ignore"):
         losses: FloatArray = -np.log(np.take_along_axis(p, labels[:, None], 1)[:, 0])
     return losses
 
 
 def as_true_labels(values: ArrayLike, name: str, n_labels: int, ignore: int) -> IntArray:
-    """Labels of any shape; each is one of the field's, or ``ignore``."""
+    """Return labels of any shape, each one of the field's or ``ignore``."""
     array = as_array(values, name)
     if array.size and array.dtype.kind not in "iu":
         raise TypeError(f"{name} must hold integers, got dtype {array.dtype}")
@@ -179,7 +183,7 @@ def as_true_labels(values: ArrayLike, name: str, n_labels: int, ignore: int) -> 
 def _as_told(
     y_true: ArrayLike, y_prob: ArrayLike, sample_weight: ArrayLike | None, ignore: int
 ) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Labels (n,), probabilities (n, L) and weights (n,) of the elements that count."""
+    """Return labels (n,), probabilities (n, L) and weights (n,) of the elements that count."""
     ignore = as_count(ignore, "ignore", least=-(2**62), most=2**62)
     given = as_array(y_true, "y_true")
     p = as_numbers(y_prob, "y_prob", shape=None, nonnegative=True)
@@ -226,7 +230,7 @@ def _edges(sure: FloatArray, share: FloatArray, n_bins: int, strategy: str) -> F
 
 
 def _auroc(sure: FloatArray, right: BoolArray, share: FloatArray) -> float:
-    """P(c of a wrong one < c of a right one) + P(equal) / 2, weighted."""
+    """Return P(c of a wrong label < c of a correct one) + P(equal) / 2, weighted."""
     _, place = np.unique(sure, return_inverse=True)
     good = np.bincount(place, share * right)
     bad = np.bincount(place, share * ~right)

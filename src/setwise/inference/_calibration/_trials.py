@@ -1,4 +1,4 @@
-"""Points of a calibration, tried once each: a method, a temperature and a scale of the unaries."""
+"""The trials of a calibration: methods, temperatures and scales of the unaries, each tried once."""
 
 from __future__ import annotations
 
@@ -12,24 +12,25 @@ import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._deadline import Deadline
-from setwise._foundation._interrupts import whole
+from setwise._foundation._interrupts import completed
 from setwise._foundation._pool import Pool
 from setwise._foundation._progress import stops
+from setwise._foundation._search import attempt
 from setwise.fields._field import Field
 from setwise.inference._calibration._calibrated import (
     UNARIES,
     CalibrationProgress,
     calibrated_marginals,
 )
-from setwise.inference._map._ground import ground
+from setwise.inference._conditioning._ground import ground
 from setwise.inference._marginals._methods import METHODS
 
-# what "auto" chooses from, where the marginals are not exact; of equals the first
+# the candidates of "auto" if marginals are not exact; of equal scores the first is taken
 CANDIDATES = ("trees", "projection", "mean_field", "belief_propagation")
 
 
 class Point(NamedTuple):
-    """What is tried."""
+    """A method, a temperature and a scale to try."""
 
     method: str
     temperature: float
@@ -37,34 +38,34 @@ class Point(NamedTuple):
 
 
 class Ended(Exception):
-    """No point is to be tried any more: the callback, Ctrl-C or the time limit."""
+    """An exception that ends the trials: by the callback, Ctrl-C or the time limit."""
 
 
 @dataclass(frozen=True, eq=False)
 class Cases:
-    """Labelled fields, and how their marginals are scored."""
+    """Labelled fields with the scoring of their marginals."""
 
     fields: list[Field]
     truths: list[IntArray]
     score: Callable[[FloatArray, IntArray], FloatArray]
     options: dict[str, Any]
-    """Of ``marginals``."""
+    """The options of ``marginals``."""
 
     @property
     def has_potentials(self) -> bool:
-        """Whether any field has some: without, a scale of the unaries is a temperature."""
+        """Whether any field has potentials. If not, a scale of the unaries is a temperature."""
         return any(one.potentials for one in self.fields)
 
     @property
     def counts(self) -> FloatArray:
-        """How many labelled variables each field has."""
+        """The number of labelled variables of each field."""
         return np.array([np.count_nonzero(truth >= 0) for truth in self.truths], np.float64)
 
     def candidates(self) -> tuple[str, ...]:
-        """The methods that take all fields; exact marginals have no other beside them."""
+        """Return the methods that accept all fields, or one alone if that is exact."""
         grounded = [ground(one).field for one in self.fields]
         first = METHODS.choose(grounded[0])[0]
-        if not self.has_potentials:  # exact by any
+        if not self.has_potentials:  # any method is exact
             return (first,)
         if first == "elimination" and all(METHODS.choose(f)[0] == first for f in grounded):
             return (first,)
@@ -72,42 +73,43 @@ class Cases:
         return (*taken, UNARIES)
 
     def sum_of(self, k: int, point: Point) -> float:
-        """The sum of the scores of field k."""
+        """Return the sum of the scores of field k."""
         known = self.truths[k] >= 0
         if not known.any():
             return 0.0
-        post = whole(calibrated_marginals(self.fields[k], point, self.options))
+        post = completed(calibrated_marginals(self.fields[k], point, self.options))
         return float(self.score(post.probabilities[known], self.truths[k][known]).sum())
 
 
 @dataclass(eq=False)
 class Trials:
-    """What was tried, in turn: the points, and for each the sums of scores (number of fields,)."""
+    """The points that were tried, in this order, with their sums of scores per field."""
 
     cases: Cases
     pool: Pool
     deadline: Deadline
     callback: Callable[[CalibrationProgress], object] | None
     n_points: int | None
-    """Of a grid; None where points follow each other."""
+    """The number of points of a grid; None for a search."""
     points: dict[Point, FloatArray] = field(default_factory=dict)
     began: float = field(default_factory=perf_counter)
     _wants_end: bool = False
 
     def sums(self, point: Point) -> FloatArray:
-        """Of a point, tried if it was not; raises ``Ended`` where something ended the search."""
+        """Return the sums of a point, which is tried if needed. Raise ``Ended`` at the end."""
         if point in self.points:
             return self.points[point]
         if self._wants_end:
             raise Ended
         indices = range(len(self.cases.fields))
-        try:
-            found = self.deadline.run(self.pool.map, lambda k: self.cases.sum_of(k, point), indices)
-        except KeyboardInterrupt:
-            if not self.points:
-                raise
-            raise Ended from None
-        self.deadline.armed = True  # from now on there is an answer
+        found, ended = attempt(
+            self.deadline.run, self.pool.map, lambda k: self.cases.sum_of(k, point), indices
+        )
+        if ended and not self.points:
+            raise KeyboardInterrupt
+        if found is None:
+            raise Ended
+        self.deadline.armed = True  # from here on there is an answer
         self.points[point] = np.array(found)
         done = len(self.points)
         progress = CalibrationProgress(
@@ -121,6 +123,6 @@ class Trials:
             temperature=point.temperature,
             scale=point.scale,
         )
-        # after the last of a grid there is nothing to end
+        # after the last point of a grid there is nothing to end
         self._wants_end = stops(self.callback, progress) and done != self.n_points
         return self.points[point]

@@ -1,42 +1,46 @@
-"""Lists without settings: alternatives that differ visibly."""
+"""Lists of alternatives that differ visibly, without settings."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import replace
-from time import perf_counter
 
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
-from setwise._foundation._deadline import Deadline, TimeUp
-from setwise._foundation._interrupts import whole
+from setwise._foundation._interrupts import completed
+from setwise._foundation._search import Control
 from setwise._foundation._timings import Stopwatch
 from setwise.diversities._alternatives import Alternatives
 from setwise.diversities._hamming import DivMBest
 from setwise.fields._field import Field
-from setwise.inference._diverse._items import Items, ends_at, within_digits
-from setwise.inference._diverse._path import BiasPath
-from setwise.inference._diverse._path_cuts import Cuts
-from setwise.inference._diverse._path_medians import DifferentPieces, edges_of, largest_part
+from setwise.inference._conditioning._ground import ground
+from setwise.inference._diverse._list_search import Item, ListSearch, with_end, with_limit
+from setwise.inference._diverse._path._bias_cuts import BiasCuts, usual_reach
+from setwise.inference._diverse._path._medians import DifferentPieces, edges_of
+from setwise.inference._diverse._path._nested_path import BiasPath
 from setwise.inference._diverse._problem import StepProblem
 from setwise.inference._diverse._result import DiverseProgress, DiverseResult
 from setwise.inference._diverse._step import GreedyStep
-from setwise.inference._diverse._usual_reach import usual_reach
+from setwise.inference._diverse._wider_search import WiderSearch
 from setwise.inference._map._enumerate import most_items
-from setwise.inference._map._ground import Ground, ground
+from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapResult
 from setwise.inference._map._solve_map import solve_map
 
-# Cuts for each item of a list: more make the medians finer, and the list slower.
-_CUTS_AN_ITEM = 2
-# A path with fewer pieces than items is looked for once more, so many times as far.
+# A path has up to one breakpoint per variable, and needs two cuts for each. It is completed if
+# these cuts visit no more variables and edges than this: grids of up to about 2,500
+# pixels. A quarter or four times as much changes nothing on grids of 900 pixels.
+_WHOLE_PATH = 40_000_000
+# On larger fields the cuts visit this many variables and edges in all, but at least this many cuts
+# are made per item. On a grid of 100 x 100 a quarter leaves out most pieces (17 cuts instead of 68)
+# and changes the energies of the list by a tenth; four times as much (269 cuts) by 0.3 per cent.
+_PART_OF_PATH = 2_000_000
+_CUTS_PER_ITEM = 2
+# Multiples of the usual reach: a path with fewer pieces than items is followed again to the second.
 _FARTHER = (1.0, 4.0)
-# The weights that a step tries, of the usual preference for a label.
+# The weights that a step tries, as multiples of the usual preference for a label. Their range is
+# wide enough: with all weights four times as large or as small the lists of grids are the same.
 _WEIGHTS = 2.0 ** np.arange(-6.0, 4.0)
-
-Step = tuple[MapResult, float]
-"""An item and its gain."""
 
 
 def alternative_list(
@@ -44,179 +48,234 @@ def alternative_list(
     m: int,
     wanted: Alternatives,
     n_jobs: int | None,
-    deadline: Deadline,
+    control: Control[DiverseProgress],
     watch: Stopwatch,
-    callback: Callable[[DiverseProgress], object] | None,
 ) -> DiverseResult:
-    """The list of :func:`diverse` without a diversity, its arguments checked."""
-    asked, m = m, most_items(field, m)
-    cuts = Cuts.of(field, n_jobs)
-    base = ground(field) if cuts is None else cuts.base
-    way = _Steps(base, wanted, n_jobs) if cuts is None else _OnPath(base, cuts, wanted)
-    items = Items(field, base, perf_counter())
+    """Make the list of :func:`diverse` without a diversity, its arguments checked."""
+    most = most_items(field, m)
+    cuts = BiasCuts.of(field, n_jobs)
+    search: _OnPath | _ByWeights
+    if cuts is None:
+        search = _ByWeights(field, most, wanted, n_jobs, watch)
+    else:
+        search = _OnPath(field, most, wanted, cuts, watch)
     watch.lap("set-up")
-    try:
-        best = deadline.run(way.first)
-    except TimeUp:
-        best = replace(solve_map(base.field, time_limit=0.0), interrupted=True)
-    items.add(best, 0.0)
-    interrupted = best.interrupted or (items.ends(callback) and m > 1)
-    watch.lap("first item")
-
-    def lengthen() -> bool:
-        for k, (found, gain) in enumerate(way.others(m, best.labels)):
-            items.add(found, gain)
-            if items.ends(callback) and k < m - 2:
-                return True
-        return False
-
-    try:
-        interrupted = interrupted or (m > 1 and deadline.run(lengthen))
-    except KeyboardInterrupt:  # the list so far holds
-        interrupted = True
-    watch.lap("next items")
-    result = items.result(None, "", interrupted)
-    if best.interrupted:  # the best of the unaries alone
+    ending = search.grow(control)
+    result = search.result(None, "", ending)
+    if search.best.interrupted:  # the labelling with the least unaries is the only item
         result = replace(result, reason="the list was ended before its first item was there")
     else:
-        result = way.described(result)
-    result = replace(result, timings=watch.timings("answer"))
-    if interrupted and deadline.struck:
-        return replace(result, reason=deadline.added_to(result.reason), interrupted=False)
-    if asked > m and not interrupted:
-        result = replace(result, reason=ends_at(result.reason, m))
-    return result
+        result = search.described(result)
+    result, listed = with_limit(result, ending), len(search)
+    if listed < m and not ending.cut_short:
+        why = (search.searched(),) if listed < most else ()
+        result = with_end(result, listed, *why)
+    return replace(result, timings=watch.timings("answer"))
 
 
-class _OnPath:
+class _OnPath(ListSearch):
     """Two labels: the medians of the path of all biases."""
 
-    def __init__(self, base: Ground, cuts: Cuts, wanted: Alternatives) -> None:
-        self._field, self._cuts, self._wanted = base.field, cuts, wanted
-        self._enough = True
+    def __init__(
+        self, field: Field, m: int, wanted: Alternatives, cuts: BiasCuts, watch: Stopwatch
+    ) -> None:
+        super().__init__(field, cuts.base, m, watch)
+        self._cuts, self._wanted = cuts, wanted
+        self._enough, self._wider = True, ""
         self._path: BiasPath | None = None
+        self._likely: BiasPath | None = None
         self._numbers: IntArray = np.zeros(0, np.int64)
-        self._probabilities: FloatArray | None = None
         self._reach = cuts.usual_reach() if wanted.reach is None else wanted.reach
 
     def first(self) -> MapResult:
-        """The best labelling."""
-        self._best = self._cuts.end(0.0, None, None)
-        return self._cuts.certified(self._best)
+        self._middle = self._cuts.end(0.0, None, None)
+        return self._cuts.certified(self._middle)
 
-    def others(self, m: int, best: IntArray) -> Iterator[Step]:
-        """The others, by increasing energy."""
-        n = self._field.n_variables
+    def another(self) -> Item | None:
+        """Return the next item by increasing energy."""
+        if self._path is None:
+            self._choose()
+        assert self._path is not None
+        if len(self) == len(self._numbers):
+            return None
+        piece = self._cuts.piece(self._path, int(self._numbers[len(self)]))
+        return self._cuts.certified(piece), -piece.bias * piece.size
+
+    def _choose(self) -> None:
+        """Follow the path, and choose the pieces for the list, the best labelling first."""
+        n, m, most = self.field.n_variables, self.m, self._most_cuts()
         path = None
         for farther in _FARTHER if self._wanted.reach is None else (1.0,):
             if path is None or path.n_pieces < m:
                 self._reach *= farther
-                path = self._cuts.path(self._reach, 1.0, _CUTS_AN_ITEM * m, self._best)
-                if farther == 1.0:  # farther out is for want of items, not for what is likely
-                    self._probabilities = path.probabilities
+                if farther > 1.0:
+                    self._wider = f" ({farther:g} times the usual reach, which has too few)"
+                path = self._cuts.path(self._reach, 1.0, most, self._middle)
+                if farther == 1.0:  # larger biases only serve to find items
+                    self._likely = path
         assert path is not None
-        through = int(np.abs(path.sizes - self._best.size).argmin())
-        wanted, pieces = self._wanted, DifferentPieces(self._field, path)
+        through = int(np.abs(path.sizes - self._middle.size).argmin())
+        wanted, pieces = self._wanted, DifferentPieces(self.base.field, path)
         chosen, self._enough = pieces.choose(
             m, through, wanted.least_difference * n, wanted.least_part * n
         )
-        self._enough = self._enough and len(chosen) == m
         order = np.argsort(path.values[chosen], kind="stable")
         order = np.concatenate([order[chosen[order] == through], order[chosen[order] != through]])
         self._path, self._numbers = path, chosen[order]
-        for k in self._numbers[1:].tolist():
-            piece = self._cuts.piece(path, k)
-            yield self._cuts.certified(piece), -piece.bias * piece.size
+
+    def _most_cuts(self) -> int:
+        """Return how many cuts may be made: enough for the whole path, where that is affordable."""
+        n = self.field.n_variables
+        whole, visited = 2 * n + 3, n + len(edges_of(self.base.field))
+        if whole * visited <= _WHOLE_PATH:
+            return whole
+        return max(_CUTS_PER_ITEM * self.m, _PART_OF_PATH // visited)
 
     def described(self, result: DiverseResult) -> DiverseResult:
-        """With the biases and shares, and in words what holds of the list."""
-        m, wanted = len(result.values), self._wanted
+        """Return the list with biases, shares, probabilities and a description in words."""
+        m, path, likely = len(result.values), self._path, self._likely
         biases, shares = np.zeros(1), np.ones(1)
-        if self._path is not None:
-            path, kept = self._path, self._numbers[:m]
+        rise = float(result.values.max() - result.values.min())
+        told = (
+            f"each item is the best labelling under a bias of at most {self._reach:.3g}"
+            f"{self._wider}, and none is more than {rise:.3g} above the best"
+        )
+        if path is not None:
+            kept = self._numbers[:m]
             biases = np.concatenate([biases, path.biases[kept[1:]]])
             nearest = np.abs(path.sizes[kept][:, None] - path.sizes).argmin(axis=0)
             shares = np.bincount(nearest, path.shares, minlength=m).astype(np.float64)
-        rise = float(result.values.max() - result.values.min())
-        told = (
-            f"each item is the best labelling under a bias of at most {self._reach:.3g}, and none "
-            f"is more than {rise:.3g} above the best"
-        )
-        return replace(
-            result,
-            biases=biases,
-            shares=shares,
-            probabilities=self._probabilities,
-            reason=told + ("" if self._enough else _too_alike(wanted)),
+            if not self._enough:
+                told += (
+                    f"; {_too_alike(self._wanted)}: of {path.n_pieces} labellings on the path no "
+                    f"{len(self._numbers)}, the best one among them, do"
+                )
+        result = replace(result, biases=biases, shares=shares)
+        if likely is not None:
+            result = replace(
+                result,
+                probabilities=likely.probabilities,
+                probability_gaps=likely.probability_gaps,
+            )
+            if not likely.whole:
+                told += (
+                    f"; {likely.n_cuts} cuts do not find the whole path: probabilities are off by "
+                    f"up to {likely.probability_gaps.max():.3g}"
+                )
+        return replace(result, reason=told)
+
+    def searched(self) -> str:
+        """Return why the list has fewer items than there are labellings."""
+        path = self._path
+        if path is None or not path.whole:
+            return f"a path of {self._cuts.n_cuts} cuts has no more labellings"
+        return (
+            f"under each bias of at most {self._reach:.3g} one of them is a best labelling, and no "
+            "others are searched for"
         )
 
 
-class _Steps:
+class _ByWeights(ListSearch):
     """Any field: one item after the other, each with the least weight that makes it differ."""
 
-    def __init__(self, base: Ground, wanted: Alternatives, n_jobs: int | None) -> None:
-        self._field, self._wanted, self._n_jobs = base.field, wanted, n_jobs
+    def __init__(
+        self, field: Field, m: int, wanted: Alternatives, n_jobs: int | None, watch: Stopwatch
+    ) -> None:
+        super().__init__(field, ground(field), m, watch)
+        field = self.base.field
+        self._wanted, self._n_jobs = wanted, n_jobs
         self._steps = GreedyStep("auto", n_jobs)
-        self._edges = edges_of(base.field)
-        self._enough = True
-        two = np.partition(base.field.unary, min(1, base.field.n_labels - 1), axis=1)
+        self._wider = WiderSearch(field, wanted, n_jobs)
+        # Of each item after the first: is it from the wider search, and does it differ enough?
+        self._widened: list[bool] = []
+        self._enough: list[bool] = []
+        two = np.partition(field.unary, min(1, field.n_labels - 1), axis=1)
         apart = two[:, min(1, two.shape[1] - 1)] - two[:, 0]
-        own = usual_reach(base.field, apart) or 1.0
-        self._usual = own if wanted.reach is None else wanted.reach
+        own = usual_reach(field, apart) or 1.0
+        self._weights = (own if wanted.reach is None else wanted.reach) * _WEIGHTS
 
     def first(self) -> MapResult:
-        """The best labelling."""
-        alone = StepProblem.of(self._field)
-        return within_digits(self._steps.first(alone), alone, 0.0)
+        self._alone = StepProblem.of(self.base.field)
+        return self._alone.within_digits(self._steps.first(self._alone), 0.0)
 
-    def others(self, m: int, best: IntArray) -> Iterator[Step]:
-        """The others, in the order found."""
-        earlier = best[None]
-        for _ in range(m - 1):
-            weight = self._least_weight(earlier)
+    def another(self) -> Item | None:
+        earlier = self.labelings
+        item, widened = self._by_weight(earlier), False
+        labels = item[0].labels
+        enough = self._wider.differs(labels, earlier)
+        if not enough:
+            found = self._wider.enough(earlier)
+            enough = found is not None
+            if found is None and (earlier == labels).all(axis=1).any():
+                found = self._wider.less(earlier)
+                if found is None:
+                    return None
+            if found is not None:
+                item, widened = self._candidate(found), True
+        self._widened.append(widened)
+        self._enough.append(enough)
+        return item
+
+    def _by_weight(self, earlier: IntArray) -> Item:
+        """Return the item of the least weight that makes it differ enough, or of the largest."""
+        weights = self._weights / len(earlier)
+        for weight in weights[self._least_weight(weights, earlier) :].tolist():
             diversity = DivMBest(weight)
-            addition = diversity._addition(earlier, self._field.n_labels)
-            problem = StepProblem.of(self._field, addition)
-            found = self._steps.next(problem, [best, earlier[-1]][: len(earlier)])
-            gain = diversity._gain(found.labels, earlier, self._field.n_labels)
-            self._enough = self._enough and self._differs(found.labels, earlier)
-            yield within_digits(found, problem, gain), gain
-            earlier = np.concatenate([earlier, found.labels[None]])
+            addition = diversity._addition(earlier, self.base.field.n_labels)
+            problem = StepProblem.of(self.base.field, addition)
+            found = completed(self._steps.next(problem, [earlier[0], earlier[-1]][: len(earlier)]))
+            if self._wider.differs(found.labels, earlier):
+                break
+        gain = diversity._gain(found.labels, earlier, self.base.field.n_labels)
+        return problem.within_digits(found, gain), gain
 
-    def _least_weight(self, earlier: IntArray) -> float:
-        """The least of a row of weights whose labelling differs enough, by bisection."""
-        weights = self._usual * _WEIGHTS / len(earlier)
+    def _least_weight(self, weights: FloatArray, earlier: IntArray) -> int:
+        """Return the index of the first weight whose labelling differs enough, by bisection."""
         low, high = -1, len(weights) - 1
         while high - low > 1:
             middle = (low + high) // 2
             found = self._tried(float(weights[middle]), earlier)
-            low, high = (low, middle) if self._differs(found, earlier) else (middle, high)
-        return float(weights[high])
+            differs = self._wider.differs(found, earlier)
+            low, high = (low, middle) if differs else (middle, high)
+        return high
 
     def _tried(self, weight: float, earlier: IntArray) -> IntArray:
-        tilted = DivMBest(weight)._augment(self._field, earlier)
-        return whole(solve_map(tilted, tol=np.inf, init=earlier[0], n_jobs=self._n_jobs)).labels
+        tilted = DivMBest(weight)._augment(self.base.field, earlier)
+        return completed(solve_map(tilted, tol=np.inf, init=earlier[0], n_jobs=self._n_jobs)).labels
 
-    def _differs(self, labels: IntArray, earlier: IntArray) -> bool:
-        n, wanted = len(labels), self._wanted
-        changed = earlier != labels
-        if (changed.sum(axis=1) < max(wanted.least_difference * n, 1.0)).any():
-            return False
-        least = wanted.least_part * n
-        return all(largest_part(row, self._edges) >= least for row in changed)
+    def _candidate(self, labels: IntArray) -> Item:
+        """Return a labelling with the bound of the best one, since differences have no gain."""
+        value = float(self.base.field._energies(labels[None])[0])
+        found = MapOptions.read(self.base.field).result(
+            labels, value, self.best.bound, method="candidate", n_iter=1, converged=True
+        )
+        return self._alone.within_digits(found, 0.0), 0.0
 
     def described(self, result: DiverseResult) -> DiverseResult:
-        """In words what holds of the list."""
+        """Return the list with a description in words."""
+        m = len(result.values)
         rise = float(result.values.max() - result.values.min())
         told = (
-            "each item has the least energy less a weight for each variable that differs, the "
-            f"least that makes it differ enough, and none is more than {rise:.3g} above the best"
+            "each item has the least energy less a weight for each variable that differs, up to "
+            "its gap, the least weight that makes it differ enough, and none is more than "
+            f"{rise:.3g} above the best"
         )
-        return replace(result, reason=told + ("" if self._enough else _too_alike(self._wanted)))
+        if widened := sum(self._widened[: m - 1]):
+            told += f"; for {widened} no weight did, and {self._wider.description}"
+        if not all(self._enough[: m - 1]):
+            some = "no labelling does" if self._wider.sees_all else "none was found that does"
+            told += f"; {_too_alike(self._wanted)}: {some} so from all items before it"
+        return replace(result, reason=told)
+
+    def searched(self) -> str:
+        """Return why the list has fewer items than there are labellings."""
+        if self._wider.sees_all:
+            return "no other labelling has a finite energy"
+        return "no other labelling of finite energy differs from one of them in one variable"
 
 
 def _too_alike(wanted: Alternatives) -> str:
     return (
-        f"; not every two differ by {wanted.least_difference:.3g} of the variables and in a part "
-        f"of {wanted.least_part:.3g} of them: there are not so many such labellings within reach"
+        f"not every two differ by {wanted.least_difference:.3g} of the variables and in a part of "
+        f"{wanted.least_part:.3g} of them"
     )

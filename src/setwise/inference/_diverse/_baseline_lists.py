@@ -1,4 +1,4 @@
-"""Lists of labellings by chance: what a diverse list is compared with."""
+"""Random lists of labellings, as baselines of diverse lists."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray, as_count, as_number
-from setwise._foundation._interrupts import whole
+from setwise._foundation._interrupts import completed
 from setwise._foundation._randomness import as_generator
 from setwise.fields._field import Field, as_field
 from setwise.inference._diverse._result import repeats
@@ -126,7 +126,7 @@ def sampled_list(
     """
     best, m, draws = _begin(field, m, n_draws, n_jobs)
     random = as_generator(rng)
-    post = whole(marginals(field, temperature=temperature, n_jobs=n_jobs, rng=random))
+    post = completed(marginals(field, temperature=temperature, n_jobs=n_jobs, rng=random))
     levels: FloatArray = np.cumsum(post.probabilities, axis=1)
     allowed = np.isfinite(field.unary)
 
@@ -144,17 +144,17 @@ def sampled_list(
 def _begin(
     field: Field, m: int, n_draws: int | None, n_jobs: int | None
 ) -> tuple[IntArray, int, int]:
-    """The best labelling, and how many labellings to return and to draw."""
+    """Return the best labelling, and the numbers of labellings to return and to draw."""
     field = as_field(field)
     m = as_count(m, "m", least=1)
     draws = m - 1 if n_draws is None else as_count(n_draws, "n_draws", least=m - 1)
     if m > (most := most_items(field, m)):
         m, draws = most, most - 1 if n_draws is None else draws
-    return whole(solve_map(field, n_jobs=n_jobs)).labels, m, draws
+    return completed(solve_map(field, n_jobs=n_jobs)).labels, m, draws
 
 
 def _drawn(field: Field, best: IntArray, draw: Callable[[], IntArray], draws: int) -> IntArray:
-    """The best labelling and so many drawn ones, until all that there are have been."""
+    """Return the best labelling and ``draws`` random ones, or all labellings that exist."""
     items, seen, most = [best], {best.tobytes()}, count_labelings(field)
     for _ in range(draws):
         items.append(draw())
@@ -165,9 +165,9 @@ def _drawn(field: Field, best: IntArray, draw: Callable[[], IntArray], draws: in
 
 
 def _lowest(field: Field, items: IntArray, m: int) -> IntArray:
-    """The first labelling and the m - 1 lowest of the others, distinct ones first."""
+    """Return the first labelling and the m - 1 lowest others, distinct ones first."""
     energies = field._energies(items)
-    energies[0] = -np.inf  # it stays the first, also where moves did not find the least energy
+    energies[0] = -np.inf  # it stays first, even if moves did not find the least energy
     order = np.argsort(energies, kind="stable")
     again = repeats(items[order])
     kept: IntArray = np.concatenate([order[~again], order[again]])[:m]

@@ -11,6 +11,7 @@ from setwise._foundation._arguments import IntArray, as_array, as_choice, as_cou
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._display import check_display, progress_callback
 from setwise._foundation._keywords import hints_at_names
+from setwise._foundation._search import Control
 from setwise._foundation._threads import as_threads
 from setwise._foundation._timings import Stopwatch
 from setwise.diversities._alternatives import Alternatives
@@ -37,11 +38,11 @@ def diverse(
     verbose: bool = False,
     callback: Callable[[DiverseProgress], object] | None = None,
 ) -> DiverseResult:
-    r"""A list of m labellings of low energy that differ from each other, with a gap for each.
+    r"""Return m labellings of low energy that differ from each other, with a gap for each.
 
-    Without a diversity the items are ``Alternatives()``, that need no settings. With one, the first
-    item is the best labelling; each next one is the labelling with the least
-    :math:`E(y) - d(y \mid S)`, as far as it can be found, S the items before it: greedy
+    Without a diversity the items are ``Alternatives()``, which need no settings. With a diversity,
+    the first item is the best labelling. Each next item is the best labelling found for
+    :math:`E(y) - d(y \mid S)`, where S are the items before it. This is greedy
     maximisation of :math:`\sum_{y \in S} (c - E(y)) + d(S)` (Prasad, Jegelka and Batra, *Submodular
     meets Structured*). Each step is MAP inference in ``diversity.augment(field, S)``.
 
@@ -50,39 +51,40 @@ def diverse(
     field : Field
         The energy E.
     m : int
-        How many items, at least 1. The list, or each of those concatenated, ends at as many as the
-        field has labellings without a forbidden label, and ``reason`` says so; items may repeat all
-        the same. A joint list has m items in any case.
+        The number of items, at least 1. The list, or each of those concatenated, has at most as
+        many items as the field has labellings without a forbidden label; ``reason`` says if it is
+        shorter. Items may repeat, except those of ``Alternatives``. A joint list always has m
+        items.
     diversity : Diversity, Concatenated or Alternatives, optional
-        d, or several with a list each; ``Alternatives()`` by default.
+        The diversity d, or several with one list for each; ``Alternatives()`` by default.
     method : str
-        How the steps after the first are solved. "auto": with Hamming terms "multipliers", and on
-        fields of up to 1500 variables, where these leave a gap above a hundredth of a ball's
-        weight, "messages" too, and the better answer; without such terms what ``solve_map`` would
-        choose; enumeration where labellings are few. Or any method of ``solve_map``. Or "branches",
-        for two labels: multipliers, and where the gap stays above a twentieth of a ball's weight,
-        as with small balls under strong smoothing, the labellings are divided by the label of a
-        variable, time and again, up to 64 bounds a step. Or "joint":
-        all items at once, so that :math:`\sum_y E(y) - d(S)` is least, of a d that is a sum over
-        variables (``DivMBest``, ``VariableCoverage`` without regions, sums of these). With two
-        labels and a submodular energy that is m cuts, one for each bias of a sequence, and exact;
-        items are nested, by increasing energy, and the best labelling is one of them where m is
-        odd. With more labels it is a search from the greedy list, with a bound.
+        The method of the steps after the first. "auto" uses "multipliers" with Hamming terms. On
+        fields of up to 1500 variables where multipliers leave a gap above a hundredth of a ball's
+        weight, it also tries "messages" and takes the better answer. Without Hamming terms it uses
+        the choice of ``solve_map``, and with few labellings enumeration. Any method of
+        ``solve_map`` is accepted. "branches", for two labels, uses multipliers; where the gap stays
+        above a twentieth of a ball's weight, as with small balls under strong smoothing, it
+        branches on the labels of variables, up to 64 bounds per step. "joint" finds all items at
+        once, to minimise :math:`\sum_y E(y) - d(S)` for a d that is a sum over variables
+        (``DivMBest``, ``VariableCoverage`` without regions, sums of these). With two labels and a
+        submodular energy this takes m cuts, one for each bias of a sequence, and is exact; the
+        items are nested and have increasing energy, and if m is odd the best labelling is one of
+        them. With more labels it is a search from the greedy list, with a bound.
     candidates : array-like of int, shape (K, N), optional
-        Labellings that every step after the first may take too, where one is better than what the
-        step finds, and then with a smaller gap: other lists, the pieces of a ``bias_path``, what a
-        user has drawn. O(K m N) a step. Not of alternatives and joint lists.
+        Labellings that every step after the first takes if one is better than its own answer, with
+        a smaller gap: other lists, the pieces of a ``bias_path``, drawings of a user. They cost
+        O(K m N) per step. Alternatives and joint lists do not accept candidates.
     time_limit : float, optional
-        The most seconds: then the list ends with the items so far, gaps that hold, and ``reason``
-        says so. The first item is there in any case, with 0 that of the unaries. The answer then
-        depends on the machine and on what else it does; without a limit, or within it, it does not.
+        The most seconds. The list then ends with the items so far and valid gaps, and ``reason``
+        says so. There is always a first item; with 0 it is that of the unaries. If the limit ends
+        the list, the answer depends on the machine and its load, otherwise it does not.
     n_jobs : int, optional
-        Threads; None for all cores. The answer does not depend on it.
+        The number of threads; None for all cores. The answer does not depend on it.
     verbose : bool
         Show items, energies, bounds and seconds on stderr: a bar in a terminal or a notebook (with
         rich), else lines.
     callback : callable, optional
-        Called with a ``DiverseProgress`` after each item; a true answer ends the list.
+        Called with a ``DiverseProgress`` after each item. A true return value ends the list.
 
     Returns
     -------
@@ -120,24 +122,14 @@ def diverse(
         raise ValueError(f"method must be 'auto' for alternatives, got {method!r}")
     if len(others) and not by_steps:
         raise ValueError("candidates must be None for alternatives and joint lists")
-    deadline, watch = Deadline.of(time_limit), Stopwatch()
-    if verbose:
-        with progress_callback(True, 0.0, callback, what="diverse", rounds=m) as shown:
-            return diverse(
-                field,
-                m,
-                diversity,
-                method=method,
-                candidates=candidates,
-                time_limit=deadline.inherited,
-                n_jobs=n_jobs,
-                callback=shown,
-            )
-    if isinstance(diversity, Alternatives):
-        return alternative_list(field, m, diversity, n_jobs, deadline, watch, callback)
-    if method == "joint":
-        return joint_list(field, m, diversity, n_jobs, deadline, watch, callback)
-    return greedy_list(field, m, diversity, method, n_jobs, deadline, watch, callback, others)
+    deadline, watch = Deadline.of(time_limit, armed=False), Stopwatch()
+    with progress_callback(verbose, 0.0, callback, what="diverse", rounds=m) as shown:
+        control = Control(callback=shown, deadline=deadline)
+        if isinstance(diversity, Alternatives):
+            return alternative_list(field, m, diversity, n_jobs, control, watch)
+        if method == "joint":
+            return joint_list(field, m, diversity, n_jobs, control, watch)
+        return greedy_list(field, m, diversity, method, n_jobs, control, watch, others)
 
 
 def _as_diversity(diversity: object) -> Diversity | Concatenated | Alternatives:

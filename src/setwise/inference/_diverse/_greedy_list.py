@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from time import perf_counter
 
 import numpy as np
 
 from setwise._foundation._arguments import IntArray
 from setwise._foundation._certificate import relative_gap
-from setwise._foundation._deadline import Deadline, TimeUp
+from setwise._foundation._search import Control
 from setwise._foundation._timings import Stopwatch
 from setwise.diversities._addition import Addition
 from setwise.diversities._base import Diversity
 from setwise.diversities._concatenated import Concatenated
 from setwise.fields._field import Field
-from setwise.inference._diverse._items import Items, ends_at, within_digits
-from setwise.inference._diverse._problem import StepProblem
-from setwise.inference._diverse._result import DiverseProgress, DiverseResult
-from setwise.inference._diverse._step import GreedyStep
-from setwise.inference._map._energy_scale import (
+from setwise.inference._conditioning._energy_scale import (
     EnergyScale,
     trivial_bound,
     trivial_of_tables,
 )
+from setwise.inference._conditioning._ground import ground
+from setwise.inference._diverse._list_search import Item, ListSearch, with_end, with_limit
+from setwise.inference._diverse._problem import StepProblem
+from setwise.inference._diverse._result import DiverseProgress, DiverseResult
+from setwise.inference._diverse._step import GreedyStep
 from setwise.inference._map._enumerate import most_items
-from setwise.inference._map._ground import ground
 from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapResult
-from setwise.inference._map._solve_map import solve_map
 
 
 def greedy_list(
@@ -38,67 +35,71 @@ def greedy_list(
     diversity: Diversity | Concatenated,
     method: str,
     n_jobs: int | None,
-    deadline: Deadline,
+    control: Control[DiverseProgress],
     watch: Stopwatch,
-    callback: Callable[[DiverseProgress], object] | None,
     candidates: IntArray,
 ) -> DiverseResult:
-    """The list of :func:`diverse`, its arguments checked."""
-    began = perf_counter()
+    """Make the list of :func:`diverse`, its arguments checked."""
     parts, shares = zip(*diversity._shares_of(m), strict=True)
     most = most_items(field, m)
     ends = max(shares) >= most  # no part has a list of more items than there are labellings
-    shares = tuple(min(share, most - 1) for share in shares)
-    left = sum(shares)
+    parts_of_items = [
+        (part, k) for part, n in zip(parts, shares, strict=True) for k in range(min(n, most - 1))
+    ]
     nothing = np.zeros((0, field.n_variables), np.int64)
     for part in parts:
         part._augment(field, nothing)  # does it fit the field?
-    base = ground(field)
-    steps, alone = GreedyStep(method, n_jobs), StepProblem.of(base.field)
+    search = _GreedyList(field, parts[0], parts_of_items, method, n_jobs, watch, candidates)
     watch.lap("set-up")
-    try:
-        best = deadline.run(steps.first, alone)
-    except TimeUp:
-        best = replace(solve_map(alone.field, time_limit=0.0), interrupted=True)
-    best = within_digits(best, alone, 0.0)
-    best = _first(base.field, parts[0]._addition(nothing, field.n_labels), best)
-    items = Items(field, base, began)
-    items.add(best, parts[0]._gain(best.labels, nothing, field.n_labels))
-    interrupted = best.interrupted or (items.ends(callback) and left > 0)
-    watch.lap("first item")
-
-    def lengthen() -> bool:
-        """The items after the first; whether anything ended them before the last."""
-        nonlocal left
-        for part, share in zip(parts, shares, strict=True):
-            for k in range(share):
-                earlier = items.after_first(k)
-                problem = StepProblem.of(base.field, part._addition(earlier, field.n_labels))
-                found = steps.next(problem, [best.labels, earlier[-1]][: k + 1])
-                found = _better_candidate(problem, found, candidates)
-                gain = part._gain(found.labels, earlier, field.n_labels)
-                items.add(within_digits(found, problem, gain), gain)
-                left -= 1
-                if found.interrupted or (items.ends(callback) and left > 0):
-                    return True
-        return False
-
-    try:
-        interrupted = interrupted or (left > 0 and deadline.run(lengthen))
-    except KeyboardInterrupt:  # the list so far holds
-        interrupted = True
-    watch.lap("next items")
-    result = items.result(parts[0], diversity._obstacle(), interrupted)
-    if interrupted and deadline.struck:
-        reason = deadline.added_to(result.reason)
-        result = replace(result, reason=reason, interrupted=False)
-    elif ends and not interrupted:
-        result = replace(result, reason=ends_at(result.reason, most))
+    ending = search.grow(control)
+    result = with_limit(search.result(parts[0], diversity._obstacle(), ending), ending)
+    if ends and not ending.cut_short:
+        result = with_end(result, most)
     return replace(result, timings=watch.timings("answer"))
 
 
+class _GreedyList(ListSearch):
+    """Items of several diversities in turn, each the best of its step."""
+
+    def __init__(
+        self,
+        field: Field,
+        diversity: Diversity,
+        parts_of_items: list[tuple[Diversity, int]],
+        method: str,
+        n_jobs: int | None,
+        watch: Stopwatch,
+        candidates: IntArray,
+    ) -> None:
+        """``parts_of_items``: of each item after the first its diversity and its number there."""
+        super().__init__(field, ground(field), 1 + len(parts_of_items), watch)
+        self._diversity, self._parts, self._candidates = diversity, parts_of_items, candidates
+        self._steps = GreedyStep(method, n_jobs)
+        self._alone = StepProblem.of(self.base.field)
+
+    def first(self) -> MapResult:
+        return self._steps.first(self._alone)
+
+    def as_first(self, best: MapResult) -> Item:
+        nothing = np.zeros((0, self.field.n_variables), np.int64)
+        best = self._alone.within_digits(best, 0.0)
+        addition = self._diversity._addition(nothing, self.field.n_labels)
+        gain = self._diversity._gain(best.labels, nothing, self.field.n_labels)
+        return _as_step(self.base.field, addition, best), gain
+
+    def another(self) -> Item:
+        part, k = self._parts[len(self) - 1]
+        n_labels, labelings = self.field.n_labels, self.labelings
+        earlier = np.concatenate([labelings[:1], labelings[len(labelings) - k :]])
+        problem = StepProblem.of(self.base.field, part._addition(earlier, n_labels))
+        found = self._steps.next(problem, [labelings[0], earlier[-1]][: k + 1])
+        found = _better_candidate(problem, found, self._candidates)
+        gain = part._gain(found.labels, earlier, n_labels)
+        return problem.within_digits(found, gain), gain
+
+
 def _better_candidate(problem: StepProblem, found: MapResult, candidates: IntArray) -> MapResult:
-    """The answer of a step, or the candidate that is better: the bound is the same."""
+    """Return the answer of a step, or the candidate that is better: the bound is the same."""
     if len(candidates) == 0:
         return found
     energies = problem.field._energies(candidates)
@@ -117,15 +118,16 @@ def _better_candidate(problem: StepProblem, found: MapResult, candidates: IntArr
     )
 
 
-def _first(field: Field, addition: Addition, best: MapResult) -> MapResult:
-    """The best labelling of the field as a step: d(y | no items) counts in its value and bound."""
+def _as_step(field: Field, addition: Addition, best: MapResult) -> MapResult:
+    """Return the best labelling of the field as a step: d(y | no items) counts in its energy."""
     if addition.is_empty:
         return best
     augmented = addition.added_to(field)
     value = float(augmented._energies(best.labels[None])[0])
     extra = trivial_bound(augmented) - trivial_bound(field)
     scale = EnergyScale.of(augmented)
-    bound = min(best.bound + extra, value)
+    proved = best.value if best.exact else best.bound  # which is lowered by rounding
+    bound = min(proved + extra, value)
     return replace(
         best,
         value=value,

@@ -1,4 +1,4 @@
-"""How good the best item of a list is: what a user who picks from it would get."""
+"""The oracle accuracy of lists: that of the best item, which a user would choose."""
 
 from __future__ import annotations
 
@@ -28,32 +28,33 @@ def oracle_accuracy(
     *,
     ignore: int = -1,
 ) -> float:
-    r"""The accuracy of the best item of a list, of one image or over a corpus of images.
+    r"""Compute the accuracy of the best item of a list, for one image or a corpus of images.
 
-    "accuracy": the share of the pixels that have the right label; over a corpus the mean of the
-    images' best. "iou": intersection over union. Of each image the item whose own mean over the
-    classes in it or in the truth is largest is taken; then pixels are pooled over the corpus,
+    "accuracy" is the share of the pixels with the correct label; for a corpus, the mean over images
+    of that of the best item. "iou" is intersection over union. For each image it selects the item
+    with the largest mean over the classes in the item or in the truth. Then it pools the pixels of
+    the corpus,
 
     .. math:: \frac{1}{|C|} \sum_{c \in C}
               \frac{\sum_k |P_{kc} \cap T_{kc}|}{\sum_k |P_{kc} \cup T_{kc}|},
 
-    C the classes that the truth of the corpus holds.
+    where C are the classes in the truth of the corpus.
 
     Parameters
     ----------
     labelings : array-like of int, shape (m, N), or a sequence of such arrays
-        A list of labellings; with a sequence of truths one list an image.
+        A list of labellings; with a sequence of truths, one list per image.
     truth : array-like of int, shape (N,), or a sequence of such arrays
-        The right labels; ``ignore`` where nobody knows.
+        The true labels; ``ignore`` for unknown labels.
     scoring : {"accuracy", "iou"}
-        What is measured.
+        The measure.
     ignore : int
         The label of pixels that do not count.
 
     Returns
     -------
     float
-        Between 0 and 1; 1 where no pixel counts.
+        The accuracy between 0 and 1; 1 if no pixel counts.
 
     Examples
     --------
@@ -87,9 +88,9 @@ def oracle_items(
     *,
     ignore: int = -1,
 ) -> IntArray:
-    """Which item of each image's list is the best one, (number of images,); the first of equals.
+    """Return the index of the best item of each image's list, the first of equal ones.
 
-    Parameters as in :func:`oracle_accuracy`.
+    The parameters are those of :func:`oracle_accuracy`.
 
     Examples
     --------
@@ -127,7 +128,7 @@ def _mean_overlaps(items: IntArray, truth: IntArray, ignore: int) -> FloatArray:
 
 
 def _overlaps(labels: IntArray, truth: IntArray, ignore: int, n_classes: int) -> FloatArray:
-    """(3, classes): pixels in both, in either, and in the truth."""
+    """Return the numbers of pixels in both, in either, and in the truth, (3, classes)."""
     counts = truth != ignore
     y, t = labels[counts], truth[counts]
     both = np.bincount(t[y == t], minlength=n_classes)
@@ -139,7 +140,7 @@ def _overlaps(labels: IntArray, truth: IntArray, ignore: int, n_classes: int) ->
 def _as_corpus(
     labelings: ArrayLike | Sequence[ArrayLike], truth: ArrayLike | Sequence[ArrayLike], ignore: int
 ) -> tuple[list[IntArray], list[IntArray]]:
-    """Lists (m, N) and truths (N,) of as many images."""
+    """Return lists (m, N) and truths (N,) of equally many images."""
     check_ignore(ignore)
     if isinstance(truth, Sequence) and len(truth) and as_array(truth[0], "truth").ndim > 0:
         truths: list[Any] = list(truth)
@@ -166,12 +167,12 @@ def _as_corpus(
 
 
 def check_ignore(ignore: object) -> None:
-    """Raise unless it is a label that pixels without one may have."""
+    """Raise unless ``ignore`` is a valid label of pixels that do not count."""
     as_count(ignore, "ignore", least=-(2**62), most=2**62)
 
 
 def as_labels(values: ArrayLike, name: str, ndim: int) -> IntArray:
-    """Labels of a few dimensions, none beyond what can be counted; negative ones may mean void."""
+    """Return labels with ``ndim`` dimensions, not too large to count; negative ones are void."""
     array = as_array(values, name)
     if array.ndim != ndim:
         shape = "(N,)" if ndim == 1 else "(m, N)"

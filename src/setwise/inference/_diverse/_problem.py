@@ -1,36 +1,41 @@
-"""The problem of one step of a diverse list, in the parts that a search tells apart."""
+"""The problem of one step of a diverse list, split into the parts that a search needs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from setwise._foundation._certificate import relative_gap
 from setwise.diversities._addition import Addition
 from setwise.fields._base import Potential
 from setwise.fields._field import Field
 from setwise.fields._terms import CardinalityTerm
+from setwise.inference._conditioning._energy_scale import NEGLIGIBLE, trivial_of_tables
+from setwise.inference._conditioning._reach import digits_lost, rounding_of, rounding_of_prices
+from setwise.inference._map._methods import METHODS
+from setwise.inference._map._result import MapResult
 
 
 @dataclass(frozen=True, eq=False)
 class StepProblem:
     r"""The least :math:`E(y) - d(y \mid S)`: a field, and what the diversity adds to it.
 
-    ``balls`` are the functions of a count that are not concave, the field's own and those added:
-    no cut takes them, and multipliers are searched for. A potential that is such a term and no
-    other is one, whoever wrote it. ``others`` are all other potentials.
+    ``balls`` are the functions of a count that are not concave, both the field's own and the added
+    ones. No cut can contain them, so the search uses multipliers. Any potential that consists of
+    such a term alone is a ball. ``others`` are all other potentials.
     """
 
     base: Field
     addition: Addition
     field: Field
-    """the sum of both"""
+    """The sum of both."""
     balls: tuple[CardinalityTerm, ...]
     others: tuple[Potential, ...]
 
     @classmethod
     def of(cls, base: Field, addition: Addition | None = None) -> StepProblem:
-        """The problem of a field with an addition, or without one."""
+        """Return the problem of a field with an addition, or without one."""
         addition = Addition() if addition is None else addition
         field = addition.added_to(base)
         balls, apart = [], set()
@@ -44,17 +49,37 @@ class StepProblem:
 
     @property
     def height(self) -> float:
-        """That of the highest ball."""
+        """The height of the highest ball."""
         return max(float(np.ptp(ball.table)) for ball in self.balls)
 
     def rest(self) -> Field:
-        """The field without the balls."""
+        """Return the field without the balls."""
         return Field._of(self.field.unary, self.others) if self.balls else self.field
 
-    def largest_change(self) -> float:
-        """The most that the addition changes a unary that forbids nothing, as it is rounded."""
+    def _largest_change(self) -> float:
+        """Return the most that the addition changes a finite unary, after rounding."""
         if not self.addition.prices:
             return 0.0
         allowed = np.isfinite(self.base.unary)
         changes = self.field.unary[allowed] - self.base.unary[allowed]
         return float(np.abs(changes).max(initial=0.0))
+
+    def within_digits(self, found: MapResult, gain: float) -> MapResult:
+        """Return the answer with the bound lowered by what the rounding of prices may hide.
+
+        Large costs that the labelling does not incur cause rounding errors too. ``gain`` is that of
+        the labelling in the diversity.
+        """
+        field, step = self.base, self.field
+        room = float(field._energies(found.labels[None])[0]) - trivial_of_tables(field) + abs(gain)
+        record = METHODS.get(found.method)  # None of multipliers, which are no method of MAP
+        if record is not None and record.adds_paid_only:
+            rounding = rounding_of(found.value - trivial_of_tables(step))
+        else:
+            rounding = rounding_of_prices(step, by_cut=record is not None and record.by_cut)
+        rounding = max(rounding, rounding_of(self._largest_change()))
+        if found.gap == np.inf or room == 0.0 or rounding <= NEGLIGIBLE * room:
+            return found
+        lost = digits_lost(step) + len(step.unary) * rounding
+        share = relative_gap(found.gap + lost, room + lost)
+        return replace(found, bound=found.bound - lost, relative_gap=share, exact=False)

@@ -1,4 +1,4 @@
-"""What a search for a diverse list returns: the items, a gap for each, a guarantee for all."""
+"""The result of a search for a diverse list: items, their gaps, and a guarantee."""
 
 from __future__ import annotations
 
@@ -10,26 +10,27 @@ from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
 from setwise._foundation._html import Row, as_html
 from setwise._foundation._pictures import label_picture
 from setwise._foundation._progress import Progress
+from setwise._foundation._record import Record
 from setwise._foundation._timings import Timings
 from setwise.fields._pixels._in_image import in_image
 
-_SHOWN = 6  # items of a list in a notebook
+_SHOWN = 6  # the most items that a notebook shows
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class DiverseProgress(Progress):
-    """Where a search stands after an item, for a callback: a true answer of it ends the list.
+    """The state of a search for a callback, which may end the list by a true return value.
 
     Attributes
     ----------
     n_iter : int
-        Items so far, which is ``n_items``.
+        The number of items so far, which is ``n_items``.
     labels : array of shape (N,)
         The latest item.
     value : float
-        Its energy E.
+        The energy E of the latest item.
     gain : float
-        What it added to the diversity of those before it, d(y | S).
+        The gain d(y | S) in diversity, for the set S of the earlier items.
     bound : float
         No labelling has E(y) - d(y | S) below this, S the items before.
     relative_gap : float
@@ -60,9 +61,9 @@ class DiverseProgress(Progress):
         return self.value - self.gain - self.bound
 
 
-@dataclass(frozen=True, eq=False)
-class Guarantee:
-    r"""How good a greedy list is, beside the best list of as many items (Lemma 2 of the paper).
+@dataclass(frozen=True, eq=False, repr=False)
+class Guarantee(Record):
+    r"""The guarantee of a greedy list, relative to the best list of m items (Lemma 2 of the paper).
 
     For the score :math:`F_c(S) = \sum_{y \in S} (c - E(y)) + d(S)` of lists of m items, repeats
     allowed,
@@ -89,7 +90,7 @@ class Guarantee:
     n_items : int
         m.
     assumes : str
-        What makes it true, in a sentence.
+        The assumptions, in a sentence.
 
     Examples
     --------
@@ -97,8 +98,8 @@ class Guarantee:
     >>> field = sw.fields.Field([[0.0, 1.0], [2.0, 0.0]])
     >>> pair = sw.diverse(field, 2, sw.diversities.HammingBall(weight=4.0, gamma=1.0))
     >>> g = pair.guarantee
-    >>> g.factor, g.slack, g.score >= g.factor * g.bound - g.slack
-    (0.75, 0.0, True)
+    >>> g.factor, g.slack < 1e-9, g.score >= g.factor * g.bound - g.slack
+    (0.75, True, True)
     """
 
     factor: float
@@ -120,8 +121,8 @@ class Guarantee:
         return -self.n_items * self.shift
 
 
-@dataclass(frozen=True, eq=False)
-class DiverseResult:
+@dataclass(frozen=True, eq=False, repr=False)
+class DiverseResult(Record):
     r"""A list of labellings, with the certificate of every step and of the whole.
 
     Attributes
@@ -131,21 +132,22 @@ class DiverseResult:
         best labelling of the field alone, as far as it was found, but in a joint list, which may do
         without it.
     values : array of shape (m,)
-        Their energies E.
+        The energies E of the items.
     gains : array of shape (m,)
-        What each added to the diversity of those before it, d(y | S).
+        The gain d(y | S) in diversity of each item, for the set S of the earlier items.
     bounds : array of shape (m,)
         No labelling has E(y) - d(y | S) below this, S the items before.
     methods : tuple of str
         The method of each step.
     repeated : array of shape (m,), bool
-        Which items equal an earlier one: where the weight is small next to the energies the best
-        next item may be one that is there.
+        Whether each item equals an earlier one. If the weight is small compared with the energies,
+        the best next item may be one of these.
     guarantee : Guarantee or None
-        How the list compares with the best list; None where nothing can be said.
+        The guarantee relative to the best list; None if there is none.
     reason : str
-        What the guarantee assumes, or why there is none; and that the field has no more labellings,
-        where the list is shorter than asked for, or that ``time_limit`` ended it.
+        What the guarantee assumes, or why there is none; why the list is shorter than asked for, as
+        that the field has no more labellings, or that ``time_limit`` ended it. Of alternatives, how
+        they were found, and what is not as asked for.
     interrupted : bool
         Whether a callback or Ctrl-C ended the list before m items.
     relative_gaps : array of shape (m,)
@@ -163,10 +165,13 @@ class DiverseResult:
     shares : array of shape (m,), or None
         Of alternatives on a path: for how large a share of the biases each item is the nearest.
     probabilities : array of shape (N,), or None
-        Of alternatives on a path: for how large a share of the biases each variable has label 1.
-        One answer from all of them is ``decide(probabilities, loss)``.
+        Of alternatives on a path: for how large a share of the biases each variable has label 1, up
+        to ``probability_gaps``. One answer from all of them is ``decide(probabilities, loss)``.
+    probability_gaps : array of shape (N,), or None
+        By how much ``probabilities`` may be off, where the path was not followed to its end. 0, up
+        to rounding, where it was.
     timings : mapping of str to float
-        Where the time went, in seconds: "set-up", "first item", "next items" and "answer". No part
+        The times in seconds of "set-up", "first item", "next items" and "answer". They are not part
         of the answer.
     shape : tuple of int, or None
         The field's: the sides of the image, where they are known.
@@ -178,9 +183,11 @@ class DiverseResult:
     >>> three = sw.diverse(field, 3, sw.diversities.HammingBall(weight=4.0, gamma=1.0))
     >>> three.labelings.tolist(), three.values.tolist()
     ([[0, 1], [1, 1], [0, 0]], [0.0, 1.0, 2.0])
-    >>> three.gaps.tolist(), three.exact, three.repeated.tolist()
-    ([0.0, 0.0, 0.0], True, [False, False, False])
+    >>> bool(three.gaps.max() < 1e-9), three.exact, three.repeated.tolist()
+    (True, True, [False, False, False])
     """
+
+    _printed = "labelings values gaps exact methods repeated guarantee interrupted reason timings"
 
     labelings: IntArray
     values: FloatArray
@@ -196,6 +203,7 @@ class DiverseResult:
     biases: FloatArray | None = None
     shares: FloatArray | None = None
     probabilities: FloatArray | None = None
+    probability_gaps: FloatArray | None = None
     timings: Timings = field(default_factory=Timings)
     shape: tuple[int, ...] | None = None
 
@@ -231,7 +239,7 @@ class DiverseResult:
 
 
 def repeats(labelings: IntArray) -> BoolArray:
-    """(m,): which labellings equal an earlier one."""
+    """Return which labellings equal an earlier one, (m,)."""
     seen: set[bytes] = set()
     again = np.zeros(len(labelings), np.bool_)
     for k, labels in enumerate(labelings):

@@ -9,8 +9,9 @@ import numpy as np
 
 from setwise._foundation._arguments import IntArray
 from setwise.fields._field import Field
+from setwise.inference._conditioning._energy_scale import Sums
 from setwise.inference._diverse._carried_bound import CarriedBound
-from setwise.inference._diverse._multiplier_search import HammingSearch
+from setwise.inference._diverse._multipliers._search import HammingSearch
 from setwise.inference._diverse._problem import StepProblem
 from setwise.inference._map._enumerate import FEW_LABELINGS, count_labelings
 from setwise.inference._map._methods import METHODS as MAP_METHODS
@@ -20,8 +21,10 @@ from setwise.inference._map._solve_map import solve_map
 
 METHODS = ("multipliers", "branches", *MAP_METHODS)
 
-# Messages are tried too where the gap is above this share of a ball's height, up to so many
-# variables, for so many passes.
+# Messages are tried too if the gap is above this share of a ball's height, on fields of up to this
+# number of variables, for this number of passes. They find better labellings: with four labels on
+# 400 pixels the gaps are 1.2 instead of 1.7, and 0.5 with four times as many passes. On larger
+# fields they would also help, but cost more.
 _NEAR, _SMALL, _PASSES = 0.01, 1500, 40
 
 
@@ -34,13 +37,13 @@ class GreedyStep:
         self._bounds = CarriedBound()
 
     def first(self, problem: StepProblem) -> MapResult:
-        """The best labelling of a field to which nothing is added."""
+        """Return the best labelling of a field to which nothing is added."""
         if self._search.takes_by_cut(problem):
             return self._multipliers(problem)
         return self._moves(problem.field, [None])
 
     def next(self, problem: StepProblem, inits: list[IntArray]) -> MapResult:
-        """The best labelling of a problem; moves start from each of ``inits``."""
+        """Return the best labelling of a problem; moves start from each of ``inits``."""
         field = problem.field
         if self._method not in ("auto", "multipliers", "branches"):
             return solve_map(field, self._method, init=inits[0], n_jobs=self._n_jobs)
@@ -55,7 +58,7 @@ class GreedyStep:
         return self._bounded(field, self._with_messages(problem, self._multipliers(problem)))
 
     def _moves(self, field: Field, inits: Sequence[IntArray | None]) -> MapResult:
-        """The best that moves find from any start; other methods need but one."""
+        """Return the best that moves find from any start; other methods need but one."""
         found = solve_map(field, tol=np.inf, init=inits[0], n_jobs=self._n_jobs)
         by_messages = _by_messages(field) and not field.is_submodular
         if found.interrupted:
@@ -80,11 +83,11 @@ class GreedyStep:
             method="cut" if by_cut and found.bound > -np.inf else "multipliers",
             n_iter=found.n_iter,
             converged=True,
-            paid=found.paid,
+            sums=Sums(found.paid),
         )
 
     def _with_messages(self, problem: StepProblem, found: MapResult) -> MapResult:
-        """The better answer of two: a few passes of messages, from the labelling found."""
+        """Return the better of the answer and of a few passes of messages that start from it."""
         field = problem.field
         near, small = found.gap <= _NEAR * problem.height, field.n_variables <= _SMALL
         if near or not small or not _by_messages(field):
@@ -97,7 +100,7 @@ class GreedyStep:
         return MapOptions.read(field).improved(better, bound, passed.interrupted)
 
     def _bounded(self, field: Field, found: MapResult) -> MapResult:
-        """With the bound of the relaxation, where no cut gave one."""
+        """Return the answer with the bound of the relaxation, where no cut gave one."""
         if self._search.is_exact or found.interrupted:
             return found
         options = MapOptions.read(field, n_jobs=self._n_jobs)

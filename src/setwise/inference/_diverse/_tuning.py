@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import inf
-from time import perf_counter
 from typing import ClassVar
 
 import numpy as np
@@ -22,9 +21,11 @@ from setwise._foundation._arguments import (
 )
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._display import check_display, progress_callback
-from setwise._foundation._interrupts import whole
+from setwise._foundation._interrupts import completed
 from setwise._foundation._pool import Pool
-from setwise._foundation._progress import Progress, stops
+from setwise._foundation._progress import Progress
+from setwise._foundation._record import Record
+from setwise._foundation._search import Control, Search, drive
 from setwise._foundation._threads import as_threads
 from setwise.diversities._base import Diversity
 from setwise.diversities._concatenated import Concatenated
@@ -38,20 +39,20 @@ from setwise.inference._diverse._oracle_accuracy import (
 )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TuningProgress(Progress):
-    """Where a grid search stands, for a callback: a true answer of it ends the search.
+    """The state of a grid search for a callback, which may end it by a true return value.
 
     Attributes
     ----------
     n_iter : int
-        Points done, which is ``n_done``.
+        The number of points done, which is ``n_done``.
     n_points : int
-        Points of the grid.
+        The number of points of the grid.
     parameters : dict
-        Those of the latest point.
+        The parameters of the latest point.
     value : float
-        Its oracle accuracy, which is ``score``.
+        The oracle accuracy of the latest point, which is ``score``.
     bound, relative_gap : float
         ``inf``: nothing is known of points to come.
     seconds : float
@@ -90,22 +91,22 @@ class TuningProgress(Progress):
         return self.value
 
 
-@dataclass(frozen=True, eq=False)
-class TuningResult:
+@dataclass(frozen=True, eq=False, repr=False)
+class TuningResult(Record):
     """The best point of a grid, and the score of every point.
 
     Attributes
     ----------
     diversity : Diversity or Concatenated
-        That of the best point; of equals the first.
+        The diversity of the best point; the first one if several are equal.
     parameters : dict
-        Its parameters.
+        The parameters of the best point.
     score : float
-        Its oracle accuracy.
+        The oracle accuracy of the best point.
     grid : list of dict
         The parameters of every point tried.
     scores : array of shape (number of points,)
-        Their oracle accuracies.
+        The oracle accuracies of these points.
     interrupted : bool
         Whether the callback or Ctrl-C ended the search.
     reason : str
@@ -147,14 +148,14 @@ def tune_diversity(
     verbose: bool = False,
     callback: Callable[[TuningProgress], object] | None = None,
 ) -> TuningResult:
-    """Grid search for the diversity whose lists have the best oracle accuracy.
+    """Search a grid for the diversity whose lists have the best oracle accuracy.
 
     Parameters
     ----------
     fields : sequence of Field
-        One an image.
+        One field per image.
     truths : sequence of array-like of int
-        The right labels of each image, ``ignore`` where nobody knows.
+        The true labels of each image; ``ignore`` for unknown labels.
     diversity : callable
         A class of diversities, or a function of the grid's parameters that returns one.
     grid : mapping
@@ -162,29 +163,30 @@ def tune_diversity(
     m : int
         The length of the lists.
     scoring : {"accuracy", "iou"}
-        That of :func:`oracle_accuracy`.
+        As in :func:`oracle_accuracy`.
     regions : sequence of array-like of int, optional
         The variable of each pixel, where fields are over superpixels and truths over pixels.
     ignore : int
         The label of pixels that do not count.
     method : str
-        That of :func:`diverse`.
+        As in :func:`diverse`.
     time_limit : float, optional
-        The most seconds: then the search ends with the points that are done, the first at least,
-        and ``reason`` says so. How many these are depends on the machine and on what else it does.
+        The most seconds. The search then ends with the points that are done, at least one, and
+        ``reason`` says so. The number of these points depends on the machine and its load.
     n_jobs : int, optional
-        Threads, an image each; None for all cores. The answer does not depend on it.
+        The number of threads, one per image; None for all cores. The answer does not depend on it.
     verbose : bool
         Show points done, scores and seconds on stderr: a bar in a terminal or a notebook (with
         rich), else lines.
     callback : callable, optional
-        Called with a ``TuningProgress`` after each point; a true answer ends the search.
+        Called with a ``TuningProgress`` after each point. A true return value ends the search.
 
     Returns
     -------
     TuningResult
-        ``diversity``, ``parameters``, ``score``, and those of every point. Ctrl-C ends the search
-        too, with the points that are done; before the first is, it raises ``KeyboardInterrupt``.
+        The ``diversity``, ``parameters`` and ``score`` of the best point, and those of every point.
+        Ctrl-C also ends the search with the points that are done; before the first one is done, it
+        raises ``KeyboardInterrupt``.
 
     Examples
     --------
@@ -223,68 +225,58 @@ def tune_diversity(
     points = [dict(zip(grid, values, strict=True)) for values in product(*choices)]
     if not points:
         raise ValueError("grid must hold at least one value of each parameter")
-    if verbose:
-        with progress_callback(
-            True, 0.0, callback, what="tune_diversity", rounds=len(points)
-        ) as shown:
-            return tune_diversity(
-                images,
-                truths,
-                diversity,
-                dict(zip(grid, choices, strict=True)),
-                m=m,
-                scoring=scoring,
-                regions=regions,
-                ignore=ignore,
-                method=method,
-                time_limit=deadline.inherited,
-                n_jobs=n_jobs,
-                callback=shown,
-            )
     made = [diversity(**point) for point in points]
-    scores: list[float] = []
-    interrupted, began = False, perf_counter()
-    with Pool(as_threads(n_jobs)) as pool:
-        for point, one in zip(points, made, strict=True):
+    with (
+        progress_callback(
+            verbose, 0.0, callback, what="tune_diversity", rounds=len(points)
+        ) as shown,
+        Pool(as_threads(n_jobs)) as pool,
+    ):
 
-            def listed(k: int, one: Diversity | Concatenated = one) -> IntArray:
-                found = whole(diverse(images[k], m, one, method=method, n_jobs=1)).labelings
-                return found if variables is None else found[:, variables[k]]
+        def score(point: int) -> float:
+            def listed(k: int) -> IntArray:
+                found = completed(diverse(images[k], m, made[point], method=method, n_jobs=1))
+                labelings = found.labelings
+                return labelings if variables is None else labelings[:, variables[k]]
 
-            try:
-                lists = deadline.run(pool.map, listed, range(len(images)))
-                scores.append(oracle_accuracy(lists, truths, scoring, ignore=ignore))
-                deadline.armed = True  # from now on there is an answer
-            except KeyboardInterrupt:
-                if not scores:
-                    raise
-                interrupted = True
-                break
-            progress = TuningProgress(
-                n_iter=len(scores),
-                value=scores[-1],
-                bound=inf,
-                relative_gap=inf,
-                seconds=perf_counter() - began,
-                n_points=len(points),
-                parameters=point,
-            )
-            if stops(callback, progress) and len(scores) < len(points):
-                interrupted = True
-                break
-    best = int(np.argmax(scores))
-    reason = "every point was tried"
-    if interrupted:
-        reason = deadline.sentence if deadline.struck else "a callback or Ctrl-C ended it"
+            lists = pool.map(listed, range(len(images)))
+            return oracle_accuracy(lists, truths, scoring, ignore=ignore)
+
+        search = _GridSearch(points, score)
+        ending = drive(search, Control(0.0, len(points), shown, deadline))
+    best = int(np.argmax(search.scores))
     return TuningResult(
         diversity=made[best],
         parameters=points[best],
-        score=scores[best],
-        grid=points[: len(scores)],
-        scores=np.array(scores),
-        interrupted=interrupted and not deadline.struck,
-        reason=reason,
+        score=search.scores[best],
+        grid=points[: len(search.scores)],
+        scores=np.array(search.scores),
+        interrupted=ending.interrupted,
+        reason=ending.reason if ending.cut_short else "every point was tried",
     )
+
+
+class _GridSearch(Search[TuningProgress]):
+    """The points of a grid, one per step."""
+
+    def __init__(self, points: list[dict[str, object]], score: Callable[[int], float]) -> None:
+        self._points, self._score = points, score
+        self.scores: list[float] = []
+
+    def step(self) -> bool:
+        self.scores.append(self._score(len(self.scores)))
+        return len(self.scores) == len(self._points)
+
+    def progress(self, n_iter: int, seconds: float) -> TuningProgress:
+        return TuningProgress(
+            n_iter=n_iter,
+            value=self.scores[-1],
+            bound=inf,
+            relative_gap=inf,
+            seconds=seconds,
+            n_points=len(self._points),
+            parameters=self._points[n_iter - 1],
+        )
 
 
 def _as_regions(regions: Sequence[ArrayLike] | None, images: list[Field]) -> list[IntArray] | None:

@@ -12,22 +12,22 @@ from setwise._foundation._arguments import IntArray, as_array, as_integers
 
 Capacities = NDArray[np.int64 | np.float64]
 
-# Nodes and arcs, of which every edge is two, have numbers of 32 bits.
+# The kernel numbers nodes and arcs by 32-bit integers. Every edge has two arcs.
 MOST_NODES = 2**31 - 2
 MOST_EDGES = 2**30 - 1
 
 
 def check_size(n: int, n_edges: int, nodes: str = "n", edges: str = "edges") -> None:
-    """Refuse what the kernel cannot number or the system cannot hold, before any of it is filled.
+    """Raise if the kernel cannot number a graph, or the system cannot allocate it.
 
-    ``nodes`` and ``edges`` are the arguments to name.
+    ``nodes`` and ``edges`` are the names of the arguments in the message.
     """
     if n > MOST_NODES:
         raise ValueError(f"{nodes} must give at most {MOST_NODES} nodes, got {n}")
     if n_edges > MOST_EDGES:
         raise ValueError(f"{edges} must give at most {MOST_EDGES} edges, got {n_edges}")
     try:
-        np.empty(44 * n + 52 * n_edges, np.int8)  # about what the kernel takes; never touched
+        np.empty(44 * n + 52 * n_edges, np.int8)  # about the memory of the kernel; never written
     except MemoryError:
         raise ValueError(
             f"{nodes} must give a graph that fits into memory, got {n} nodes and {n_edges} edges"
@@ -35,7 +35,7 @@ def check_size(n: int, n_edges: int, nodes: str = "n", edges: str = "edges") -> 
 
 
 def as_kind(dtype: DTypeLike, name: str = "dtype") -> type[np.int64] | type[np.float64]:
-    """The type a graph computes in: int64 for whole numbers, float64 for real ones."""
+    """Return the type that a graph computes in: int64 for integers, float64 for floats."""
     try:
         kind = np.dtype(dtype).kind
     except (TypeError, ValueError, SyntaxError) as error:
@@ -48,7 +48,7 @@ def as_kind(dtype: DTypeLike, name: str = "dtype") -> type[np.int64] | type[np.f
 
 
 def kind_of(*values: tuple[ArrayLike | None, str]) -> type[np.int64] | type[np.float64]:
-    """float64 as soon as one of the named arrays holds floats (an empty list does not)."""
+    """Return float64 if one of the named arrays holds floats, which an empty list does not."""
     arrays = [(as_array(x, name), name) for x, name in values if x is not None]
     kinds = [(as_kind(array.dtype, name), array.size) for array, name in arrays]
     floats = any(kind is np.float64 and size for kind, size in kinds)
@@ -63,9 +63,9 @@ def as_capacities(
     *,
     infinite: bool = False,
 ) -> Capacities:
-    """Numbers of one type that are not negative, flat; a single number stands for all.
+    """Return nonnegative numbers of one type as a flat array. A single number is repeated.
 
-    They may come flat or in ``shape``.
+    The argument may be flat or have the shape ``shape``.
     """
     array = as_array(values, name)
     given = as_kind(array.dtype, name)
@@ -94,7 +94,7 @@ def as_capacities(
 
 
 def as_edges(edges: ArrayLike, n: int) -> NDArray[np.int32] | NDArray[np.int64]:
-    """Pairs of different nodes, as rows; 32-bit and 64-bit integers are taken as they are."""
+    """Return pairs of different nodes as rows. 32-bit and 64-bit integers are not converted."""
     pairs = as_array(edges, "edges")
     if pairs.size == 0:
         pairs = np.zeros((0, 2), np.int64)
@@ -114,7 +114,7 @@ def as_edges(edges: ArrayLike, n: int) -> NDArray[np.int32] | NDArray[np.int64]:
 
 
 def as_places(places: ArrayLike, count: int, name: str) -> IntArray:
-    """Distinct nodes or edges, by their number; checked in one compiled pass."""
+    """Return the numbers of distinct nodes or edges, checked in one compiled pass."""
     array = as_array(places, name)
     if array.ndim != 1:
         raise ValueError(f"{name} must be one-dimensional, got shape {array.shape}")

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
+import io
+from array import array
 from typing import NamedTuple
 
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
+from setwise._foundation._files import LONGEST_WORD, quoted, unpacked
+
+# The solver allocates memory for each node, also for nodes without arcs. These two constants limit
+# the number of nodes: as a number, and as a multiple of the count of numbers in the file.
+_MOST_NODES = 1 << 24
+_MOST_TIMES = 16
 
 
 class Problem(NamedTuple):
-    """A graph with a source and a sink, nodes numbered from 0."""
+    """A graph with a source and a sink; its nodes are numbered from 0."""
 
     n: int
     edges: IntArray
@@ -22,60 +28,71 @@ class Problem(NamedTuple):
 
 
 def read_dimacs(data: bytes, name: str) -> Problem:
-    """The problem in a file: lines "p max NODES ARCS", "n ID s", "n ID t", "a FROM TO CAPACITY"."""
-    if data[:2] == b"\x1f\x8b":
-        try:
-            data = gzip.decompress(data)
-        except (OSError, EOFError, zlib.error) as error:
-            raise ValueError(f"{name} must be packed by gzip as it begins: {error}") from None
+    """Read the lines "p max NODES ARCS", "n ID s", "n ID t" and "a FROM TO CAPACITY" of a file."""
+    packed = data[:2] == b"\x1f\x8b"
+    text = b"".join(unpacked(io.BytesIO(data), len(data), name, packed=packed))
     size: tuple[int, int] | None = None
-    ends: dict[str, int] = {}
-    rows: list[bytes] = []
-    for number, line in enumerate(data.splitlines(), start=1):
+    ends: dict[bytes, int] = {}
+    numbers = array("d")
+    for number, line in enumerate(text.splitlines(), start=1):
         kind, *words = line.split() or [b""]
         try:
             if kind == b"a":
                 if len(words) != 3:
                     raise ValueError("it must be 'a FROM TO CAPACITY'")
-                rows += words
+                numbers.extend(map(_number, words))
             elif kind == b"p":
-                if words[0] != b"max":
+                if len(words) < 3 or words[0] != b"max":
                     raise ValueError("it must be 'p max NODES ARCS'")
-                size = int(words[1]), int(words[2])
+                size = _whole(words[1]), _whole(words[2])
             elif kind == b"n":
-                ends[words[1].decode()] = int(words[0]) - 1
+                if len(words) != 2 or words[1] not in (b"s", b"t"):
+                    raise ValueError("it must be 'n ID s' or 'n ID t'")
+                ends[words[1]] = _whole(words[0]) - 1
             elif kind not in (b"c", b""):
                 raise ValueError("it must begin with c, p, n or a")
-        except (ValueError, IndexError) as error:
+        except ValueError as error:
             raise ValueError(
                 f"{name}: line {number} is not one of a flow problem: {error}"
             ) from None
-    if size is None or set(ends) != {"s", "t"}:
+    if size is None or len(ends) != 2:
         raise ValueError(f"{name} must have a line 'p max NODES ARCS' and lines 'n ID s', 'n ID t'")
-    if len(rows) != 3 * size[1]:
+    if len(numbers) != 3 * size[1]:
         raise ValueError(
-            f"{name} must have the {size[1]} arcs that it promises, got {len(rows) // 3}"
+            f"{name} must have the {size[1]} arcs that it promises, got {len(numbers) // 3}"
         )
-    edges, capacities = _arcs(rows, name)
+    if size[0] > max(_MOST_NODES, _MOST_TIMES * len(numbers)):
+        raise ValueError(f"{name} promises {size[0]} nodes, too many for {size[1]} arcs")
+    edges, capacities = _arcs(np.frombuffer(numbers, np.float64).reshape(-1, 3), name)
     outside = edges.size and (edges.min() < 0 or edges.max() >= size[0])
     if outside or not all(0 <= node < size[0] for node in ends.values()):
         raise ValueError(f"{name} must name nodes from 1 to {size[0]} only")
-    # A loop carries nothing, and the solver takes none.
+    # A loop carries no flow, and the solver does not accept loops.
     kept = edges[:, 0] != edges[:, 1]
-    return Problem(size[0], edges[kept], capacities[kept], ends["s"], ends["t"])
+    return Problem(size[0], edges[kept], capacities[kept], ends[b"s"], ends[b"t"])
 
 
-def _arcs(rows: list[bytes], name: str) -> tuple[IntArray, IntArray | FloatArray]:
+def _number(word: bytes) -> float:
     try:
-        numbers = np.array(rows, np.bytes_).astype(np.float64).reshape(-1, 3)
+        if len(word) <= LONGEST_WORD:
+            return float(word)
     except ValueError:
-        raise ValueError(
-            f"{name} must have arcs 'a FROM TO CAPACITY', three numbers each"
-        ) from None
+        pass
+    raise ValueError(f"it must have numbers, got {quoted(word)}")
+
+
+def _whole(word: bytes) -> int:
+    number = _number(word)
+    if not (abs(number) < 2**53 and number.is_integer()):
+        raise ValueError(f"it must have whole numbers, got {quoted(word)}")
+    return int(number)
+
+
+def _arcs(numbers: FloatArray, name: str) -> tuple[IntArray, IntArray | FloatArray]:
     ends, capacities = numbers[:, :2], numbers[:, 2]
     if not (np.abs(ends) < 2**53).all() or (ends != np.rint(ends)).any():
         raise ValueError(f"{name} must number its nodes by whole numbers")
     edges = ends.astype(np.int64) - 1
     if not (np.abs(capacities) < 2**53).all() or (capacities != np.rint(capacities)).any():
-        return edges, capacities
+        return edges, capacities.copy()
     return edges, capacities.astype(np.int64)

@@ -1,4 +1,4 @@
-"""Two labels: an energy as a cut with auxiliary nodes, functions of counts included."""
+"""Energies of two labels as cuts with auxiliary nodes, functions of counts included."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ MOST_ARCS = 4_000_000
 class ConcaveCut:
     r"""G(A) = min over Z of sum of costs of A + Z and of the arcs that leave it, A = {i: x_i = 1}.
 
-    An edge (i, j) costs ``there`` if i is in and j is not, ``back`` the other way round. Nodes
-    0..N-1 are the variables, the rest (Z) are auxiliary: a concave count is linear plus
+    An edge (i, j) costs ``there`` if i is in the set and j is not, and ``back`` if j is in the set
+    and i is not. Nodes 0..N-1 are the variables, the other nodes (Z) are auxiliary. A concave
+    function of a count k is a linear function plus
     :math:`\sum_m c_m \min(k, m)`, and :math:`\min(k, m)` is the cheaper of a node z inside (m) and
     of the arcs from the k variables to it outside (1 each).
     """
@@ -37,7 +38,7 @@ class ConcaveCut:
 
 
 def as_cut(field: Field, unary: FloatArray) -> ConcaveCut:
-    """The cut of a field of two labels; ``unary`` is finite and has all unary terms in it."""
+    """Return the cut of a field of two labels. ``unary`` is finite and contains all unary terms."""
     n = field.n_variables
     costs = [unary[:, 1] - unary[:, 0]]
     edges: list[IntArray] = [np.zeros((0, 2), np.int64)]
@@ -80,7 +81,10 @@ def as_cut(field: Field, unary: FloatArray) -> ConcaveCut:
 
 
 def _counts(term: object, n: int) -> list[tuple[IntArray, FloatArray]] | None:
-    """Variables, and a function of how many take label 1 (size + 1 values); None if it is none."""
+    """Return the functions of counts that a term is a sum of, or None if it is no such sum.
+
+    Each has variables, and size + 1 values for the number of variables with label 1.
+    """
     everyone = np.arange(n)
     match term:
         case CountTerm():

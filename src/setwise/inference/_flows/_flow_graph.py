@@ -24,7 +24,7 @@ from setwise.inference._flows._grid_edges import as_grid
 
 
 class FlowGraph:
-    r"""A maximum-flow problem with terminals, to be solved, changed and solved again.
+    r"""A maximum-flow problem with terminals, which can be solved, changed and solved again.
 
     Node :math:`i` is joined to the source with capacity :math:`s_i` and to the sink with
     :math:`t_i`; an edge :math:`e = (i, j)` lets :math:`c_e` pass from :math:`i` to :math:`j` and
@@ -33,22 +33,23 @@ class FlowGraph:
     .. math:: \sum_{i \notin A} s_i + \sum_{i \in A} t_i
        + \sum_{e = (i, j)} c_e \, [i \in A, j \notin A] + r_e \, [j \in A, i \notin A].
 
-    Integers are computed with exactly; the sum of all capacities must be below :math:`2^{63}`,
-    and below :math:`2^{1022}` for floats. With floats no tolerance is used: a capacity is used up
-    when it is exactly zero, which every augmentation makes of one. What rounding takes from the
-    capacities on the way is counted, and a flow that lost more than 64 units in the last place of
-    what is sent is found anew, with capacities beyond twice the cut lowered to that. So ``mask`` is
-    a smallest cut up to such a share (more only where paths are so long that no float could do
-    better), whatever was set and solved before and however large the terminals are that it leaves
-    whole: what is sent beyond :math:`\sum_i \min(s_i, t_i)` is what the share is of. ``value`` is
-    what was sent, at most ``bound``, from which that share and one rounding of the whole separate
-    it. An infinite terminal capacity ties a node to its side.
+    Computations with integers are exact. The sum of all capacities must be below :math:`2^{63}`
+    for integers, and below :math:`2^{1022}` for floats. With floats no tolerance is used: an edge
+    is saturated when its residual capacity is exactly zero, and every augmentation saturates one
+    edge. The graph sums up what rounding takes from the capacities. If this is more than 64 units
+    in the last place of the flow, the flow is computed again from zero, with capacities above twice
+    the cut lowered to that. So ``mask`` is a minimum cut up to 64 units in the last place of the
+    flow beyond :math:`\sum_i \min(s_i, t_i)` (more only if paths are so long that no float could do
+    better). This holds for any earlier changes and solutions, and for any large terminal
+    capacities that the cut leaves unsaturated. ``value`` is the value of the flow. It is at most
+    ``bound``, and differs from it by that share and one rounding of the whole. An infinite terminal
+    capacity ties a node to its side.
 
-    Threads may share a graph; an answer is that of the whole problem as it is, or a
-    ``RuntimeError`` when it was changed and not yet solved again.
+    Threads may share a graph. An answer belongs to the current problem; if the problem was changed
+    and not yet solved again, a ``RuntimeError`` is raised.
 
-    A second :meth:`solve` starts from the first one's flow and costs time in proportion to the
-    part of the graph that the changes reach. The search is that of Goldberg et al., *Maximum flows
+    A second :meth:`solve` starts from the flow of the first. Its time is proportional to the part
+    of the graph that the changes affect. The algorithm is that of Goldberg et al., *Maximum flows
     by incremental breadth-first search* (ESA 2011).
 
     Parameters
@@ -56,13 +57,13 @@ class FlowGraph:
     n : int
         The number of nodes.
     edges : array-like of int, shape (E, 2)
-        Pairs of different nodes. Repeated edges are kept apart, each with its own flow.
+        Pairs of different nodes. Repeated edges are not merged: each has its own flow.
     capacities : array-like of shape (E,) or a number
         :math:`c_e`, finite and not negative.
     reverse : array-like of shape (E,) or a number, optional
-        :math:`r_e`; zero unless given. For undirected edges repeat ``capacities``.
+        :math:`r_e`; zero by default. For undirected edges pass ``capacities`` again.
     dtype : dtype, optional
-        Integers or floats; by default what ``capacities`` and ``reverse`` hold.
+        Integers or floats; by default the type of ``capacities`` and ``reverse``.
 
     Examples
     --------
@@ -110,10 +111,11 @@ class FlowGraph:
         offsets: ArrayLike | None = None,
         dtype: DTypeLike | None = None,
     ) -> Self:
-        r"""The graph of a grid of pixels, of any dimension and connectivity.
+        r"""Build the graph of a grid of pixels, of any dimension and connectivity.
 
-        Pixels are numbered in C order; ``set_terminals`` takes arrays of the grid's shape, and
-        ``mask`` is one. The edges come offset by offset, those that would leave the grid left out.
+        Pixels are numbered in C order. ``set_terminals`` accepts arrays of the grid's shape, and
+        ``mask`` has this shape. The edges are ordered by offset; edges that leave the grid are
+        omitted.
 
         Parameters
         ----------
@@ -122,16 +124,16 @@ class FlowGraph:
         weights : a number, or array-like that broadcasts to (K, \*shape)
             Entry ``[k, p]`` is the capacity from pixel ``p`` to pixel ``p + offsets[k]``.
         reverse : the same, optional
-            The capacity back; by default equal to ``weights``, so that edges are undirected.
+            The capacity in the reverse direction; by default ``weights``, for undirected edges.
         offsets : array-like of int, shape (K, len(shape)), optional
-            Where the neighbours are; by default the next pixel along each axis. Name one of each
-            pair of opposite offsets.
+            The offsets of the neighbours; by default the next pixel along each axis. List only one
+            of two opposite offsets.
         dtype : dtype, optional
-            Integers or floats; by default what ``weights`` and ``reverse`` hold.
+            Integers or floats; by default the type of ``weights`` and ``reverse``.
 
         Examples
         --------
-        Four neighbours, then eight:
+        With four neighbours, then with eight:
 
         >>> import setwise as sw
         >>> graph = sw.inference.FlowGraph.grid((2, 3), 1)
@@ -164,7 +166,7 @@ class FlowGraph:
     def _both(
         self, capacities: ArrayLike, reverse: ArrayLike | None, count: int
     ) -> tuple[Capacities, Capacities]:
-        """Capacities of ``count`` edges; an empty array stands for a reverse of zeros."""
+        """Return the capacities of ``count`` edges; an empty array if all are zero."""
         kind = as_kind(self.dtype)
         there = as_capacities(capacities, "capacities", kind, (count,))
         if reverse is None:
@@ -176,12 +178,12 @@ class FlowGraph:
     def set_terminals(
         self, source: ArrayLike, sink: ArrayLike, *, nodes: ArrayLike | None = None
     ) -> None:
-        """Replaces the capacities from the source and to the sink, of all nodes or of some.
+        """Replace the capacities from the source and to the sink, of all nodes or of some.
 
         Parameters
         ----------
         source, sink : array-like of shape (n,), or one entry for each of ``nodes``, or a number
-            Not negative. A grid also takes arrays of its shape. ``inf`` (in a graph of floats)
+            Nonnegative. A grid also accepts arrays of its shape. ``inf`` (in a graph of floats)
             ties the node to that side; one node cannot be tied to both.
         nodes : array-like of int, optional
             Distinct nodes; all of them by default.
@@ -213,7 +215,7 @@ class FlowGraph:
             self._graph.set_terminals(which, out, into)
 
     def _join(self, source: int, sink: int) -> None:
-        """Terminals that tie one node to each side: more than can pass between the two."""
+        """Tie one node to each side, by capacities larger than any flow between the two."""
         most = min(self._graph.through(source, True), self._graph.through(sink, False))
         terminals = np.zeros((2, self.n), self.dtype)
         terminals[0, source] = terminals[1, sink] = most + 1 if self.dtype.kind == "i" else np.inf
@@ -222,14 +224,14 @@ class FlowGraph:
     def set_capacities(
         self, edges: ArrayLike, capacities: ArrayLike, reverse: ArrayLike | None = None
     ) -> None:
-        """Replaces the capacities of some edges; they may fall below the present flow.
+        """Replace the capacities of some edges; they may be below the current flow.
 
         Parameters
         ----------
         edges : array-like of int, shape (m,)
-            Distinct edges, by their place in the edges that the graph was made of.
+            Distinct edges, given by their indices in the ``edges`` of the constructor.
         capacities, reverse : array-like of shape (m,) or a number
-            As in the constructor: without ``reverse`` it is zero.
+            As in the constructor: ``reverse`` is zero by default.
 
         Examples
         --------
@@ -247,19 +249,19 @@ class FlowGraph:
         self._graph.set_capacities(which, there, back)
 
     def solve(self, *, n_jobs: int | None = None) -> int | float:
-        """The value of a largest flow; found from the last one where there is one.
+        """Find a maximum flow, starting from the last one if there is one, and return its value.
 
-        A first flow of a large graph is found in blocks of consecutive nodes (strips of a picture,
-        slabs of a volume) that are solved apart and then joined, after Liu and Sun, *Parallel
-        graph-cuts by adaptive bottom-up merging* (CVPR 2010); a second one on one thread. So are
-        graphs whose edges mostly join nodes far apart, and those where flow takes ways much longer
-        than a block is thick.
+        The first flow of a large graph is found in blocks of consecutive nodes (strips of an image,
+        slabs of a volume) that are solved separately and then joined, after Liu and Sun, *Parallel
+        graph-cuts by adaptive bottom-up merging* (CVPR 2010). Later flows use one thread. So do
+        graphs whose edges mostly join distant nodes, and graphs with augmenting paths that are much
+        longer than a block is thick.
 
         Parameters
         ----------
         n_jobs : int, optional
-            Threads; None for all cores. The answer does not depend on it, in any bit: what the
-            blocks are follows from the graph alone.
+            The number of threads; None for all cores. The answer does not depend on it, to the last
+            bit, because the blocks depend on the graph alone.
 
         Examples
         --------
@@ -270,7 +272,7 @@ class FlowGraph:
         return self._graph.solve(as_threads(n_jobs))
 
     def copy(self) -> Self:
-        """An independent graph in the same state, its flow included.
+        """Return an independent graph in the same state, its flow included.
 
         Examples
         --------
@@ -302,34 +304,34 @@ class FlowGraph:
 
     @property
     def mask(self) -> BoolArray:
-        """(n,) booleans, or of the grid's shape: the nodes on the source side of a minimum cut."""
+        """The nodes on the source side of a minimum cut, of shape (n,) or of the grid's shape."""
         mask = np.empty(self.n, np.bool_)
         self._graph.read_sides(mask)
         return mask.reshape(self.shape)
 
     @property
     def flows(self) -> Capacities:
-        """(E,) the net flow on each edge, negative where it runs backwards."""
+        """The net flow on each edge, of shape (E,), negative if it runs backwards."""
         flows: Capacities = np.empty(self.n_edges, self.dtype)
         self._graph.read_flows(flows, np.empty(0, self.dtype))
         return flows
 
     @property
     def residuals(self) -> Capacities:
-        """(E, 2) what each edge could still carry, forwards and backwards."""
+        """The residual capacities of each edge, forwards and backwards, of shape (E, 2)."""
         residuals: Capacities = np.empty((self.n_edges, 2), self.dtype)
         self._graph.read_flows(np.empty(0, self.dtype), residuals.reshape(-1))
         return residuals
 
     @property
     def edges(self) -> IntArray:
-        """(E, 2) the edges."""
+        """The edges, of shape (E, 2)."""
         edges = np.empty((self.n_edges, 2), np.int64)
         self._graph.read_edges(edges)
         return edges
 
     def __getstate__(self) -> dict[str, Any]:
-        """The problem; the flow is not kept, so the first solve of a loaded graph is a cold one."""
+        """Return the problem without its flow: a loaded graph is solved from a cold start."""
         numbers: list[Capacities] = [
             np.empty(k, self.dtype) for k in (self.n_edges, self.n_edges, self.n, self.n)
         ]

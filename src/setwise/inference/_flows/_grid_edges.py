@@ -15,16 +15,16 @@ from setwise.inference._flows._capacities import Capacities, as_capacities, as_k
 
 
 @dataclass(frozen=True)
-class Grid:
-    """A grid of pixels and what passes between neighbours.
+class GridCapacities:
+    """A grid of pixels with the capacities between neighbours.
 
-    ``there`` and ``back`` are views of shape (K, *sides), one of the other where edges are
-    undirected: entry ``[k, p]`` is the capacity between pixel ``p`` and ``p + steps[k]``.
+    ``there`` and ``back`` are views of shape (K, *sides). Entry ``[k, p]`` is the capacity between
+    pixel ``p`` and ``p + steps[k]``. If edges are undirected, one is a view of the other.
     """
 
     sides: tuple[int, ...]
     steps: IntArray
-    sizes: list[int]  # how many edges each step has
+    sizes: list[int]  # the number of edges of each step
     there: NDArray[np.generic]
     back: NDArray[np.generic]
 
@@ -33,12 +33,12 @@ class Grid:
         return math.prod(self.sides)
 
     def in_kind(self, kind: type[np.int64] | type[np.float64]) -> tuple[Capacities, Capacities]:
-        """Checked capacities of one type, there and back; what is repeated is not copied."""
+        """Return checked capacities of one type, there and back. Repeated values are not copied."""
         there = _of_kind(self.there, "weights", kind)
         return there, there if self.back is self.there else _of_kind(self.back, "reverse", kind)
 
     def edges(self) -> tuple[NDArray[np.int32], NDArray[np.generic], NDArray[np.generic]]:
-        """Edges (E, 2), capacities (E,) there and back: step after step, the pixels in C order."""
+        """Return edges (E, 2) and capacities (E,) there and back, ordered by step, then pixel."""
         pixels = np.arange(self.n, dtype=np.int32).reshape(self.sides)
         edges = np.empty((sum(self.sizes), 2), np.int32)
         capacities = np.empty(len(edges), self.there.dtype)
@@ -46,7 +46,7 @@ class Grid:
         strides = [math.prod(self.sides[axis + 1 :]) for axis in range(len(self.sides))]
         begin = 0
         for k, (step, size) in enumerate(zip(self.steps.tolist(), self.sizes, strict=True)):
-            if size == 0:  # the offset may be longer than any number of a pixel
+            if size == 0:  # the offset may be larger than any index of a pixel
                 continue
             start = tuple(
                 slice(max(0, -o), max(0, side - max(0, o)))
@@ -64,8 +64,8 @@ class Grid:
 
 def as_grid(
     shape: Sequence[int], weights: ArrayLike, reverse: ArrayLike | None, offsets: ArrayLike | None
-) -> Grid:
-    """A grid from arguments that are checked, the signs of the weights apart."""
+) -> GridCapacities:
+    """Return a grid from arguments that are checked here, except for the signs of the weights."""
     sides = as_sides(shape)
     steps = _as_offsets(offsets, len(sides))
     sizes = [count_pairs(sides, step) for step in map(tuple, steps.tolist())]
@@ -73,7 +73,7 @@ def as_grid(
     full = (len(steps), *sides)
     there = _broadcast(weights, "weights", full)
     back = there if reverse is None else _broadcast(reverse, "reverse", full)
-    return Grid(sides, steps, sizes, there, back)
+    return GridCapacities(sides, steps, sizes, there, back)
 
 
 def _as_offsets(offsets: ArrayLike | None, dimension: int) -> IntArray:

@@ -11,16 +11,17 @@ from numpy.typing import ArrayLike
 from setwise import _core
 from setwise._foundation._arguments import BoolArray, as_array, as_count, as_list
 from setwise._foundation._certificate import EPS
+from setwise._foundation._record import Record
 from setwise._foundation._threads import as_threads
 from setwise.inference._flows._capacities import MOST_NODES, Capacities, kind_of
 from setwise.inference._flows._flow_graph import FlowGraph
 
-_UNITS = 64  # in the last place: what the sums of a flow may lose
+_UNITS = 64  # in the last place: the rounding error allowed in the sums of a flow
 
 
-@dataclass(frozen=True, eq=False)
-class Flow:
-    r"""A largest flow and a smallest cut.
+@dataclass(frozen=True, eq=False, repr=False)
+class Flow(Record):
+    r"""A maximum flow and a minimum cut.
 
     Attributes
     ----------
@@ -31,15 +32,15 @@ class Flow:
     gap : int or float
         ``bound - value``: zero for integers, rounding for floats.
     exact : bool
-        Whether the cut is proved to be the smallest up to the rounding of sums: 64 units in the
-        last place of what flows, over all edges and from the source, min(source, sink) of each
-        node apart. What is not used, as the rest of a large terminal, does not count.
+        Whether the cut is proved to be minimal up to the rounding of sums: 64 units in the last
+        place of the flow over all edges and from the source, without min(source, sink) of each
+        node. Unused capacity, such as the rest of a large terminal, does not count.
     mask : ndarray of bool, shape (n,)
         The nodes on the source side of the cut.
     flows : ndarray, shape (E,)
         The net flow on each edge, negative where it runs backwards.
     residuals : ndarray, shape (E, 2)
-        What each edge could still carry, forwards and backwards.
+        The residual capacities of each edge, forwards and backwards.
 
     Examples
     --------
@@ -68,28 +69,28 @@ def maxflow(
     sink: ArrayLike,
     n_jobs: int | None = None,
 ) -> Flow:
-    """A largest flow from the source to the sink, and a smallest cut between them.
+    """Find a maximum flow from the source to the sink, and a minimum cut between them.
 
     Parameters
     ----------
     edges : array-like of int, shape (E, 2)
-        Pairs of different nodes; repeated edges are kept apart.
+        Pairs of different nodes; repeated edges are not merged.
     capacities : array-like of shape (E,) or a number
-        What may pass from the first node of an edge to the second; finite and not negative.
+        The capacity from the first node of an edge to the second; finite and nonnegative.
     reverse : array-like of shape (E,) or a number, optional
-        What may pass from the second to the first; zero unless given.
+        The capacity from the second node to the first; zero by default.
     n : int, optional
-        The number of nodes; by default as many as ``edges``, ``source`` and ``sink`` name.
+        The number of nodes; by default the least that ``edges``, ``source`` and ``sink`` need.
     source, sink : int, or array-like of shape (n,)
-        Two different nodes, as in :func:`scipy.sparse.csgraph.maximum_flow`; or for every node
-        its capacity from the source and to the sink, where ``inf`` ties it to that side.
+        Two different nodes, as in :func:`scipy.sparse.csgraph.maximum_flow`; or the capacities of
+        all nodes from the source and to the sink, where ``inf`` ties a node to that side.
     n_jobs : int, optional
-        Threads; None for all cores. The answer does not depend on it.
+        The number of threads; None for all cores. The answer does not depend on it.
 
     Returns
     -------
     Flow
-        In integers, exactly, if no argument holds floats; see :class:`FlowGraph`.
+        Computed exactly in integers if no argument holds floats; see :class:`FlowGraph`.
 
     Examples
     --------
@@ -139,12 +140,12 @@ def maxflow(
 
 
 def _as_node(node: ArrayLike, name: str) -> int:
-    """A node's number; an array of no dimension stands for its entry."""
+    """Return a node's number; an array of dimension 0 means its entry."""
     return as_count(node[()] if isinstance(node, np.ndarray) else node, name)
 
 
 def _size(edges: ArrayLike, *least: int) -> int:
-    """The number of nodes that the edges name, or what it must be at least."""
+    """Return the number of nodes that the edges name, but no less than ``least``."""
     array = as_array(edges, "edges")
     named = int(array.max()) + 1 if array.size and array.dtype.kind in "iu" else 0
     size = max(named, *least)
@@ -156,19 +157,19 @@ def _size(edges: ArrayLike, *least: int) -> int:
 
 
 def maxflow_batch(graphs: Sequence[FlowGraph], *, n_jobs: int | None = None) -> list[int | float]:
-    """Solves many graphs on several threads; each keeps its answer.
+    """Solve many graphs on several threads. Each graph keeps its answer.
 
     Parameters
     ----------
     graphs : sequence of FlowGraph
-        Solved as by :meth:`FlowGraph.solve`, warm where they were solved before.
+        Solved as by :meth:`FlowGraph.solve`, with a warm start if they were solved before.
     n_jobs : int, optional
         The number of threads; None or -1: all processors. The answers do not depend on it.
 
     Returns
     -------
     list of int or float
-        The values.
+        The values of the flows.
 
     Examples
     --------

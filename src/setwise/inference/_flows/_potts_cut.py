@@ -1,11 +1,12 @@
-"""Two labels, unaries, Potts and tables: the best labelling by one cut, and its flow.
+"""The best labelling of two labels with unaries, Potts potentials and tables, by one cut.
 
-No graph is made of Python's arrays: the kernel reads unaries and weights where they lie, and where
-the edges are known to be those of a grid it does not read them at all.
+No graph is built in Python: the kernel reads unaries and weights from the arrays of the field. If
+the edges are known to be those of a grid, it does not read the edges.
 """
 
 from __future__ import annotations
 
+from fractions import Fraction
 from math import isfinite, prod
 from typing import NamedTuple
 
@@ -19,91 +20,123 @@ from setwise.fields._field import Field
 from setwise.fields._potentials._pairwise import Pairwise
 from setwise.fields._potentials._potts import Potts
 
-# A table that is submodular but for so small a share of its range is so but for rounding.
+# A table that violates submodularity by at most this share of its range counts as submodular: the
+# violation is rounding.
 _ROUNDING = 1e-14
+
+# The number of rounding errors, each of the size of the sum, that kernels make in sums that are
+# compensated block by block.
+_IN_BLOCKS = 8
 
 Pairs = tuple[IntArray, FloatArray]
 """Edges (E, 2) and weights (E,)."""
 
 
 class PottsField(NamedTuple):
-    """Unaries and weights of edges that have the energies of a field, but for a constant."""
+    """Unaries and weights of edges with the energies of a field, up to a constant."""
 
     unary: FloatArray
     pairs: list[Pairs]
     largest: float
-    """the largest entry of a table above the table's least one; 0 without tables"""
+    """the largest difference between two entries of one table; 0 without tables"""
+    total: float
+    """the sum over the tables of the difference between the largest and the least entry"""
 
 
 def as_potts(field: Field) -> PottsField | None:
-    """A field of two labels, Potts potentials and tables; None where there is something else."""
+    """Return a field of two labels, Potts potentials and tables; None for any other field."""
     kinds = {type(potential) for potential in field.potentials}
     if field.n_labels != 2 or not kinds or not kinds <= {Potts, Pairwise}:
         return None
     unary = field.unary
-    if Pairwise in kinds:  # what all labels of a variable pay would take the digits of the tables
+    if Pairwise in kinds:  # costs shared by all labels take digits from the tables
         unary = unary - field._favourites().least[:, None]
     pairs: list[Pairs] = []
-    largest = 0.0
+    largest, total = 0.0, 0.0
     for potential in field.potentials:
         if isinstance(potential, Potts):
             pairs.append((potential.edges, potential.weights))
         elif isinstance(potential, Pairwise):
             weights = np.empty(len(potential.edges))
             tables = potential.tables.reshape(-1)
-            above = _core.split_tables(potential.edges, tables, _ROUNDING, unary, weights)
+            above, sizes = _core.split_tables(potential.edges, tables, _ROUNDING, unary, weights)
             if above < 0.0:
                 return None
             pairs.append((potential.edges, weights))
-            largest = max(largest, above)
-    return PottsField(unary, pairs, largest)
+            largest, total = max(largest, above), total + sizes
+    return PottsField(unary, pairs, largest, total)
 
 
-def above_least(field: Field, labels: IntArray) -> float:
-    """What labels pay above the least unary of every variable and the least entry of every table.
+def above_least(field: Field, labels: IntArray) -> float | None:
+    """Return the energy of labels minus the least unaries and the least entries of all tables.
 
-    Of a field that ``as_potts`` takes; Potts potentials are 0 at least.
+    Sums are compensated. Return None unless the field consists of two labels, Potts potentials and
+    tables alone. The least value of a Potts potential is 0.
     """
+    if field.n_labels != 2:
+        return None
     paid = _core.unary_above_least(labels, field.unary)
     for potential in field.potentials:
         if isinstance(potential, Pairwise):
             tables = potential.tables.reshape(-1)
             paid += _core.tables_above_least(labels, potential.edges, tables)
+        elif isinstance(potential, Potts):
+            paid += _core.weights_between(labels, potential.edges, potential.weights)
         else:
-            paid += float(potential.energies(labels[None], 2)[0])
+            return None
     return paid
 
 
+def least_of_all(field: Field) -> tuple[float, ...]:
+    """Return numbers whose sum is that of the least unaries and the least entries of tables.
+
+    The field must be one that ``as_potts`` accepts.
+    """
+    parts = [*_core.sum_of_least(field.unary)]
+    for potential in field.potentials:
+        if isinstance(potential, Pairwise) and len(potential.edges):
+            found = _core.sum_of_least(potential.tables.reshape(-1, 4))
+            uses = len(potential.edges) if potential.tables.ndim == 2 else 1
+            for part in found:
+                if part:
+                    rest = uses * Fraction(part) - Fraction(uses * part)
+                    parts += [uses * part, float(rest)]
+    return tuple(parts)
+
+
 class PottsCut(NamedTuple):
-    """A labelling, and what it is worth."""
+    """A labelling with its energy and its proof."""
 
     labels: IntArray
-    """(N,): of all best ones, the one with the fewest ones"""
+    """the labelling (N,): among all best ones the one with the fewest ones"""
     value: float
-    """what it costs, summed in the order of the arrays"""
+    """its energy, summed in the order of the arrays"""
     paid: float
-    """the same less the least unary of every variable"""
+    """its energy minus the least unary of every variable"""
     gap: float
-    """by how much another labelling may be better, by what rounding took from the flow"""
+    """by how much another labelling may be better, since rounding lowered the flow"""
+    rounding: float
+    """the rounding error of that difference"""
 
 
 def cut_potts(unary: FloatArray, pairs: list[Pairs], n_threads: int) -> PottsCut | None:
-    r"""The least of :math:`\sum_i u_{i x_i} + \sum_e w_e [x_i \ne x_j]`, unaries (N, 2).
+    r"""Minimise :math:`\sum_i u_{i x_i} + \sum_e w_e [x_i \ne x_j]` with unaries (N, 2).
 
-    ``+inf`` in the unaries forbids a label. None where numbers of very different size leave too few
-    digits for a flow to be the proof.
+    ``+inf`` in the unaries forbids a label. Return None if numbers of very different size leave too
+    few digits for a flow to prove the minimum.
     """
     edges, weights = _joined(pairs)
     labels = np.empty(len(unary), np.int64)
-    answer = np.empty(5)
+    answer = np.empty(6)
     grid = grid_of(edges)
     if grid is None or not _cut_grid(grid, unary, weights, labels, answer, n_threads):
         _core.cut_edges(unary, edges, weights, labels, answer, n_threads)
-    alone, between, paid, sent, lost = answer.tolist()
+    alone, between, paid, sent, lost, small = answer.tolist()
     rounding = (len(unary) + len(edges)) * EPS * (paid + sent)
     if not isfinite(paid + sent) or not abs(paid - sent) <= lost + rounding:
         return None
-    return PottsCut(labels, alone + between, paid, lost)
+    rounding = max(paid - lost - sent, 0.0) + small + _IN_BLOCKS * EPS * (paid + sent)
+    return PottsCut(labels, alone + between, paid, lost, rounding)
 
 
 def _cut_grid(
@@ -114,13 +147,13 @@ def _cut_grid(
     answer: FloatArray,
     n_threads: int,
 ) -> bool:
-    """Whether the grid is one of all variables, and its edges of so few kinds as to be computed."""
+    """Return whether the grid has all variables, and few enough offsets to compute its edges."""
     wide = [axis for axis, side in enumerate(grid.sides) if side > 1]
     if prod(grid.sides) != len(unary) or not wide:
         return False
     sides = np.array(grid.sides, np.int64)
     steps = np.array(grid.steps, np.int64).reshape(-1, len(sides))
-    steps = steps[(np.abs(steps) < sides).all(axis=1)]  # the others lead out of the grid
+    steps = steps[(np.abs(steps) < sides).all(axis=1)]  # the others leave the grid
     return _core.cut_grid(
         unary,
         sides[wide],
@@ -133,7 +166,7 @@ def _cut_grid(
 
 
 def _joined(pairs: list[Pairs]) -> Pairs:
-    """One list of edges for all: that of the first, if the others have the same array."""
+    """Return one list of edges for all, which is that of the first if all share one array."""
     first = pairs[0][0]
     if len(pairs) == 1:
         return pairs[0]

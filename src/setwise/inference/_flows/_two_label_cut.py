@@ -1,4 +1,4 @@
-"""Exact minima of two labels while unaries change: one graph, and the flow of the last answer."""
+"""Exact minima of two labels under changing unaries, by one graph with warm starts."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from setwise.inference._flows._energy_as_cut import as_cut
 
 
 class TwoLabelCut:
-    """The potentials of a field of two labels as a cut; a ``ValueError`` where they are none.
+    """The potentials of a field of two labels as a cut.
 
-    The first answer costs a maximum flow, the next ones what the changes reach. Of all best
-    labellings an answer is the one with the fewest ones, whatever was asked before.
+    The constructor raises a ``ValueError`` if they are no cut. The first answer costs a maximum
+    flow. The cost of a later answer is proportional to the part of the graph that the changes
+    affect. Among all best labellings the answer is the one with the fewest ones, whatever the
+    earlier calls were.
 
-    After each answer ``value`` is what its potentials cost, but for a constant that is the same for
-    all answers, and ``lost`` by how much another labelling may be better, by what rounding took
-    from the flow: 0 where that is within a few units in the last place.
+    After each answer ``value`` is the energy of its potentials, up to a constant that is the same
+    for all answers. ``lost`` is by how much another labelling may be better, since rounding lowered
+    the flow: 0 if that is within a few units in the last place.
 
-    With ``apart`` changes that reach many variables are solved in blocks, on all threads.
+    With ``apart`` changes that affect many variables are solved in blocks, on all threads.
     """
 
     def __init__(self, field: Field, n_threads: int = 1, *, apart: bool = False) -> None:
@@ -36,24 +38,25 @@ class TwoLabelCut:
 
     @property
     def value(self) -> float:
-        """What the potentials cost in the last answer, but for a constant."""
+        """The energy of the potentials in the last answer, up to a constant."""
         return float(self._answer[0])
 
     @property
     def paid(self) -> float:
-        """What the last answer costs, less the least that each cost of a variable may be."""
+        """The cost of the last answer minus the least cost of each variable."""
         return float(self._answer[1])
 
     @property
     def lost(self) -> float:
-        """By how much another labelling may be better than the last answer."""
+        """The amount by which another labelling may be better than the last answer."""
         return float(self._answer[2])
 
     def ones(self, costs: FloatArray, share: float = 0.0) -> BoolArray:
-        """Which variables take label 1 at the least energy; it costs ``costs`` (N,) more than 0.
+        """Return which variables take label 1 at the least energy.
 
-        ``inf`` forbids label 1, ``-inf`` label 0. A ``share`` of what the answer pays above the
-        least costs of all may be lost to rounding before the flow is found from nothing again.
+        Label 1 costs ``costs`` (N,) more than label 0; ``inf`` forbids label 1, ``-inf`` label 0.
+        If rounding takes more than a ``share`` of ``paid`` from the flow, the flow is computed
+        again from zero.
         """
         inside = np.empty(len(costs), np.bool_)
         self._cut.solve(costs, share, self._apart, inside, self._answer, self._n_threads)

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import replace
+from math import inf
 
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
+from setwise._foundation._search import Ending
 from setwise.fields._field import Field
+from setwise.inference._conditioning._energy_scale import Sums
 from setwise.inference._map._options import MapOptions
-from setwise.inference._map._result import MapResult
+from setwise.inference._map._result import MapProgress, MapResult
 from setwise.inference._map._rise import AT_LIMIT, Rise
+from setwise.inference._map._search import MapSearch
 from setwise.inference._relaxation._cooling import Stage, begin, stages
+from setwise.inference._relaxation._projected_logits import Descent
 from setwise.inference._relaxation._relaxation import Relaxation
 
 CERTIFYING_PASSES = 200
@@ -31,77 +37,122 @@ def convex(field: Field, options: MapOptions) -> MapResult:
     passes by default. A pass is O(N L) for Potts terms. The callback is called after each
     temperature.
     """
-    rounding = Rounding(field, options.init)
-    limit = 500 if options.max_iter is None else options.max_iter
-    bound, paid = options.scale.trivial, 0.0
-    n_iter, converged, interrupted = 0, False, False
-    descent = None
-    try:
-        descent = begin(Relaxation.below(field), options.n_threads)
-        for stage in stages(descent, limit):
-            rounding.improve(stage)
-            before = rounding.value - bound
-            bound, paid, n_iter = max(bound, stage.bound), stage.paid, stage.n_iter
-            room, gap = rounding.value - options.scale.trivial, rounding.value - bound
-            solved = stage.slack <= max(SOLVED * room, 1e-3 * gap)
-            solved = solved and stage.slack < gap - min(options.tol, 1.0) * room
-            converged = options.settled(rounding.value, bound, paid, before) or solved
-            interrupted = options.ends(n_iter, rounding.value, bound) and not converged
-            if converged or interrupted:
-                break
-    except KeyboardInterrupt:
-        interrupted = True
-        if descent is not None:
-            bound, paid = max(bound, descent.best_bound), max(paid, descent.paid())
-    return options.result(
-        rounding.labels,
-        rounding.value,
-        bound,
-        method="convex",
-        n_iter=n_iter,
-        converged=converged,
-        interrupted=interrupted,
-        paid=paid,
-    )
+    return _Convex(field, options).run()
 
 
 def certify(field: Field, result: MapResult, options: MapOptions) -> MapResult:
-    """The result with the bound of the relaxation, where that is better than its own.
+    """Return the result with the bound of the relaxation, where that is better than its own.
 
     Ends once the gap is within ``tol``, once the relaxation can close no more than a twentieth of
     it or its rise, extrapolated, no more than a few hundredths, or after 200 passes: what is left
     then is the relaxation's, or the labelling's. With ``max_iter`` it makes that many passes
     unless the relaxation can close next to nothing.
     """
-    value, bound, paid, interrupted = result.value, result.bound, 0.0, False
-    limit, little, is_free = CERTIFYING_PASSES, 0.05, True
-    if options.max_iter is not None:
-        limit, little, is_free = options.max_iter, SOLVED, False
-    rise, at_limit = Rise(), False
-    descent = None
-    try:
-        descent = begin(Relaxation.below(field), options.n_threads)
-        for stage in stages(descent, limit):
-            before = value - bound
-            bound, paid = max(bound, min(stage.bound, value)), stage.paid
-            settled = options.settled(value, bound, paid, before)
-            if stage.n_iter > 0:  # the first passes bring far more than a doubling ever will
-                rise.note(stage.n_iter, bound)
-            goal = min(options.tol, 1.0) * (value - options.scale.floor)
-            at_limit = stage.slack <= little * (value - bound)
-            at_limit = at_limit or (is_free and rise.is_over(value - bound, goal))
-            if settled or at_limit:
-                break
-            interrupted = options.ends(result.n_iter, value, bound)
-            if interrupted:
-                break
-    except KeyboardInterrupt:  # a bound holds after every pass, not after a stage alone
-        interrupted = True
-        if descent is not None:
-            bound, paid = max(bound, min(descent.best_bound, value)), max(paid, descent.paid())
-    if at_limit:
-        result = replace(result, reason=AT_LIMIT)
-    return options.improved(result, bound, interrupted, paid)
+    return _Certificate(field, result, options).run()
+
+
+class _Cooling(MapSearch):
+    """Stages of the relaxation at falling temperatures, of ``passes`` passes in all at most."""
+
+    passes: int
+    sums = Sums(0.0)
+    n_iter = 0
+    """The number of rounds that the callback is told: of passes, or of the search before."""
+
+    def __init__(self, field: Field, options: MapOptions) -> None:
+        super().__init__(field, options)
+        self.limit = inf
+        self._descent: Descent | None = None
+        self._stage: Stage | None = None
+
+    @abstractmethod
+    def meet(self, stage: Stage) -> bool:
+        """Take the bound of a stage. Return whether the search is at its end."""
+
+    def step(self) -> bool:
+        if self._descent is None:
+            descent = begin(Relaxation.below(self.field), self.options.n_threads)
+            self._stages = stages(descent, self.passes)
+            self._descent = descent
+        self._stage = next(self._stages, None)
+        return self._stage is None or self.meet(self._stage)
+
+    def progress(self, n_iter: int, seconds: float) -> MapProgress | None:
+        return None if self._stage is None else super().progress(self.n_iter, seconds)
+
+    def reassess(self) -> None:
+        descent = self._descent
+        if descent is None:
+            return
+        # A bound holds after every pass, and the search may have ended within a stage.
+        paid, lost = self.sums.paid, self.sums.lost
+        self.sums = Sums(max(paid, descent.paid()), max(lost, descent.rounding()))
+        self.bound = max(self.bound, min(descent.best_bound, self.best[1]))
+
+
+class _Convex(_Cooling):
+    """The bound of each stage, and the best labelling of those rounded from them."""
+
+    method = "convex"
+
+    def __init__(self, field: Field, options: MapOptions) -> None:
+        super().__init__(field, options)
+        self.passes = 500 if options.max_iter is None else options.max_iter
+        self._rounding = Rounding(field, options.init)
+        self.best = self._rounding.best
+
+    def meet(self, stage: Stage) -> bool:
+        self._rounding.improve(stage)
+        options, self.best = self.options, self._rounding.best
+        value, before = self.best[1], self.best[1] - self.bound
+        self.bound, self.n_iter = max(self.bound, stage.bound), stage.n_iter
+        self.sums = Sums(stage.paid, stage.lost)
+        room, gap = value - options.scale.trivial, value - self.bound
+        solved = stage.slack <= max(SOLVED * room, 1e-3 * gap)
+        solved = solved and stage.slack < gap - min(options.tol, 1.0) * room
+        self.converged = options.settled(value, self.bound, self.sums, before) or solved
+        return self.converged
+
+    def reassess(self) -> None:
+        self.best = self._rounding.best
+        super().reassess()
+
+    def result(self, ending: Ending[MapProgress]) -> MapResult:
+        return super().result(replace(ending, n_iter=self.n_iter))
+
+
+class _Certificate(_Cooling):
+    """The bound of each stage, beside the labelling of another search."""
+
+    def __init__(self, field: Field, result: MapResult, options: MapOptions) -> None:
+        super().__init__(field, options)
+        self.best = result.labels, result.value
+        self.bound, self.n_iter = result.bound, result.n_iter
+        self.passes, self._little, self._is_free = CERTIFYING_PASSES, 0.05, True
+        if options.max_iter is not None:
+            self.passes, self._little, self._is_free = options.max_iter, SOLVED, False
+        self._result, self._rise, self._is_over = result, Rise(), False
+
+    def meet(self, stage: Stage) -> bool:
+        options, value, before = self.options, self.best[1], self.best[1] - self.bound
+        self.bound = max(self.bound, min(stage.bound, value))
+        self.sums = Sums(stage.paid, stage.lost)
+        self.converged = options.settled(value, self.bound, self.sums, before)
+        if stage.n_iter > 0:  # the first passes bring far more than a doubling ever will
+            self._rise.note(stage.n_iter, self.bound)
+        gap, goal = value - self.bound, min(options.tol, 1.0) * (value - options.scale.floor)
+        at_limit = stage.slack <= self._little * gap
+        at_limit = at_limit or (self._is_free and self._rise.is_over(gap, goal))
+        if at_limit:
+            self._result = replace(self._result, reason=AT_LIMIT)
+        self._is_over = self.converged or at_limit
+        return self._is_over
+
+    def progress(self, n_iter: int, seconds: float) -> MapProgress | None:
+        return None if self._is_over else super().progress(n_iter, seconds)
+
+    def result(self, ending: Ending[MapProgress]) -> MapResult:
+        return self.options.improved(self._result, self.bound, ending.cut_short, self.sums)
 
 
 class Rounding:
@@ -114,8 +165,8 @@ class Rounding:
 
     def __init__(self, field: Field, init: IntArray | None) -> None:
         self._field = field
-        self.labels: IntArray = field._favourites().labels.copy()
-        self.value = self._energy(self.labels)
+        labels: IntArray = field._favourites().labels.copy()
+        self.best = labels, self._energy(labels)
         if init is not None:
             self._keep(init)
 
@@ -130,14 +181,14 @@ class Rounding:
     def _expand(self, scores: FloatArray, level: FloatArray) -> None:
         for label in range(self._field.n_labels):
             near = scores[:, label] <= level
-            changed = near & (self.labels != label)
+            changed = near & (self.best[0] != label)
             if changed.any():
-                self._keep(np.where(near, label, self.labels))
+                self._keep(np.where(near, label, self.best[0]))
 
     def _keep(self, labels: IntArray) -> None:
         value = self._energy(labels)
-        if value < self.value:
-            self.labels, self.value = labels, value
+        if value < self.best[1]:
+            self.best = labels, value
 
     def _energy(self, labels: IntArray) -> float:
         return float(self._field._energies(labels[None])[0])

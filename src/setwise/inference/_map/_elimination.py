@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import inf
 
 import numpy as np
 
 from setwise._foundation._arguments import IntArray
+from setwise._foundation._search import Ending
 from setwise.fields._field import Field
 from setwise.inference._map._junction_tree import planned
 from setwise.inference._map._options import MapOptions
-from setwise.inference._map._result import MapResult
+from setwise.inference._map._result import MapProgress, MapResult
+from setwise.inference._map._search import MapSearch
 
 
 def eliminate(field: Field, options: MapOptions) -> MapResult:
@@ -25,20 +26,28 @@ def eliminate(field: Field, options: MapOptions) -> MapResult:
     one. Time and memory are :math:`N L^{w + 1}`, w the width of the order, in which each variable
     adds the fewest edges.
     """
-    try:
+    return _Elimination(field, options).run()
+
+
+class _Elimination(MapSearch):
+    method = "elimination"
+
+    def __init__(self, field: Field, options: MapOptions) -> None:
+        super().__init__(field, options)
+        self.limit = 1
+
+    def step(self) -> bool:
+        field = self.field
         tree, _, _ = planned(field, 1.0)
-        options.watch.lap("set-up")
+        self.options.watch.lap("set-up")
         labels: IntArray = np.empty(field.n_variables, np.int64)
-        lowest = -tree.best(labels)
-    except KeyboardInterrupt:
-        return options.not_begun(field, "elimination")
-    if lowest == inf:
-        raise ValueError("field must have a labelling of finite energy, got none")
-    value = float(field._energies(labels[None])[0])
-    interrupted = False
-    try:
-        options.ends(1, value, value)
-    except KeyboardInterrupt:
-        interrupted = True
-    result = options.result(labels, value, value, method="elimination", n_iter=1, converged=True)
-    return replace(result, interrupted=interrupted)
+        if -tree.best(labels) == inf:
+            raise ValueError("field must have a labelling of finite energy, got none")
+        value = float(field._energies(labels[None])[0])
+        self.best, self.bound, self.converged = (labels, value), value, True
+        return True
+
+    def result(self, ending: Ending[MapProgress]) -> MapResult:
+        if ending.n_iter == 0:
+            return self.options.not_begun(self.field, self.method)
+        return super().result(ending)

@@ -10,6 +10,7 @@ from setwise._foundation._arguments import IntArray
 from setwise.fields._field import Field
 from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapResult
+from setwise.inference._map._search import MapSearch
 
 MOST_LABELINGS = 20_000_000
 # So few labellings are enumerated before a method without a guarantee is tried.
@@ -18,45 +19,42 @@ _CHUNK = 1 << 20  # entries of the labellings that are held at once
 
 
 def enumerate_labels(field: Field, options: MapOptions) -> MapResult:
-    """The best of all labellings without forbidden labels: exact, for any potential.
+    """Return the best of all labellings without forbidden labels: exact, for any potential.
 
     Of several best labellings the first in lexicographic order is returned. Cost: the product of
     the numbers of allowed labels, at most 2e7, times that of one energy; memory is bounded. The
     callback is called after each chunk of labellings; the bound of a search that it ends is the sum
     of the least values of all terms.
     """
-    allowed = [np.flatnonzero(np.isfinite(row)) for row in field.unary]
-    total = int(count_labelings(field))
-    rows = max(1, _CHUNK // max(1, field.n_variables))
-    # The first labelling stands for the answer until there is one.
-    best = np.array([labels[0] for labels in allowed], np.int64)
-    value = float(field._energies(best[None])[0])
-    bound = options.scale.trivial
-    n_iter, interrupted = 0, False
-    try:
-        for start in range(0, total, rows):
-            labels = _labelings(allowed, start, min(start + rows, total))
-            energies = field._energies(labels)
-            k = int(np.argmin(energies))
-            if energies[k] < value:
-                best, value = labels[k].copy(), float(energies[k])
-            n_iter += 1
-            interrupted = start + rows < total and options.ends(n_iter, value, bound)
-            if interrupted:
-                break
-    except KeyboardInterrupt:
-        interrupted = True
-    if value == inf and not interrupted:
-        raise ValueError("field must have a labelling of finite energy, got none")
-    return options.result(
-        best,
-        value,
-        bound if interrupted else value,
-        method="enumerate",
-        n_iter=n_iter,
-        converged=not interrupted,
-        interrupted=interrupted,
-    )
+    return _Enumeration(field, options).run()
+
+
+class _Enumeration(MapSearch):
+    method = "enumerate"
+
+    def __init__(self, field: Field, options: MapOptions) -> None:
+        super().__init__(field, options)
+        self._allowed = [np.flatnonzero(np.isfinite(row)) for row in field.unary]
+        self._rows = max(1, _CHUNK // max(1, field.n_variables))
+        self._tried, self._total, self.limit = 0, int(count_labelings(field)), inf
+        # The first labelling stands for the answer until there is one.
+        first = np.array([labels[0] for labels in self._allowed], np.int64)
+        self.best = first, float(field._energies(first[None])[0])
+
+    def step(self) -> bool:
+        stop = min(self._tried + self._rows, self._total)
+        labels = _labelings(self._allowed, self._tried, stop)
+        energies = self.field._energies(labels)
+        k = int(np.argmin(energies))
+        if energies[k] < self.best[1]:
+            self.best = labels[k].copy(), float(energies[k])
+        self._tried = stop
+        if stop < self._total:
+            return False
+        if self.best[1] == inf:
+            raise ValueError("field must have a labelling of finite energy, got none")
+        self.bound, self.converged = self.best[1], True
+        return True
 
 
 def count_labelings(field: Field) -> float:
@@ -71,6 +69,12 @@ def count_labelings(field: Field) -> float:
 def most_items(field: Field, m: int) -> int:
     """The length of a list for which m labellings are asked: no more than there are."""
     return int(min(m, count_labelings(field)))
+
+
+def all_labelings(field: Field) -> IntArray:
+    """All labellings without forbidden labels, in lexicographic order, one a row."""
+    allowed = [np.flatnonzero(np.isfinite(row)) for row in field.unary]
+    return _labelings(allowed, 0, int(count_labelings(field)))
 
 
 def _labelings(allowed: list[IntArray], start: int, stop: int) -> IntArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf
 from typing import Any, NamedTuple
 
@@ -10,14 +11,21 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from setwise import _core
-from setwise._foundation._arguments import FloatArray, IntArray
+from setwise._foundation._arguments import FloatArray, IntArray, as_number
+from setwise._foundation._methods import Method, Run
 from setwise.fields._edges import grid_of
 from setwise.fields._field import Field
 from setwise.fields._terms import CliqueTerm, Folded, PottsTerm, TableTerm
 from setwise.inference._map._factors import most_variables, scopes_of, sides_of, tables_of, widest
 
-CELLS = 1 << 23  # of the table of a clique: 64 MB
-ALL_CELLS = 1 << 26  # of all messages: 512 MB, and of all tables
+MEMORY = 1 << 30  # bytes of the messages and the largest table, unless memory_limit says otherwise
+_BYTES = 8  # of a cell
+# A refusal tells the size that is needed, not only that it is too large, of up to so many variables
+# and of tables below so many cells, which no memory holds.
+_TOLD = 20_000
+_BEYOND = 2.0**60
+CELLS = 1 << 23  # of the table of a potential: 64 MB
+ALL_CELLS = 1 << 26  # of all tables of potentials
 # What "auto" spends on it at most: a few hundredths of a second; and what costs next to nothing.
 FEW_CELLS = 1 << 19
 FEWEST_CELLS = 1 << 14
@@ -35,8 +43,25 @@ class Planned(NamedTuple):
 
 
 def narrow(field: Field) -> str | None:
-    """What elimination asks of a field: None, or what it lacks."""
-    return field._remember("narrow", lambda: _lack(field, CELLS, ALL_CELLS))
+    """Return None if the field can be eliminated, otherwise what it lacks."""
+    return field._remember("narrow", lambda: _lack(field, MEMORY))
+
+
+def as_memory_limit(memory_limit: object, method: str) -> float:
+    """Return the bytes that elimination may take; None is for ``MEMORY``."""
+    if memory_limit is None:
+        return MEMORY
+    memory = as_number(memory_limit, "memory_limit", positive=True)
+    if method != "elimination":
+        raise ValueError(f"memory_limit is for method='elimination', got method={method!r}")
+    return memory
+
+
+def within(record: Method[Run], memory: float) -> Method[Run]:
+    """Return the record of a method, that of elimination with so many bytes for its tables."""
+    if record.name != "elimination" or memory == MEMORY:
+        return record
+    return replace(record, needs=lambda field: _lack(field, memory))
 
 
 def is_cheap(field: Field) -> bool:
@@ -57,6 +82,21 @@ def is_cheaper(field: Field) -> bool:
     return is_cheap(field)
 
 
+def numbers_of_a_pass(field: Field) -> int:
+    """About how many numbers a pass over all variables and terms of a field meets."""
+    n, n_labels = field.unary.shape
+    total: int = n * n_labels
+    for _, term in field._folded().terms:
+        match term:
+            case CliqueTerm():
+                total += term.tables.size
+            case TableTerm():
+                total += term.tables.size
+            case _:
+                total += term._n_summands(n) * n_labels
+    return total
+
+
 def _is_within(field: Field, cells: int) -> bool:
     n, n_labels = field.unary.shape
     terms = field._folded().terms
@@ -70,7 +110,10 @@ def _is_within(field: Field, cells: int) -> bool:
                 return False
         if _is_forest(np.concatenate([term.edges for term in pairs]), n):
             return bool(n * n_labels**2 <= cells)
-    return n <= FEW_VARIABLES and _lack(field, cells, cells) is None
+    if n > FEW_VARIABLES:
+        return False
+    tree = _scopes(field, cells, cells)
+    return not isinstance(tree, str) and tree.plan(float(cells))[1] <= cells
 
 
 def _is_forest(edges: IntArray, n: int) -> bool:
@@ -86,14 +129,38 @@ def _is_forest(edges: IntArray, n: int) -> bool:
     return bool(connected_components(graph, directed=False)[0] == n - len(distinct))
 
 
-def _lack(field: Field, cells: int, all_cells: int) -> str | None:
-    """Why tables of so many cells, and so many of all of them, do not do."""
+def _lack(field: Field, memory: float) -> str | None:
+    """Why tables of so many bytes do not do."""
+    tree = _scopes(field, CELLS, ALL_CELLS)
+    if isinstance(tree, str):
+        return tree
+    most = memory / _BYTES
+    largest, messages, width = tree.plan(most)
+    if largest + messages <= most:
+        return None
+    if messages == inf and field.n_variables <= _TOLD:
+        largest, messages, width = tree.plan(_BEYOND)
+    cells, more = (largest, " or more") if messages == inf else (largest + messages, "")
+    size = f"{cells * _BYTES:.3g} bytes" if cells < inf else "far more"
+    fits = max(most_variables(max(int(most), 1), field.n_labels) - 1, 0)
+    return (
+        f"tables of at most {memory:.3g} bytes (width {fits} or less with {field.n_labels} "
+        f"labels), got width {width}{more}: {size}{more}; raise memory_limit, or let "
+        "method='auto' choose another method"
+    )
+
+
+def _scopes(field: Field, cells: int, all_cells: int) -> Any:
+    """The tree of a field without its tables, for a plan; why these are too large, if they are."""
     n, n_labels = field.unary.shape
     terms = field._folded().terms
     most = most_variables(cells, n_labels)
     wide, whose = widest(terms, n)
     if wide > most:
-        return f"tables of at most {most} variables, got {wide} in {whose!r}"
+        return (
+            f"tables of at most {most} variables, got {wide} in {whose!r}; let method='auto' "
+            "choose another method"
+        )
     tree = _core.JunctionTree(_logs(field._folded(), 1.0))
     total = 0.0
     for _, term in terms:
@@ -103,11 +170,11 @@ def _lack(field: Field, cells: int, all_cells: int) -> str | None:
                 sides = sides_of(term, scopes.shape[1], n_labels)
                 total += len(scopes) * float(np.prod(sides, dtype=np.float64))
     if total > all_cells:
-        return f"tables of at most {all_cells} entries together, got {total:.0f}"
-    largest, messages = tree.plan(float(cells))
-    if largest == inf or messages > all_cells:
-        return f"a graph of width below {most}, got a wider one"
-    return None
+        return (
+            f"tables of potentials of at most {all_cells} entries together, got {total:.0f}; let "
+            "method='auto' choose another method"
+        )
+    return tree
 
 
 def _logs(folded: Folded, temperature: float) -> FloatArray:

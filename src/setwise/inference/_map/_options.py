@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from dataclasses import field as dataclass_field
 from time import perf_counter
 
@@ -20,15 +20,15 @@ from setwise._foundation._arguments import (
     check_callback,
 )
 from setwise._foundation._deadline import Deadline
-from setwise._foundation._progress import is_heard, stops
+from setwise._foundation._progress import is_observed, stops
 from setwise._foundation._randomness import as_generator
 from setwise._foundation._threads import as_threads
 from setwise._foundation._timings import Stopwatch
 from setwise.fields._field import Field
-from setwise.inference._map._energy_scale import NEGLIGIBLE, EnergyScale
-from setwise.inference._map._ground import difference_below
-from setwise.inference._map._reach import Doubt
-from setwise.inference._map._result import MapProgress, MapResult
+from setwise.inference._conditioning._energy_scale import NEGLIGIBLE, EnergyScale, Sums
+from setwise.inference._conditioning._ground import Ground, difference_below
+from setwise.inference._conditioning._reach import Doubt
+from setwise.inference._map._result import Found, MapProgress, MapResult
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,10 +44,14 @@ class MapOptions:
     callback: Callable[[MapProgress], object] | None
     scale: EnergyScale
     """What gaps are measured against."""
-    offset: float
-    """What the callback is told above the field's energies."""
+    ground: Ground | None
+    """What was taken out of the field that the callback is told of; None tells of the field."""
     doubt: Doubt = dataclass_field(default_factory=Doubt)
     """What prices that no good labelling pays may have done to a bound that is told."""
+    known: MapResult | None = None
+    """The answer of an earlier search: the callback is told the better of the two."""
+    highest: list[float] = dataclass_field(default_factory=lambda: [-np.inf])
+    """The highest bound that the callback was told: what is claimed once is not taken back."""
     deadline: Deadline = dataclass_field(default_factory=Deadline)
     watch: Stopwatch = dataclass_field(default_factory=Stopwatch)
     began: float = dataclass_field(default_factory=perf_counter)
@@ -63,7 +67,7 @@ class MapOptions:
         n_jobs: int | None = None,
         rng: object = None,
         callback: Callable[[MapProgress], object] | None = None,
-        offset: float = 0.0,
+        ground: Ground | None = None,
         deadline: Deadline | None = None,
         watch: Stopwatch | None = None,
         scale: EnergyScale | None = None,
@@ -78,7 +82,7 @@ class MapOptions:
             random=None if rng is None else as_generator(rng),
             callback=callback,
             scale=EnergyScale.of(field) if scale is None else scale,
-            offset=offset,
+            ground=ground,
             deadline=Deadline() if deadline is None else deadline,
             watch=Stopwatch() if watch is None else watch,
         )
@@ -91,31 +95,45 @@ class MapOptions:
         """Whether the relative gap is within the tolerance."""
         return self.scale.relative_gap(value, bound) <= self.tol
 
-    def settled(self, value: float, bound: float, paid: float, before: float) -> bool:
+    def settled(self, value: float, bound: float, sums: Sums, before: float) -> bool:
         """Whether the gap is within the tolerance, and ``exact`` if that is a few passes away.
 
         From 1e-9 on the last digits are worth having: the search goes on while each of its stages
-        at least halves the gap, which was ``before``, until rounding is all that is left of it.
+        at least halves the gap, which was ``before``, until rounding is all that is left of it. A
+        gap of less than the unit of the energies is none, however large a share it is.
         """
+        if self.scale.grid.step > 0.0 and self.scale.is_exact(value, bound, sums):
+            return True
         if not self.close_enough(value, bound):
             return False
         fine = self.tol <= NEGLIGIBLE and value - bound <= 0.5 * before
-        return not fine or self.scale.is_exact(value, bound, paid)
+        return not fine or self.scale.is_exact(value, bound, sums)
 
-    def ends(self, n_iter: int, value: float, bound: float) -> bool:
-        """Whether the callback, told where the search stands, ends it."""
+    def progress(
+        self, n_iter: int, value: float, bound: float, sums: Sums | None = None
+    ) -> MapProgress:
+        """Return the record for the callback: the one place where bounds on the way are rounded."""
+        seconds = perf_counter() - self.began
+        if self.ground is None:
+            share = self.scale.relative_gap(value, bound)
+            return MapProgress(n_iter, value, bound, share, seconds)
+        claimed = self.scale.claim(value, bound, self.scale.lost(value, bound, sums))
+        bound = max(self.doubt.taken_off(self.scale.field, value, b) for b in (bound, claimed))
+        claimed = self.doubt.taken_off(self.scale.field, value, claimed)
+        if self.known is not None:
+            value, bound = min(value, self.known.value), max(bound, self.known.bound)
+            known = self.scale.claim(value, self.known.bound, _lost(self.known))
+            claimed = max(claimed, known)
+        self.highest[0] = claimed = max(claimed, self.highest[0])
+        share, told = self.scale.relative_gap(value, bound), value + self.ground.constant
+        below = min(self.ground.beneath(min(claimed, value)), told)
+        return MapProgress(n_iter, told, below, share, seconds)
+
+    def tell(self, n_iter: int, value: float, bound: float, sums: Sums | None = None) -> None:
+        """Tell the callback where a method stands that is done, so that no answer ends it."""
         _core.poll()
-        if not is_heard(self.callback):
-            return False
-        bound = self.doubt.taken_off(self.scale.field, value, bound)
-        progress = MapProgress(
-            n_iter,
-            value + self.offset,
-            difference_below(bound, -self.offset),
-            self.scale.relative_gap(value, bound),
-            perf_counter() - self.began,
-        )
-        return stops(self.callback, progress)
+        if is_observed(self.callback):
+            stops(self.callback, self.progress(n_iter, value, bound, sums))
 
     def result(
         self,
@@ -127,14 +145,15 @@ class MapOptions:
         n_iter: int,
         converged: bool,
         interrupted: bool = False,
-        paid: float | None = None,
+        sums: Sums | None = None,
     ) -> MapResult:
         """The record of a search; a bound above the value is so by rounding only.
 
-        ``paid`` is the sum of the sizes of what the bound is a sum of, if not the bound itself.
+        ``sums`` is what the bound is a sum of, if not of the numbers of the field.
         """
+        lost = self.scale.lost(value, bound, sums)
         bound = min(bound, value)
-        return MapResult(
+        return Found(
             labels=labels,
             value=value,
             bound=bound,
@@ -144,7 +163,8 @@ class MapOptions:
             converged=converged,
             interrupted=interrupted,
             relative_gap=self.scale.relative_gap(value, bound),
-            exact=self.scale.is_exact(value, bound, paid),
+            exact=self.scale.is_exact(value, bound, sums),
+            lost=lost,
         )
 
     def not_begun(self, field: Field, method: str) -> MapResult:
@@ -156,18 +176,93 @@ class MapOptions:
         )
 
     def improved(
-        self, result: MapResult, bound: float, interrupted: bool, paid: float | None = None
+        self, result: MapResult, bound: float, interrupted: bool, sums: Sums | None = None
     ) -> MapResult:
         """The result with a better bound, if it is one."""
+        lost = _lost(result)
+        if bound > result.bound:
+            lost = self.scale.lost(result.value, bound, sums)
         bound = min(max(result.bound, bound), result.value)
-        known = result.exact and bound == result.bound
+        known = result.exact and -np.inf < result.bound
         return replace(
-            result,
+            _found(result),
             bound=bound,
             interrupted=result.interrupted or interrupted,
             relative_gap=self.scale.relative_gap(result.value, bound),
-            exact=known or self.scale.is_exact(result.value, bound, paid),
+            exact=known or self.scale.is_exact(result.value, bound, sums),
+            lost=lost,
         )
+
+    def better(self, one: MapResult, other: MapResult) -> MapResult:
+        """The better labelling of two results, and the better bound.
+
+        Of equal labellings that of ``other`` is taken if it is known to be exact. Interrupted if
+        ``other``, which came later, was.
+        """
+        wins = other.value < one.value or (other.exact and other.value == one.value)
+        best = other if wins else one
+        proof = other if other.bound - _lost(other) > one.bound - _lost(one) else one
+        bound = min(proof.bound, best.value)
+        claimed = self.scale.claim(best.value, bound, _lost(proof))
+        exact = any(r.exact and r.value == best.value for r in (one, other))
+        return replace(
+            _found(best),
+            bound=bound,
+            relative_gap=self.scale.relative_gap(best.value, bound),
+            exact=exact or claimed >= best.value,
+            interrupted=other.interrupted,
+            lost=_lost(proof),
+        )
+
+    def claimed(
+        self,
+        result: MapResult,
+        value: float | None = None,
+        beneath: Callable[[float], float] | None = None,
+    ) -> MapResult:
+        """The result with the bound that it may claim: every result of ``solve_map`` is one.
+
+        ``value`` is what the labels cost in the field that was given, and ``beneath`` makes bounds
+        on its energies of those on this one's. No gap shrinks by that.
+        """
+        bound, share = (
+            self.scale.claim(result.value, result.bound, _lost(result)),
+            result.relative_gap,
+        )
+        exact = result.exact or bound >= result.value
+        if bound > result.bound:
+            share = min(share, self.scale.relative_gap(result.value, bound))
+        if value is None:
+            value = result.value
+        if beneath is not None:
+            gap, bound = result.value - bound, beneath(bound)
+            bound = min(bound, difference_below(value, gap)) if value < np.inf else bound
+        return MapResult(
+            result.labels,
+            value,
+            bound,
+            result.method,
+            result.reason,
+            result.n_iter,
+            result.converged,
+            result.interrupted,
+            share,
+            exact,
+        )
+
+
+_FIELDS = tuple(field.name for field in fields(MapResult))
+
+
+def _lost(result: MapResult) -> float:
+    """Return the possible rounding error of a bound, which is zero after ``claim``."""
+    return result.lost if isinstance(result, Found) else 0.0
+
+
+def _found(result: MapResult) -> Found:
+    if isinstance(result, Found):
+        return result
+    return Found(**{name: getattr(result, name) for name in _FIELDS})
 
 
 def _as_tolerance(tol: object) -> float:

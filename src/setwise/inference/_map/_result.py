@@ -9,13 +9,14 @@ from setwise._foundation._certificate import Certificate
 from setwise._foundation._html import as_html, certificate_rows
 from setwise._foundation._pictures import label_picture
 from setwise._foundation._progress import Progress
+from setwise._foundation._record import Record
 from setwise._foundation._timings import Timings
 from setwise.fields._pixels._in_image import in_image
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MapProgress(Progress):
-    """Where a search stands, for a callback: a true answer of it ends the search.
+    """The state of a search, for a callback. A true return value ends the search.
 
     Examples
     --------
@@ -28,8 +29,8 @@ class MapProgress(Progress):
     """
 
 
-@dataclass(frozen=True, eq=False)
-class MapResult(Certificate):
+@dataclass(frozen=True, eq=False, repr=False)
+class MapResult(Record, Certificate):
     """A labelling of low energy, with its certificate.
 
     Attributes
@@ -39,7 +40,9 @@ class MapResult(Certificate):
     value : float
         Its energy.
     bound : float
-        No labelling has a lower energy; ``-inf`` where the method knows none.
+        No labelling has a lower energy, by no digit: it is rounded down, or up to the next
+        multiple where all numbers of the field are multiples of a power of two and sums of them
+        are exact. ``-inf`` where the method knows none.
     method : str
         The method that ran.
     reason : str
@@ -88,6 +91,11 @@ class MapResult(Certificate):
     shape: tuple[int, ...] | None = None
 
     @property
+    def certified(self) -> bool:
+        """Whether the bound is a proof: True, as that of every method is."""
+        return True
+
+    @property
     def label_image(self) -> IntArray:
         """``labels`` in the shape of the image."""
         return in_image(self.labels, self.shape)
@@ -99,3 +107,11 @@ class MapResult(Certificate):
         if self.shape is not None and self.labels.size:
             pictures = [("labels", label_picture(self.label_image))]
         return as_html("MapResult", rows, pictures)
+
+
+@dataclass(frozen=True, eq=False)
+class Found(MapResult):
+    """The record of a search: its bound is as it was computed, in floats."""
+
+    lost: float = 0.0
+    """what rounding may have added to the bound"""

@@ -2,44 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from math import inf
 from typing import Any
 
 from numpy.typing import ArrayLike
 
+from setwise._foundation._certificate import relative_gap
 from setwise._foundation._deadline import Deadline, TimeUp
-from setwise._foundation._display import check_display, progress_callback
+from setwise._foundation._display import displayed
 from setwise._foundation._keywords import hints_at_names
-from setwise._foundation._progress import is_heard
+from setwise._foundation._progress import is_observed
+from setwise._foundation._search import attempt
 from setwise._foundation._timings import Stopwatch
 from setwise.fields._field import Field, as_field
+from setwise.inference._conditioning._energy_scale import NEGLIGIBLE, EnergyScale, trivial_of_tables
+from setwise.inference._conditioning._ground import ground, without_hopeless
+from setwise.inference._conditioning._reach import (
+    Doubt,
+    digits_lost,
+    out_of_reach,
+    within_reach,
+)
 from setwise.inference._map._convex import certify
-from setwise.inference._map._energy_scale import EnergyScale
-from setwise.inference._map._ground import difference_below, ground, without_hopeless
-from setwise.inference._map._junction_tree import is_cheap
+from setwise.inference._map._junction_tree import (
+    as_memory_limit,
+    is_cheap,
+    numbers_of_a_pass,
+    within,
+)
 from setwise.inference._map._messages._bound_ascent import is_within_tightening
 from setwise.inference._map._messages._messages import messages
 from setwise.inference._map._messages._tree_bound import certify_by_trees, has_pairs_only
 from setwise.inference._map._methods import METHODS
 from setwise.inference._map._moves._cut import cut_at_once
 from setwise.inference._map._options import MapOptions
-from setwise.inference._map._reach import (
-    Doubt,
-    out_of_reach,
-    remeasured,
-    within_reach,
-    without_lost_digits,
-)
 from setwise.inference._map._result import MapProgress, MapResult
 
+# A field of so few numbers is passed over in about ten microseconds, so that the hundreds of passes
+# of another search take a few milliseconds.
+FEW_NUMBERS = 1 << 12
 # The most searches with prices cut down: each finds at least the labelling of the one before.
 _AGAIN = 4
 
 
 @METHODS.describe
+@displayed("solve_map")
 @hints_at_names
 def solve_map(
     field: Field,
@@ -48,6 +57,7 @@ def solve_map(
     tol: float = 1e-9,
     max_iter: int | None = None,
     time_limit: float | None = None,
+    memory_limit: float | None = None,
     init: ArrayLike | None = None,
     n_jobs: int | None = None,
     rng: object = None,
@@ -64,8 +74,12 @@ def solve_map(
         Unaries plus potentials; ``+inf`` unaries are never chosen.
     method : str
         "auto" takes the first of the table that fits (enumerate only where labellings are few,
-        elimination where it costs less than a search), and elimination again where that has left a
-        gap and the graph is narrow; the result says which and why.
+        elimination where it costs less than a search). Where that leaves a gap above ``tol``, and
+        without ``max_iter``, it tries what is cheap for the size of the field: elimination where
+        the graph is narrow, and messages, swap and convex, in this order, where a pass over the
+        field meets at most 4096 numbers (400 variables with three labels on a grid). The best
+        labelling and the best bound are kept; the result says which method found the labelling,
+        and why it ran.
     tol : float
         Stop when ``relative_gap`` is at most this: the gap's share of what there was to gain, which
         no constant and no unit changes. With ``tol=inf`` any labelling of a local optimum will do,
@@ -80,6 +94,9 @@ def solve_map(
         ``reason`` says so. The answer then depends on the machine and on what else it does; without
         a limit, or within it, it does not. Kernels and searches look at the clock many times a
         second; one step of setting a method up is not cut short. 0 gives the start's answer.
+    memory_limit : float, optional
+        Bytes that the messages and the largest table of ``method="elimination"`` may take; None for
+        2**30. A field that needs more is refused, and told how much that is.
     init : array of shape (N,), optional
         Where moves start; elsewhere a labelling to beat. "enumerate", which meets all labellings,
         checks it and makes no use of it.
@@ -113,23 +130,10 @@ def solve_map(
     >>> best.labels.tolist(), best.value, best.exact, best.method
     ([0, 0, 0, 1, 1], 1.75, True, 'cut')
     """
-    check_display(verbose, callback)
     deadline, watch = Deadline.of(time_limit), Stopwatch()
-    if verbose:
-        with progress_callback(True, tol, callback, what="solve_map") as shown:
-            return solve_map(
-                field,
-                method,
-                tol=tol,
-                max_iter=max_iter,
-                time_limit=deadline.inherited,
-                init=init,
-                n_jobs=n_jobs,
-                rng=rng,
-                callback=shown,
-            )
     field = as_field(field)
     method = METHODS.read(method)
+    memory = as_memory_limit(memory_limit, method)
     read = partial(
         MapOptions.read,
         tol=tol,
@@ -153,51 +157,65 @@ def solve_map(
     parts = ground(field)
     grounded = parts.field
     problem = without_hopeless(grounded)
-    options = read(problem, offset=parts.constant if is_heard(callback) else 0.0)
+    scale = EnergyScale.of(problem, field)
+    options = read(problem, scale=scale, ground=parts)
     chosen = method == "auto"
     if chosen:
         method, reason = METHODS.choose(problem)
     else:
-        METHODS[method].check(problem)
+        within(METHODS[method], memory).check(problem)
         reason = "asked for"
     record = METHODS[method]
-    if is_heard(callback):
+    if is_observed(callback):
         options = replace(options, doubt=Doubt.of(problem, by_cut=record.by_cut))
     result = _search(problem, method, options)
     if not record.adds_paid_only and out_of_reach(problem, result.value, by_cut=record.by_cut):
         result = _search_again(problem, method, options, result)
     elif not result.exact and out_of_reach(problem, result.bound, by_cut=record.by_cut):
-        result = without_lost_digits(problem, result)
-    if chosen and method != "elimination" and _is_worth_eliminating(problem, result, options):
-        found = _search(problem, "elimination", options)
-        if found.exact and not out_of_reach(problem, found.value, by_cut=False):
-            result = found
-            reason = (
-                f"{method} left a gap, and the graph is narrow: elimination is exact, and cheap"
-            )
-        else:
-            result = replace(result, interrupted=found.interrupted)
+        result = _without_lost_digits(problem, result)
+    if chosen and not _is_done(result, options):
+        for other in _affordable(problem, method):
+            result, helped = _try_too(problem, other, options, result)
+            if helped:
+                reason = f"{reason}; it left a gap, and {other} is cheap here: {helped}"
+            if _is_done(result, options):
+                break
     if result.reason and result.relative_gap > options.tol:
         reason = f"{reason}; {result.reason}"
+    if not result.exact:
+        reason += _why_not_proved(result, options)
     if problem is not grounded:
         # Only a start that nothing better was found than may pay a price that was cut down.
         value = float(grounded._energies(result.labels[None])[0])
         if value != result.value:
             result = replace(result, value=value, exact=False)
             result = options.improved(result, result.bound, False)
-    told = _told(result, reason, deadline)
-    if grounded is not field:
+    if grounded is field:
+        result = options.claimed(result)
+    else:
         value = float(field._energies(result.labels[None])[0])
-        bound = difference_below(value, result.gap)
-        if value == inf:  # cut short before a labelling that nothing forbids was met
-            bound = difference_below(result.bound, -parts.constant)
-        told |= {"value": value, "bound": bound}
+        result = options.claimed(result, value, parts.beneath)
+    told = _told(result, reason, deadline)
     return replace(result, timings=watch.timings("answer"), shape=field.shape, **told)
 
 
+def _why_not_proved(result: MapResult, options: MapOptions) -> str:
+    """For methods whose answers are exact: why this one is not proved to be."""
+    if not METHODS[result.method].is_exact or options.deadline.expired:
+        return ""
+    why = "rounding leaves a gap"
+    if result.interrupted:
+        why = "the search was interrupted"
+    elif not result.converged:
+        why = "max_iter ended the search"
+    elif result.relative_gap > 0.0 and result.relative_gap <= options.tol:
+        why = "a gap within tol was enough"
+    return f"; this answer is not proved to be: {why}"
+
+
 def _told(result: MapResult, reason: str, deadline: Deadline) -> dict[str, Any]:
-    """What the result says of its end; that by the time limit is no interruption."""
-    if not deadline.struck:
+    """Return the fields of a result about its end. A time limit is no interruption."""
+    if not deadline.expired:
         return {"reason": reason}
     if result.exact:  # it came too late to take anything away
         return {"reason": reason, "interrupted": False, "converged": True}
@@ -213,22 +231,52 @@ def _search(field: Field, method: str, options: MapOptions) -> MapResult:
     except TimeUp:  # while it was set up
         result = options.not_begun(field, method)
     options.watch.lap("search")
-    proved = options.close_enough(result.value, result.bound)
+    proved = result.relative_gap <= options.tol
     # Moves find labels and prove little: the relaxation supplies the bound.
     if not (record.gives_bound or proved or result.interrupted):
-        try:
-            result = options.deadline.run(_certify, field, result, options)
-        except KeyboardInterrupt:  # while the dual is set up: the labelling stands
-            result = replace(result, interrupted=True)
+        certified, _ = attempt(options.deadline.run, _certify, field, result, options)
+        # Without an answer it ended while the dual was set up: the labelling stands.
+        result = replace(result, interrupted=True) if certified is None else certified
         options.watch.lap("bound")
     return result
 
 
-def _is_worth_eliminating(field: Field, result: MapResult, options: MapOptions) -> bool:
-    """Whether what a search has left open is closed by elimination at little cost."""
+def _affordable(field: Field, method: str) -> Iterator[str]:
+    """What "auto" tries too where a method has left a gap: what the size of the field makes cheap.
+
+    Elimination, which is exact, comes first.
+    """
+    if method != "elimination" and is_cheap(field):
+        yield "elimination"
+    if numbers_of_a_pass(field) <= FEW_NUMBERS:
+        for name, record in METHODS.items():
+            if record.spare and name != method and record.obstacle(field) is None:
+                yield name
+
+
+def _is_done(result: MapResult, options: MapOptions) -> bool:
+    """Whether nothing is left to be found, or no other search is to be made."""
     if result.exact or result.interrupted or result.relative_gap <= options.tol:
-        return False
-    return not options.deadline.struck and options.max_iter is None and is_cheap(field)
+        return True
+    return options.deadline.expired or options.max_iter is not None
+
+
+def _try_too(
+    field: Field, method: str, options: MapOptions, result: MapResult
+) -> tuple[MapResult, str]:
+    """The best labelling and the best bound of a result and another search; what was better."""
+    found, _ = attempt(_search, field, method, replace(options, known=result))
+    if found is None:  # it ended while the search was set up: the answer stands
+        return replace(result, interrupted=True), ""
+    by_cut = METHODS[method].by_cut
+    if out_of_reach(field, min(found.value, result.value), by_cut=by_cut):
+        found = _without_lost_digits(field, found)
+    best = options.better(result, found)
+    if found.exact and best.exact and not result.exact:
+        return best, "its answer is exact" if found.value < result.value else "it proves the answer"
+    if found.value < result.value:
+        return best, "its labelling is better"
+    return best, "its bound is better" if best.bound > result.bound else ""
 
 
 def _search_again(field: Field, method: str, options: MapOptions, result: MapResult) -> MapResult:
@@ -238,8 +286,9 @@ def _search_again(field: Field, method: str, options: MapOptions, result: MapRes
         if result.interrupted:
             break
         nearer = within_reach(field, result.value)
-        again = replace(options, init=result.labels, scale=EnergyScale.of(nearer))
-        if is_heard(options.callback):
+        scale = EnergyScale.of(nearer, options.scale.given)
+        again = replace(options, init=result.labels, scale=scale)
+        if is_observed(options.callback):
             again = replace(again, doubt=Doubt.of(nearer, by_cut=by_cut))
         try:
             METHODS[method].check(nearer)
@@ -252,9 +301,9 @@ def _search_again(field: Field, method: str, options: MapOptions, result: MapRes
         result, within = found, nearer
         if not out_of_reach(within, result.value, by_cut=by_cut):
             if result.exact or not out_of_reach(within, result.bound, by_cut=by_cut):
-                return remeasured(within, result)
+                return _remeasured(within, result)
             break
-    return without_lost_digits(within, result)
+    return _without_lost_digits(within, result)
 
 
 def _certify(field: Field, result: MapResult, options: MapOptions) -> MapResult:
@@ -274,7 +323,25 @@ def _certify(field: Field, result: MapResult, options: MapOptions) -> MapResult:
         return certify(field, result, options)
     limit = options.max_iter if has_pairs_only(field) else None
     dual = messages(field, replace(options, init=result.labels, max_iter=limit))
-    better = replace(
-        result, labels=dual.labels, value=dual.value, bound=dual.bound, exact=dual.exact
+    better = options.better(result, dual)
+    return replace(
+        better,
+        method=result.method,
+        n_iter=result.n_iter,
+        reason=result.reason,
+        converged=result.converged,
     )
-    return options.improved(better, result.bound, dual.interrupted)
+
+
+def _without_lost_digits(field: Field, result: MapResult) -> MapResult:
+    """Return the result with a bound that is lowered by what rounding may have done to it."""
+    trivial = trivial_of_tables(field)
+    bound = min(max(result.bound - digits_lost(field), trivial), result.value)
+    share = relative_gap(result.value - bound, result.value - trivial)
+    return replace(result, bound=bound, relative_gap=share, exact=bound == result.value)
+
+
+def _remeasured(field: Field, result: MapResult) -> MapResult:
+    """Return the result with its gap measured against the least entries of the tables as given."""
+    share = relative_gap(result.gap, result.value - trivial_of_tables(field))
+    return replace(result, relative_gap=share, exact=result.exact and share <= NEGLIGIBLE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from setwise._foundation._arguments import as_list
-from setwise._foundation._interrupts import whole
+from setwise._foundation._interrupts import completed
 from setwise._foundation._pool import Pool
 from setwise._foundation._threads import as_threads
 from setwise.fields._field import Field
@@ -23,29 +23,28 @@ def marginals_batch(
     n_jobs: int | None = None,
     dtype: DType = "float64",
 ) -> list[MarginalsResult]:
-    """``marginals`` of each field: one thread a field, as many fields at once as there are threads.
+    """Compute ``marginals`` of each field, with one thread per field.
 
     Parameters
     ----------
     fields : iterable of Field
-        For instance one an image, of any sizes.
+        Fields of any sizes, for instance one per image.
     method, tol, max_iter, temperature, dtype
         As in :func:`marginals`, for every field.
     n_jobs : int, optional
-        Threads; None for all cores. The answers do not depend on it, and are those of
-        :func:`marginals`, to the last bit.
+        The number of threads; None for all cores. The answers do not depend on it, and equal those
+        of :func:`marginals` to the last bit.
 
     Returns
     -------
     list of MarginalsResult
-        In the order of the fields. Memory: that of as many fields as there are threads, and the
+        The results in the order of the fields. Memory is that of one field per thread, and of the
         results.
 
     Raises
     ------
     KeyboardInterrupt
-        By Ctrl-C: it ends the batch, all threads after the pass that they are in, and there is no
-        result.
+        After Ctrl-C, which ends all threads after their current pass. There is no result.
 
     Examples
     --------
@@ -71,7 +70,7 @@ def marginals_batch(
             n_jobs=1,
             dtype=dtype,
         )
-        return whole(post)
+        return completed(post)
 
     threads = min(as_threads(n_jobs), len(given))
     if threads <= 1:

@@ -1,32 +1,34 @@
-"""Upper bounds on log Z, lowered pass by pass: when the gap is measured, and when a search ends."""
+"""Upper bounds on log Z that pass after pass lowers, with the dual that certifies them."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from math import inf
 
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray
 from setwise._foundation._certificate import gap_over_value
-from setwise._foundation._progress import stops
 from setwise.fields._field import Field
-from setwise.inference._map._largest_energy import rounding_of_logs
-from setwise.inference._marginals._options import Options, Solution
-from setwise.inference._relaxation._expected_passes import Schedule
+from setwise.inference._conditioning._largest_energy import rounding_of_logs
+from setwise.inference._marginals._search import (
+    MarginalsOptions,
+    MarginalsSolution,
+    MeasuredSearch,
+    Standing,
+)
 
 
-class Descent(ABC):
+class BoundDescent(ABC):
     """A bound that passes lower, with the largest value of its dual that was seen.
 
     Every bound on the way holds; the least is kept.
     """
 
     constant: float
-    """What every labelling pays beside, in the unit of the energy."""
+    """The constant of the energy, in its unit."""
     informations: FloatArray
-    """(E,): of the ends of a pair about each other, in nats, at the marginals last measured"""
+    """(E,): the mutual information of each pair, in nats, at the marginals last measured"""
     _least: float
     """The sum of the least unaries over t: bounds are relative to what is above minus this."""
     _logs: FloatArray
@@ -40,113 +42,102 @@ class Descent(ABC):
 
     @abstractmethod
     def begin(self) -> None:
-        """The bound of the start, and nothing known about it."""
+        """Compute the bound of the start, and forget what was known of others."""
 
     @abstractmethod
     def sweep(self) -> None:
-        """One pass."""
+        """Make one pass."""
 
     @abstractmethod
     def measure(self) -> None:
-        """The gap between the least bound and the largest value of the dual that were seen."""
+        """Measure the gap between the least bound and the largest value of the dual seen."""
 
     @abstractmethod
     def state(self) -> FloatArray:
-        """What a search can go on from, or the gradient is taken at."""
+        """Return what a search can go on from, or the gradient is taken at."""
 
     @abstractmethod
-    def _measure_start(self, limit: int) -> int:
-        """The gap of the start, where it is asked for; after which pass it is due next."""
+    def measure_start(self, limit: float) -> int:
+        """Measure the gap of the start where it is used. Return when it is due next."""
 
     @abstractmethod
-    def _pass(self, tol: float, limit: int, due: int) -> bool:
-        """A pass, and what is due after it; whether the gap is to be measured."""
+    def advance(self, tol: float, limit: float, due: int) -> bool:
+        """Make a pass, and what follows it. Return whether the gap is to be measured."""
 
     @property
-    def _is_settled(self) -> bool:
-        """Whether nothing was tried that the next pass has to show the worth of."""
+    def is_settled(self) -> bool:
+        """Whether no change waits for the next pass to show its worth."""
         return True
 
-    def run(
-        self, tol: float, max_iter: int | None, callback: Callable[[Descent], bool]
-    ) -> tuple[bool, bool]:
-        """Passes until the relative gap is at most ``tol``; whether it is, and whether interrupted.
-
-        There is one at least: who watches sees something. The gap costs as much as a pass or two,
-        so it is measured where it is expected to matter. Where it has not fallen by a tenth in half
-        as many passes as there were before, and in a hundred, rounding has the last word.
-        """
-        limit = 10_000 if max_iter is None else max_iter
-        first = self._measure_start(limit)
-        schedule = Schedule(tol, self.relative_gap)
-        schedule.next = first
-        lowest, at = self.relative_gap, 0
-        while self.n_iter < limit and (
-            self.relative_gap > tol or not self._is_settled or self.n_iter == 0
-        ):
-            if self._pass(tol, limit, schedule.next):
-                self.measure()
-                schedule.measured(self.n_iter, self.relative_gap)
-                if self.relative_gap <= 0.9 * lowest:
-                    lowest, at = self.relative_gap, self.n_iter
-                elif self.n_iter >= 1.5 * at + 100:
-                    break
-            if stops(callback, self):
-                self.measure()
-                return self.relative_gap <= tol, True
-        if self.relative_gap == inf:
-            self.measure()
-        return self.relative_gap <= tol, False
-
     def probabilities(self) -> FloatArray:
-        """(N, L): the marginals last measured."""
+        """Return the marginals last measured, of shape (N, L)."""
         p: FloatArray = np.exp(self._logs)
         p /= p.sum(axis=1, keepdims=True)
         return p
 
     def _forget(self) -> None:
-        """Another bound from here on: nothing of the one before says anything about it."""
+        """Forget the gap and the dual: from here on the bound is another one."""
         self._last, self._dual = inf, -inf
         self.gap = self.relative_gap = inf
 
     def _saw(self, dual: float) -> None:
-        """One more value of the dual."""
+        """Take one more value of the dual into account."""
         self._dual = max(self._dual, dual)
         self.gap = max(0.0, self.value - self._dual)
         self.relative_gap = self._relative(self.gap)
 
     def _relative(self, nats: float) -> float:
-        """Nats as a part of the bound's size."""
+        """Return nats as a part of the size of the bound."""
         return gap_over_value(nats, self.value + self._least)
 
     def _is_above_last(self, value: float) -> bool:
         return value > self._last + 1e-12 * max(1.0, abs(value))
 
 
-def lowered(descent: Descent, field: Field, options: Options) -> Solution:
-    """What a descent ends with, its bound in the unit of log Z and allowing for rounding."""
-    descent.begin()
-    t = options.temperature
-    constant = descent.constant / t - rounding_of_logs(field, t)
+def lowered(descent: BoundDescent, field: Field, options: MarginalsOptions) -> MarginalsSolution:
+    """Lower a bound until its gap is small. It is rounded up, in the unit of log Z."""
+    return options.run(_Lowering(descent, field, options))
 
-    def report(now: Descent) -> bool:
-        return options.report(now.n_iter, now.value - constant, now.relative_gap, now.gap)
 
-    try:
-        converged, interrupted = descent.run(options.tol, options.max_iter, report)
-    except KeyboardInterrupt:
-        descent.measure()
-        converged, interrupted = descent.relative_gap <= options.tol, True
-    history = [value - constant for value in descent.history]
-    return Solution(
-        probabilities=descent.probabilities(),
-        upper=history[-1],
-        gap=descent.gap,
-        relative_gap=descent.relative_gap,
-        n_iter=descent.n_iter,
-        converged=converged,
-        interrupted=interrupted,
-        history=history,
-        state=descent.state(),
-        strengths=descent.informations,
-    )
+class _Lowering(MeasuredSearch):
+    descent: BoundDescent
+
+    def __init__(self, descent: BoundDescent, field: Field, options: MarginalsOptions) -> None:
+        super().__init__(options)
+        self.descent = descent
+        descent.begin()
+        t = options.temperature
+        self._constant = descent.constant / t - rounding_of_logs(field, t)
+        self._is_over = False
+        self.begin(descent.measure_start(self.limit))
+
+    def advance(self, due: int) -> bool:
+        return self.descent.advance(self.tol, self.limit, due)
+
+    def has_converged(self, tol: float) -> bool:
+        return super().has_converged(tol) and (self._is_over or self.descent.is_settled)
+
+    def finish(self) -> None:
+        self._is_over = True
+        super().finish()
+
+    def reassess(self) -> None:
+        self._is_over = True
+        super().reassess()
+
+    def standing(self) -> Standing:
+        descent = self.descent
+        return Standing(descent.value - self._constant, descent.gap, descent.relative_gap)
+
+    def solution(self) -> MarginalsSolution:
+        descent = self.descent
+        history = [value - self._constant for value in descent.history]
+        return MarginalsSolution(
+            probabilities=descent.probabilities(),
+            upper=history[-1],
+            gap=descent.gap,
+            relative_gap=descent.relative_gap,
+            history=history,
+            state=descent.state(),
+            strengths=descent.informations,
+        )

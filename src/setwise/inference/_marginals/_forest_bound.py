@@ -16,18 +16,26 @@ import numpy as np
 
 from setwise import _core
 from setwise._foundation._arguments import FloatArray
+from setwise._foundation._interrupts import completed
+from setwise._foundation._search import attempt
 from setwise.fields._field import Field
 from setwise.fields._terms import PottsTerm, TableTerm
-from setwise.inference._marginals._elimination_order import Pairs, pairs_of
+from setwise.inference._map._solve_map import solve_map
 from setwise.inference._marginals._lower_bound import (
+    LARGE,
     SWEEPS,
+    TRIAL,
     Factorized,
     Raised,
     Terms,
+    raised_bound,
     settled,
 )
+from setwise.inference._marginals._pairs import Pairs, pairs_of
+from setwise.inference._marginals._search import MarginalsOptions, MarginalsSolution, allowed
 
-STEEPEST = 600.0  # times t: what an edge of a tree may cost, so that no exponential is 0
+# The largest cost of an edge of a tree, in units of t: exp(-x) is 0 for x > 745.
+STEEPEST = 600.0
 
 
 class Forested(Factorized):
@@ -54,7 +62,7 @@ class Forested(Factorized):
         return _core.ForestField(unary)
 
     def _arranged(self, terms: Terms, shape: tuple[int, ...]) -> Terms:
-        """Each pair of variables as one edge."""
+        """Return the terms with each pair of variables as one edge."""
         self._pairs = pairs_of(terms, shape)
         n_potts = len(self._pairs.weights)
         edges = self._pairs.edges
@@ -70,7 +78,7 @@ class Forested(Factorized):
         return float(self._kernel.sweep(self._temperature, self._threads))
 
     def bound(self, exact: int | None = None) -> float:
-        """H(Q) - E_Q[E] / t, or less where an expectation is replaced; after a sweep."""
+        """Return H(Q) - E_Q[E] / t after a sweep, or less where an expectation is replaced."""
         lacking = self._follow()
         value = self._kernel.value(self._temperature, self._threads)
         value -= (lacking + self._constant) / self._temperature
@@ -80,7 +88,7 @@ class Forested(Factorized):
 def _strongest_first(
     pairs: Pairs, temperature: float, strengths: FloatArray | None
 ) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Edges by strength, without those too steep for exponentials."""
+    """Return edges by strength, without those too steep for exponentials."""
     heights = pairs.heights
     if strengths is None:
         strengths = heights
@@ -98,7 +106,7 @@ def forest_bound(
     n_threads: int = 1,
     upper: float = np.inf,
 ) -> Raised:
-    """A lower bound on log Z of trees, raised from q by a few sweeps, and the marginals of Q.
+    """Raise the lower bound of trees on log Z by a few sweeps from q. Return it with its marginals.
 
     They end when one raises it by less than a thousandth of what there is to ``upper``, in large
     fields a hundredth: the interval is hardly wider, and the call takes a third less time.
@@ -113,3 +121,45 @@ def forest_bound(
         if change <= 1e-3 or value - before <= settled(q) * (upper - value):
             break
     return best
+
+
+def lower_bound(
+    field: Field, solution: MarginalsSolution, options: MarginalsOptions
+) -> tuple[Raised, bool]:
+    """Bound log Z from below, starting at the probabilities found.
+
+    Return the bound, and whether a search was cut short: then the probabilities as they are have to
+    do, if there is time for that.
+    """
+    q = allowed(solution.probabilities.astype(np.float64, copy=False), field)
+    t, n_threads = options.temperature, options.n_threads
+
+    def raised(sweeps: int) -> Raised:
+        if solution.strengths is None:
+            return raised_bound(field, q, t, n_threads, sweeps=sweeps, upper=solution.upper)
+        labels = None
+        if sweeps and q.size <= LARGE:
+            labels = completed(solve_map(field, tol=np.inf, n_jobs=n_threads)).labels
+        if not sweeps or not len(solution.strengths):
+            return raised_bound(field, q, t, n_threads, sweeps=sweeps, labels=labels)
+        best = raised_bound(field, q, t, n_threads, sweeps=TRIAL, labels=labels)
+        forest = forest_bound(
+            field,
+            best.probabilities,
+            t,
+            solution.strengths,
+            sweeps=sweeps,
+            n_threads=n_threads,
+            upper=solution.upper,
+        )
+        if forest.bound > best.bound:
+            return forest
+        more = raised_bound(field, best.probabilities, t, n_threads, sweeps=sweeps)
+        return max(best, more, key=lambda one: one.bound)
+
+    found, cut_short = None, solution.cut_short
+    if not cut_short:
+        found, cut_short = attempt(options.deadline.run, raised, SWEEPS)
+    if found is None and (solution.cut_short or options.deadline.expired):
+        found, _ = attempt(raised, 0)
+    return found or Raised(-np.inf, q), cut_short

@@ -1,4 +1,4 @@
-"""How the upper bound on log Z moves with the unaries and with the weight of each potential."""
+"""The gradient of the upper bound on log Z in the unaries and the weights of potentials."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray
+from setwise._foundation._record import Record
 from setwise._foundation._threads import as_threads
 from setwise.fields._field import Field, as_field
 from setwise.fields._terms import PottsTerm, TableTerm
-from setwise.inference._map._ground import ground
+from setwise.inference._conditioning._ground import ground
 from setwise.inference._map._junction_tree import narrow, planned
-from setwise.inference._marginals._counts._counts_gradient import counts_weights
+from setwise.inference._marginals._counts._counts import counts_weights
 from setwise.inference._marginals._result import MarginalsResult
 from setwise.inference._marginals._tree_descent import TreeDescent
 from setwise.inference._relaxation._relaxation import Relaxation
 
 
-@dataclass(frozen=True, eq=False)
-class LogPartitionGradient:
+@dataclass(frozen=True, eq=False, repr=False)
+class LogPartitionGradient(Record):
     r"""The gradient of the least upper bound on log Z.
 
     Attributes
@@ -50,7 +51,7 @@ class LogPartitionGradient:
 def log_partition_gradient(
     field: Field, result: MarginalsResult, *, n_jobs: int | None = None
 ) -> LogPartitionGradient:
-    r"""The gradient of ``log_partition_upper`` with respect to unaries and weights of potentials.
+    r"""Compute the gradient of ``log_partition_upper`` in unaries and weights of potentials.
 
     The bound is :math:`U = \max_p \sum_i H(p_i) - f(p) / t`, f the Lovász extension of the energy
     (of ``trees`` with the information of pairs, and their expected energies), so its gradient is
@@ -59,9 +60,9 @@ def log_partition_gradient(
     Parameters
     ----------
     field : Field
-        The one that the result is of.
+        The field of the result.
     result : MarginalsResult
-        Of this field, by a method with an upper bound.
+        A result for this field, by a method with an upper bound.
     n_jobs : int, optional
         Threads; None for all cores.
 
@@ -90,7 +91,7 @@ def log_partition_gradient(
             f"got {result.probabilities.shape}"
         )
     t = result.temperature
-    # beside the constants the digits of small potentials would be lost, as they would in a search
+    # large constants would cost the digits of small potentials, as in a search
     weights = _grounded_weights(ground(field).field, result, as_threads(n_jobs))
     constants = np.array([potential._grounded()[1] for potential in field.potentials], np.float64)
     return LogPartitionGradient(
@@ -99,7 +100,7 @@ def log_partition_gradient(
 
 
 def _grounded_weights(field: Field, result: MarginalsResult, n_threads: int) -> FloatArray:
-    """(K,): with respect to a factor on each potential of a field without constants."""
+    """Return the gradient (K,) in the weights of potentials, for a field without constants."""
     if result.method == "elimination":
         return _exact_weights(field, result)
     if result.method == "counts":
@@ -126,7 +127,7 @@ def _grounded_weights(field: Field, result: MarginalsResult, n_threads: int) -> 
 
 
 def _exact_weights(field: Field, result: MarginalsResult) -> FloatArray:
-    """(K,): minus the expectation of each potential over t, by elimination."""
+    """Return minus the expectation of each potential over t, (K,), by elimination."""
     t = result.temperature
     if narrow(field) is not None:
         raise ValueError("result must be of this field, got one of other edges or regions")

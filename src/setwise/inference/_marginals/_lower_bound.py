@@ -3,8 +3,8 @@ r"""The lower bound on log Z of a factorised distribution, for any field.
 .. math:: \log \sum_x \exp(-E(x) / t) \ge H(Q) - E_Q[E] / t, \qquad Q(x) = \prod_i q_{i x_i}
 
 Unaries and pairs have their expectation in closed form, a label cost is :math:`c\,(1 - \prod_i (1 -
-q_{iG}))`, a function of a count is a sum over a Poisson binomial distribution. Where an expectation
-is not to be had, something above it takes its place, so the bound stays one:
+q_{iG}))`, a function of a count is a sum over a Poisson binomial distribution. An expectation that
+cannot be computed is replaced by an upper bound on it, so the result is still a lower bound:
 
 - a count over more than 4,096 variables: h(E K) >= E h(K) for the least concave h above the table;
 - label transitions: the same, of the number of edges that join two labels;
@@ -38,15 +38,25 @@ from setwise.fields._terms import (
     TransitionTerm,
     sum_constants,
 )
-from setwise.inference._map._largest_energy import largest_energy, rounding_of_logs
+from setwise.inference._conditioning._largest_energy import largest_energy, rounding_of_logs
 
-SMALL = 48  # variables in a block whose law is kept during sweeps
-SWEEPS = 10  # of the ascent of a lower bound, unless it settles before
-TRIAL = 3  # sweeps that show which of several starts is ahead
-SETTLED = 1e-3  # of the interval: a sweep that gains less is the last
-LARGE = 20_000  # entries of the unaries: beyond, sweeps take as long as passes of the upper bound
+# The number of variables in a block whose law is kept during sweeps, at O(n) per variable. Sweeps
+# that replace larger blocks by their means still end near the same bound.
+SMALL = 48
+# The number of sweeps of a lower bound at most: with two the bound is lower, more are never used.
+SWEEPS = 10
+# The number of sweeps that show which of several starts is ahead.
+TRIAL = 3
+# A sweep that gains less than this share of the interval is the last. Four times more or less
+# changes the number of sweeps by one at most.
+SETTLED = 1e-3
+# The same for fields with more than LARGE entries of the unaries, where sweeps take as long as
+# passes of the upper bound. Up to LARGE entries a third start is the best labelling, which costs
+# more than the bound beyond.
+LARGE = 20_000
 SETTLED_LARGE = 1e-2
-EXACT = 4096  # variables in a block whose expectation is exact at the end
+# The number of variables in a block whose expectation is exact at the end, in O(n^2).
+EXACT = 4096
 _NONE: IntArray = np.zeros(0, np.int64)
 
 
@@ -86,7 +96,7 @@ class Factorized:
         self._n_counts = 0
 
         def constant_of(term: Term) -> float:
-            """What empty regions and a field of no variables pay."""
+            """Return the constant of a term for empty regions and a field of no variables."""
             match term:
                 case CountTerm():
                     empty = np.diff(term.starts) == 1
@@ -134,11 +144,11 @@ class Factorized:
         return _core.MeanField(unary, small)
 
     def _arranged(self, terms: Terms, shape: tuple[int, ...]) -> Terms:
-        """The terms as the kernel is to have them, of a field of a shape (N, L)."""
+        """Return the terms of a field of shape (N, L), in the form that the kernel needs."""
         return terms
 
     def restarted(self, q: FloatArray) -> Factorized:
-        """The bound of the same field from another start, without a second translation."""
+        """Return the bound of the same field from another start, sharing the translated terms."""
         other = copy(self)
         other._kernel = self._kernel.copy()
         other._begin(q)
@@ -172,14 +182,14 @@ class Factorized:
         self._add_counts(term.members, sizes, np.concatenate(tables), own)
 
     def _commonest(self, term: RobustTerm) -> IntArray:
-        """The label that is the most common in its region, for each of the term's members."""
+        """Return the most common label in the region of each of the term's members."""
         inside = term.regions >= 0
         counts = np.zeros((len(term.weights), self._q.shape[1]))
         np.add.at(counts, term.regions[inside], self._q[inside])
         return np.asarray(counts.argmax(axis=1)[term.regions[term.members]])
 
     def _tangent(self, term: TransitionTerm) -> tuple[FloatArray, float]:
-        """Tables (E, L, L) of a tangent to the term at Q, and what they lack there.
+        """Return tables (E, L, L) of a tangent to the term at Q, and the difference there.
 
         h joined linearly between integers is concave, and is h itself where it is evaluated.
         """
@@ -195,7 +205,7 @@ class Factorized:
         return tables, float(lacking.sum()) if n_edges else 0.0
 
     def sweep(self) -> float:
-        """Raise the bound at every variable in turn; the largest change of a probability."""
+        """Raise the bound at every variable in turn. Return the largest change of q."""
         self._follow()
         change = self._swept()
         self._kernel.probabilities(self._q)
@@ -205,7 +215,7 @@ class Factorized:
         return float(self._kernel.sweep(self._temperature))
 
     def _follow(self) -> float:
-        """Tables of transitions that are tangents at Q; what they lack there."""
+        """Set the tables of transitions to tangents at Q. Return the differences there."""
         if not self._transitions:
             return 0.0
         tangents = [self._tangent(term) for term in self._transitions]
@@ -213,10 +223,10 @@ class Factorized:
         return sum(rest for _, rest in tangents)
 
     def bound(self, exact: int | None = None) -> float:
-        """H(Q) - E_Q[E] / t, or less where an expectation is replaced: at most log Z.
+        """Return H(Q) - E_Q[E] / t, or less if an expectation is replaced: at most log Z.
 
-        Rounding is allowed for.
-        ``exact`` is the size of the largest block that is taken exactly, if not that of the start.
+        The bound is lowered by its rounding error. ``exact`` is the size of the largest block whose
+        expectation is exact, by default that of the constructor.
         """
         lacking = self._follow()
         exact = self._exact if exact is None else exact
@@ -226,18 +236,18 @@ class Factorized:
 
     @property
     def probabilities(self) -> FloatArray:
-        """(N, L): a copy of Q."""
+        """A copy of Q, of shape (N, L)."""
         return self._q.copy()
 
 
 def _beyond(field: Field, temperature: float) -> float:
-    """A price that leaves a label no probability where as little as 1e-3 of Q pays it."""
+    """Return a cost so large that a label has no probability if 1e-3 of Q incurs it."""
     nats = field.n_variables * np.log(field.n_labels) + 745.0
     return float(1e3 * (2.0 * largest_energy(field) + temperature * nats))
 
 
 def _rounding_of_counts(field: Field, exact: int) -> float:
-    """What expectations of functions of counts may lose: the law of a count takes n steps."""
+    """Bound the rounding errors of expectations of counts, whose laws take n steps."""
     n, n_labels = field.unary.shape
     lost = 0.0
     for _, term in field._terms():
@@ -280,15 +290,15 @@ def raised_bound(
     labels: IntArray | None = None,
     upper: float = inf,
 ) -> Raised:
-    """A lower bound on log Z that a few sweeps raise (until q moves by 1e-3), from two starts.
+    """Raise a lower bound on log Z by a few sweeps (until q moves by 1e-3), from two starts.
 
-    One is ``q``, the other near the labelling of q's largest entries: where q is flat, as that of
-    the upper bound is in strongly coupled fields, ascent from it may end in a poor mode. A third is
-    near ``labels``, if there are some. All make three sweeps, side by side where there are threads;
-    then the one that is ahead goes on alone. Which is ahead is asked of a lower bound of all that
-    takes large blocks by their means, as the sweeps do: the exact one costs more than a sweep. It
-    ends where a sweep gains less than a thousandth of what is left to ``upper``, above log Z, in
-    large fields a hundredth: the interval would hardly be narrower.
+    One start is ``q``, the other is near the labelling of q's largest entries: if q is flat, as
+    that of the upper bound is in strongly coupled fields, ascent from q may end in a poor mode. A
+    third start is near ``labels``, if given. All starts make three sweeps, in parallel if there are
+    threads; then only the best one continues. They are compared by a bound that replaces large
+    blocks by their means, as the sweeps do, because the exact one costs more than a sweep. The
+    search ends if a sweep gains less than a thousandth of the distance to ``upper``, in large
+    fields a hundredth: more sweeps would hardly narrow the interval.
     """
     flat = Factorized(field, q, temperature, n_threads)
     starts = [flat, flat.restarted(_near(np.argmax(q, axis=1), q))]
@@ -301,7 +311,7 @@ def raised_bound(
 
     if n_threads == 1:
         trials = [trial(start) for start in starts]
-    else:  # a sweep runs in one thread; the pool keeps an ear for Ctrl-C
+    else:  # a sweep runs in one thread; the pool handles Ctrl-C
         with Pool(2) as pool:
             trials = pool.map(trial, starts)
     value, best, moves = max(trials, key=lambda trial: trial[0])
@@ -316,19 +326,19 @@ def raised_bound(
 
 
 def settled(q: FloatArray) -> float:
-    """The part of the interval that a sweep must gain, if it is not to be the last."""
+    """Return the share of the interval that a sweep must gain, or it is the last."""
     return SETTLED_LARGE if q.size > LARGE else SETTLED
 
 
 def _near(labels: IntArray, q: FloatArray) -> FloatArray:
-    """Nearly sure of a labelling, and otherwise q."""
+    """Return probabilities near those of a labelling, mixed with q."""
     sure = np.zeros_like(q)
     sure[np.arange(len(q)), labels] = 1.0
     return 0.99 * sure + 0.01 * q
 
 
 def _raise(factorized: Factorized, sweeps: int) -> bool:
-    """Whether q still moved in the last of so many sweeps."""
+    """Make sweeps. Return whether q still moved in the last one."""
     moves = True
     for _ in range(sweeps):  # no generator: Python loses a Ctrl-C that comes while it closes one
         moves = factorized.sweep() > 1e-3

@@ -2,49 +2,62 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 import numpy as np
 
-from setwise._foundation._arguments import (
-    FloatArray,
-    as_count,
-    as_number,
-)
+from setwise._foundation._arguments import FloatArray, as_count, as_number
+from setwise._foundation._callers import callers_level
+from setwise._foundation._certificate import EPS, gap_over_value
 from setwise._foundation._deadline import Deadline, TimeUp
-from setwise._foundation._display import check_display, progress_callback
-from setwise._foundation._interrupts import whole
+from setwise._foundation._display import displayed
+from setwise._foundation._interrupts import completed
 from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._methods import Method
 from setwise._foundation._randomness import as_generator
+from setwise._foundation._search import attempt
 from setwise._foundation._threads import as_threads
 from setwise._foundation._timings import Stopwatch
 from setwise.fields._field import Field, as_field
-from setwise.inference._map._energy_scale import NEGLIGIBLE, trivial_of_tables
-from setwise.inference._map._ground import ground
-from setwise.inference._map._largest_energy import check_magnitude
-from setwise.inference._map._reach import (
+from setwise.inference._conditioning._energy_scale import (
+    NEGLIGIBLE,
+    trivial_bound,
+    trivial_of_tables,
+)
+from setwise.inference._conditioning._ground import ground
+from setwise.inference._conditioning._largest_energy import check_magnitude, rounding_of_logs
+from setwise.inference._conditioning._reach import (
     digits_lost,
     rounding_of_prices,
     rounding_of_unaries,
     within_sight,
 )
+from setwise.inference._map._junction_tree import as_memory_limit, within
 from setwise.inference._map._solve_map import solve_map
-from setwise.inference._marginals._feasibility import UNKNOWN, feasible_bound, forbids
-from setwise.inference._marginals._forest_bound import forest_bound
-from setwise.inference._marginals._lower_bound import SWEEPS, TRIAL, Raised, raised_bound
-from setwise.inference._marginals._methods import METHODS
-from setwise.inference._marginals._not_begun import not_begun
-from setwise.inference._marginals._options import Options, Solution
+from setwise.inference._marginals._elimination import UNKNOWN, feasible_bound, forbids
+from setwise.inference._marginals._forest_bound import lower_bound
+from setwise.inference._marginals._lower_bound import Raised, raised_bound
+from setwise.inference._marginals._methods import METHODS, Run
 from setwise.inference._marginals._result import MarginalsProgress, MarginalsResult
+from setwise.inference._marginals._search import MarginalsOptions, MarginalsSolution, allowed
 
-SMALL_FIELD = 20_000  # entries of the unaries; beyond, the best labelling costs more than the bound
+# The share of the entropy possible above which an interval is wide. On 16 x 16 grids of random
+# tables, where the marginals of ``trees`` still tell sure variables from unsure ones, widths stay
+# below 0.22 of it; on spin glasses with weights of 2 and more, where all come out near 1/2, they
+# are above 0.4.
+_WIDE = 0.25
+# An interval of log Z itself has at either end the rounding of the sums, and that of a constant.
+_ROUNDINGS = 4.0
+CROSSED = "the interval of the samples ends below log Z, so that no upper bound is known"
 DType = str | type[Any] | np.dtype[Any]
 
 
 @METHODS.describe
+@displayed("marginals")
 @hints_at_names
 def marginals(
     field: Field,
@@ -53,6 +66,7 @@ def marginals(
     tol: float = 1e-3,
     max_iter: int | None = None,
     time_limit: float | None = None,
+    memory_limit: float | None = None,
     temperature: float = 1.0,
     init: MarginalsResult | None = None,
     n_jobs: int | None = None,
@@ -61,7 +75,7 @@ def marginals(
     verbose: bool = False,
     callback: Callable[[MarginalsProgress], object] | None = None,
 ) -> MarginalsResult:
-    r"""Approximate marginals of a field, and two bounds that log Z lies between.
+    r"""Compute approximate marginals of a field, and two bounds that log Z lies between.
 
     The distribution is :math:`P_t(x) = \exp(-E(x) / t) / Z_t` with :math:`Z_t = \sum_x \exp(-E(x) /
     t)`; ``temperature`` is t, and every log Z below is :math:`\log Z_t`. With shares
@@ -96,28 +110,32 @@ def marginals(
         Stop when ``relative_gap`` is at most this; mean field and belief propagation stop when no
         probability, or message, moves by more.
     max_iter : int, optional
-        The most passes, or samples; by default 10,000, less for methods without a certificate.
+        The most passes, or samples; by default 10,000, fewer for methods without a certificate.
     time_limit : float, optional
-        The most seconds: then the search ends with the best so far, bounds that hold, and
-        ``reason`` says so. The answer then depends on the machine and on what else it does; without
-        a limit, or within it, it does not. Not cut short: one step of setting a method up, and the
-        sums that the bounds of the answer are. 0 gives the unaries' probabilities.
+        The most seconds. The search then ends with the best answer so far and valid bounds, and
+        ``reason`` says so. If the limit ends the search, the answer depends on the machine and its
+        load, otherwise it does not. The limit does not interrupt one step of the set-up of a
+        method, nor the sums for the bounds of the answer. 0 gives the unaries' probabilities.
+    memory_limit : float, optional
+        The most bytes for the messages and the largest table of ``method="elimination"``; None for
+        2**30. If a field needs more, an error gives the number of bytes.
     temperature : float
         t > 0.
     init : MarginalsResult, optional
-        A result for a field like this one (other unaries, other weights) to go on from. Projection
-        goes on from a projection's blocks, trees from messages of trees or from any probabilities,
-        as mean field and Frank-Wolfe do. "auto" begins afresh where that is all that there is, of a
-        result without blocks.
+        A result for a similar field (other unaries, other weights) as a warm start. Projection
+        continues from the blocks of a projection, trees from messages of trees or from any
+        probabilities, as mean field and Frank-Wolfe do. "auto" ignores a result without blocks if
+        it chooses a method that needs them.
     n_jobs : int, optional
-        Threads; None for all cores. The answer does not depend on it, to the last bit.
+        The number of threads; None for all cores. The answer does not depend on it, to the last
+        bit.
     rng : optional
-        The noise of ``perturb``; nothing else is random.
+        The source of the noise of ``perturb``; no other method is random.
     dtype : {"float64", "float32"}
-        Of the state of ``projection`` and ``trees``, and of ``probabilities``; numpy's types do
-        too. float32 halves the memory of the state, and reaches a relative gap of about 1e-6; the
-        bounds hold all the same: all sums are in double precision, and the last pass of
-        ``projection``; the messages of ``trees`` are rounded up.
+        The type of the state of ``projection`` and ``trees``, and of ``probabilities``; numpy's
+        types are accepted too. float32 halves the memory of the state, and reaches a relative gap
+        of about 1e-6. The bounds still hold: all sums and the last pass of ``projection`` are in
+        double precision, and the messages of ``trees`` are rounded up.
     verbose : bool
         Show value, bound, gap and seconds on stderr: a bar in a terminal or a notebook (with rich),
         else lines.
@@ -129,10 +147,19 @@ def marginals(
     -------
     MarginalsResult
         ``probabilities``, ``log_partition_upper``, ``log_partition_lower``, ``width``, ``gap``,
-        ``relative_gap``, ``entropy``, ``n_iter``, ``converged``, ``method``, ``reason``,
-        ``timings``. Ctrl-C ends the search too, with what it has; before the first pass (while a
-        method is set up, or in the first sample of ``perturb``) it raises ``KeyboardInterrupt`` as
-        usual.
+        ``relative_gap``, ``exact``, ``entropy``, ``n_iter``, ``converged``, ``method``, ``reason``,
+        ``timings``. Ctrl-C also ends the search with the best answer so far; before the first pass
+        (in the set-up of a method, or in the first sample of ``perturb``) it raises
+        ``KeyboardInterrupt``.
+
+    Warns
+    -----
+    UserWarning
+        Where "auto" chose a method whose search came to its own end and whose bounds are proved,
+        but ``width`` is at least 2 nats (``total_variation`` is 1 then) and more than a quarter of
+        the entropy that is possible, the sum over variables of the logarithm of the number of
+        their labels that are not forbidden: the probabilities may then say little about the field.
+        Python shows it once for each line of code.
 
     Notes
     -----
@@ -156,39 +183,24 @@ def marginals(
     >>> round(flat.log_partition_lower, 2), round(flat.log_partition_upper, 2)
     (-0.76, -0.19)
     """
-    check_display(verbose, callback)
     deadline, watch = Deadline.of(time_limit), Stopwatch()
-    if verbose:
-        with progress_callback(True, tol, callback, what="marginals") as shown:
-            return marginals(
-                field,
-                method,
-                tol=tol,
-                max_iter=max_iter,
-                time_limit=deadline.inherited,
-                temperature=temperature,
-                init=init,
-                n_jobs=n_jobs,
-                rng=rng,
-                dtype=dtype,
-                callback=shown,
-            )
     field = as_field(field)
     method = METHODS.read(method)
+    memory = as_memory_limit(memory_limit, method)
     parts = ground(field)
     problem = parts.field
-    reason = "asked for"
-    if method == "auto":
+    chosen, reason = method == "auto", "asked for"
+    if chosen:
         method, reason = METHODS.choose(problem, started=init is not None)
         if method == "projection" and isinstance(init, MarginalsResult) and init.method != method:
-            _as_start(init, field, METHODS[method])  # says what is wrong with it
-            init = None  # it has no blocks to go on from
+            _as_start(init, field, METHODS[method])  # raises if the start is invalid
+            init = None  # it has no blocks for a warm start
             method, reason = METHODS.choose(problem)
     else:
-        METHODS[method].check(problem)
+        within(METHODS[method], memory).check(problem)
     record = METHODS[method]
     start, state = _as_start(init, field, record)
-    options = Options(
+    options = MarginalsOptions(
         tol=as_number(tol, "tol", nonnegative=True),
         max_iter=None if max_iter is None else as_count(max_iter, "max_iter"),
         temperature=as_number(temperature, "temperature", positive=True, smallest=0.0),
@@ -204,125 +216,154 @@ def marginals(
     check_magnitude(field, options.temperature, options.dtype)
     offset, margin = parts.over(options.temperature)
     options = replace(options, offset=offset, margin=margin, from_below=not record.gives_bound)
-    problem, lost = _within_sight(problem, options)
+    problem, lost = with_prices_limited(problem, options)
     watch.lap("set-up")
     of = record.of
     try:
         solution = deadline.run(record.run, problem, options)
     except TimeUp:  # while it was set up
-        solution = not_begun(problem, options, gives_bound=record.gives_bound)
+        solution = _not_begun(problem, options, gives_bound=record.gives_bound)
         of = f"the {'unaries alone' if start is None else 'start'}: there was no time for more"
-    if reason != "asked for" and method == "counts" and not solution.converged:
-        other = _by_trees(problem, solution, options)
+    if chosen and record.falls_back and not solution.converged:
+        other = _fallen_back(METHODS[record.falls_back], problem, solution, options)
         if other.upper < solution.upper:
-            method, solution, of = "trees", other, METHODS["trees"].of
-            reason = "counts did not converge: trees have the lower bound"
+            reason = f"{method} did not converge: {record.falls_back} have the lower bound"
+            method, solution, of = record.falls_back, other, METHODS[record.falls_back].of
         else:
-            solution = replace(solution, interrupted=other.interrupted)
+            solution = replace(solution, cut_short=other.cut_short)
     watch.lap("search")
-    below, interrupted = Raised(solution.lower, solution.probabilities), solution.interrupted
+    below, cut_short = Raised(solution.lower, solution.probabilities), solution.cut_short
     if below.bound == -np.inf:
-        below, interrupted = _lower_bound(problem, solution, options)
+        below, cut_short = lower_bound(problem, solution, options)
         watch.lap("bound")
-    relative_gap = solution.relative_gap + lost
+    excess, relative_gap = solution.gap + lost, solution.relative_gap + lost
     converged = solution.converged and not (record.certified and relative_gap > options.tol)
-    if below.bound == -np.inf and forbids(problem) and not interrupted:
+    if below.bound == -np.inf and forbids(problem) and not cut_short:
         found = [below, Raised(-np.inf, solution.probabilities)]
         known = feasible_bound(problem, options.temperature, found)
         if known is None:
             reason, converged = f"{reason}; {UNKNOWN}", False
         else:
             below = known
+    upper, lower = options.above(solution.upper + lost), options.below(below.bound - lost)
+    if lower > upper and not record.certified:  # the lower bound is proved
+        reason, converged = f"{reason}; {CROSSED}", False
+        upper = excess = relative_gap = inf
+    t = options.temperature
     probabilities, of_lower = (
-        _allowed(p.astype(np.float64), problem) if p[np.isinf(problem.unary)].any() else p
+        allowed(p.astype(np.float64), problem) if p[np.isinf(problem.unary)].any() else p
         for p in (solution.probabilities, below.probabilities)
     )  # a label's price may have been too small
-    return MarginalsResult(
+    post = MarginalsResult(
         probabilities=probabilities.astype(options.dtype, copy=False),
-        log_partition_upper=options.above(solution.upper + lost),
-        log_partition_lower=options.below(below.bound - lost),
-        excess=solution.gap + lost,
+        log_partition_upper=upper,
+        log_partition_lower=lower,
+        excess=excess,
         relative_gap=relative_gap,
         n_iter=solution.n_iter,
         converged=converged,
         certified=record.certified,
         method=method,
-        reason=deadline.added_to(reason) if interrupted else reason,
-        temperature=options.temperature,
-        history=[options.told(value) for value in solution.history],
-        interrupted=interrupted and not deadline.struck,
+        reason=deadline.added_to(reason) if cut_short else reason,
+        temperature=t,
+        history=[options.outwards(value) for value in solution.history],
+        interrupted=cut_short and not deadline.expired,
         state=solution.state,
         timings=watch.timings("answer"),
         shape=field.shape,
         of=of,
         lower_probabilities=of_lower.astype(options.dtype, copy=False),
+        exact=record.certified and upper - lower <= _ROUNDINGS * rounding_of_logs(field, t),
+    )
+    if chosen:
+        _warn_if_wide(post, problem)
+    return post
+
+
+def _warn_if_wide(post: MarginalsResult, field: Field) -> None:
+    """Warn if a search that ended by itself has a wide interval for log Z.
+
+    The interval is then so wide that ``total_variation`` is 1, and wider than a share of the
+    entropy that the labels which are not forbidden could have.
+    """
+    if not (post.certified and post.converged and post.total_variation == 1.0):
+        return
+    possible = float(np.log(np.isfinite(field.unary).sum(axis=1)).sum())
+    if post.width > _WIDE * possible:
+        warnings.warn(
+            f"the probabilities may say little about the field: {post.method} knows log Z within "
+            f"{post.width:.3g} nats only, and the entropy of all labellings is at most "
+            f"{possible:.3g}; compare with sample(field, n), or with method='elimination' where "
+            "the graph is narrow",
+            UserWarning,
+            stacklevel=callers_level(),
+        )
+
+
+def _fallen_back(
+    other: Method[Run], field: Field, solution: MarginalsSolution, options: MarginalsOptions
+) -> MarginalsSolution:
+    """Return the answer of another method, or the present one if the other gives none.
+
+    Cold and strong functions of counts have steep bounds, in which the steps of ``counts`` get
+    stuck.
+    """
+    if solution.cut_short or options.max_iter is not None or other.obstacle(field) is not None:
+        return solution
+    found, cut_short = attempt(options.deadline.run, other.run, field, options)
+    return replace(solution, cut_short=cut_short) if found is None else found
+
+
+def _not_begun(field: Field, options: MarginalsOptions, *, gives_bound: bool) -> MarginalsSolution:
+    r"""Return the answer of a search that the time limit did not let begin.
+
+    With :math:`\ell` the sum of the least values of all terms but the unaries,
+
+    .. math:: \log Z_t \le \sum_i \log \sum_j \exp(-u_{ij} / t) - \ell / t,
+
+    and :math:`H(Q) - E_Q[E] / t` is below it, for Q the start, or that of the unaries alone. The
+    least bound of a method lies between log Z and this one, so their distance is a gap.
+    """
+    t = options.temperature
+    least = field._favourites().least
+    scores: FloatArray = (least[:, None] - field.unary) / t
+    weights = np.exp(scores)
+    sums = weights.sum(axis=1, keepdims=True)
+    start = weights / sums if options.start is None else options.start
+    lower = raised_bound(field, start, t, options.n_threads, sweeps=0).bound
+    upper = inf
+    if gives_bound:
+        terms = trivial_bound(field) - float(least.sum())
+        paid = float(np.log(sums).sum()) + (float(np.abs(least).sum()) + abs(terms)) / t
+        upper = float(np.log(sums).sum()) - trivial_bound(field) / t
+        upper += 4.0 * EPS * (field.n_variables + 1) * paid  # of the sums
+        upper += (4.0 + field.n_labels) * EPS * field.n_variables  # of what they are logarithms of
+    gap = upper - lower
+    return MarginalsSolution(
+        probabilities=start,
+        upper=upper,
+        gap=gap,
+        relative_gap=gap_over_value(gap, upper) if gap < inf else inf,
+        n_iter=0,
+        converged=False,
+        cut_short=True,
+        history=[upper] if gives_bound else [lower],
+        lower=lower,
     )
 
 
-def _by_trees(field: Field, solution: Solution, options: Options) -> Solution:
-    """What trees have where a search of counts ended by itself; where they cannot say, that one.
+def with_prices_limited(field: Field, options: MarginalsOptions) -> tuple[Field, float]:
+    """Limit prices whose rounding would change log Z.
 
-    Cold and strong functions of counts have steep bounds, in which its steps get stuck.
+    Return the field, and the nats by which rounding may still change its log Z.
     """
-    trees = METHODS["trees"]
-    if solution.interrupted or options.max_iter is not None or trees.obstacle(field) is not None:
-        return solution
-    try:
-        return options.deadline.run(trees.run, field, options)
-    except (TimeUp, KeyboardInterrupt):  # while they were set up
-        return replace(solution, interrupted=True)
-
-
-def _lower_bound(field: Field, solution: Solution, options: Options) -> tuple[Raised, bool]:
-    """The lower bound on log Z from the probabilities found, and whether anything was cut short."""
-    q = _allowed(solution.probabilities.astype(np.float64, copy=False), field)
-    t, n_threads = options.temperature, options.n_threads
-
-    def raised(sweeps: int) -> Raised:
-        if solution.strengths is None:
-            return raised_bound(field, q, t, n_threads, sweeps=sweeps, upper=solution.upper)
-        labels = None
-        if sweeps and q.size <= SMALL_FIELD:
-            labels = whole(solve_map(field, tol=np.inf, n_jobs=n_threads)).labels
-        if not sweeps or not len(solution.strengths):
-            return raised_bound(field, q, t, n_threads, sweeps=sweeps, labels=labels)
-        best = raised_bound(field, q, t, n_threads, sweeps=TRIAL, labels=labels)
-        forest = forest_bound(
-            field,
-            best.probabilities,
-            t,
-            solution.strengths,
-            sweeps=sweeps,
-            n_threads=n_threads,
-            upper=solution.upper,
-        )
-        if forest.bound > best.bound:
-            return forest
-        more = raised_bound(field, best.probabilities, t, n_threads, sweeps=sweeps)
-        return max(best, more, key=lambda one: one.bound)
-
-    if solution.interrupted:
-        try:
-            return raised(0), True
-        except KeyboardInterrupt:
-            return Raised(-np.inf, q), True
-    try:
-        return options.deadline.run(raised, SWEEPS), False
-    except TimeUp:
-        return raised(0), True
-    except KeyboardInterrupt:
-        return Raised(-np.inf, q), True
-
-
-def _within_sight(field: Field, options: Options) -> tuple[Field, float]:
-    """The field without prices whose rounding is seen in log Z, and what is left of it, in nats."""
     t = options.temperature
     rounding = max(rounding_of_prices(field), rounding_of_unaries(field))
     if rounding <= NEGLIGIBLE * t:
         return field, 0.0
     limit = options.deadline.inherited  # any labelling will do
     found = solve_map(field, tol=np.inf, n_jobs=options.n_threads, time_limit=limit)
-    value = whole(found).value
+    value = completed(found).value
     if rounding <= NEGLIGIBLE * (value - trivial_of_tables(field)):
         return field, 0.0
     near = within_sight(field, t, value)
@@ -330,7 +371,7 @@ def _within_sight(field: Field, options: Options) -> tuple[Field, float]:
 
 
 def _as_dtype(dtype: object) -> str:
-    """The name of a dtype that is given by name, by numpy's type or by a dtype object."""
+    """Return the name of a dtype that is given by name, by numpy's type or by a dtype object."""
     if not isinstance(dtype, str | type | np.dtype):
         raise TypeError(f"dtype must be a string or a numpy dtype, got {type(dtype).__name__}")
     for name in ("float64", "float32"):
@@ -344,7 +385,7 @@ def _as_dtype(dtype: object) -> str:
 def _as_start(
     init: object, field: Field, record: Method[Any]
 ) -> tuple[FloatArray | None, FloatArray | None]:
-    """Probabilities and state to go on from."""
+    """Return the probabilities and the state to go on from. Raise if they are of another field."""
     if init is None:
         return None, None
     if not isinstance(init, MarginalsResult):
@@ -361,13 +402,4 @@ def _as_start(
         if array is not None and not np.isfinite(array).all():
             raise ValueError(f"init must have finite {name}, got nan or inf in them")
     state = init.state if init.method == record.name else None  # blocks are no messages
-    return _allowed(np.array(init.probabilities, np.float64), field), state
-
-
-def _allowed(q: FloatArray, field: Field) -> FloatArray:
-    """q without the labels that the field forbids, rows summing to 1 in double precision."""
-    q = np.where(np.isfinite(field.unary), q, 0.0)
-    total = q.sum(axis=1, keepdims=True)
-    q = np.where(total > 0, q, np.isfinite(field.unary))
-    q /= q.sum(axis=1, keepdims=True)
-    return q
+    return allowed(np.array(init.probabilities, np.float64), field), state

@@ -18,19 +18,22 @@ from setwise.fields._terms import (
 )
 from setwise.inference._map._junction_tree import narrow
 from setwise.inference._map._methods import EVERY_TERM
-from setwise.inference._marginals._belief_propagation import belief_propagation
 from setwise.inference._marginals._counts._count_factors import COUNTED
 from setwise.inference._marginals._counts._counts import counts, few_counts, lacks_counts
-from setwise.inference._marginals._elimination import elimination
+from setwise.inference._marginals._elimination import (
+    elimination,
+    forbids,
+    is_worth_eliminating,
+)
 from setwise.inference._marginals._exact_binary import exact_binary
-from setwise.inference._marginals._feasibility import forbids, is_worth_eliminating
-from setwise.inference._marginals._mean_field import mean_field
-from setwise.inference._marginals._options import Options, Solution
+from setwise.inference._marginals._fixed_points import belief_propagation, mean_field
+from setwise.inference._marginals._frank_wolfe import frank_wolfe
 from setwise.inference._marginals._perturb import perturb
 from setwise.inference._marginals._projection import projection
-from setwise.inference._marginals._trees import trees
-from setwise.inference._marginals._vertices._frank_wolfe import frank_wolfe, line_search_frank_wolfe
-from setwise.inference._marginals._vertices._pairwise_frank_wolfe import pairwise_frank_wolfe
+from setwise.inference._marginals._search import MarginalsOptions, MarginalsSolution
+from setwise.inference._marginals._tree_descent import trees
+
+Run = Callable[[Field, MarginalsOptions], MarginalsSolution]
 
 
 def _submodular(term: Term) -> str | None:
@@ -67,7 +70,7 @@ _COUNTS = dict.fromkeys(KINDS, refused("it is neither a pair nor a function of o
     dict.fromkeys((ConstantTerm, UnaryTerm, PottsTerm, TableTerm, *COUNTED), taken)
 )
 
-METHODS: Methods[Callable[[Field, Options], Solution]] = Methods(
+METHODS: Methods[Run] = Methods(
     Method(
         name="elimination",
         run=elimination,
@@ -91,6 +94,7 @@ METHODS: Methods[Callable[[Field, Options], Solution]] = Methods(
         takes_start=False,
         auto=few_counts,
         because="it keeps functions of counts, and the pairs: the narrower interval around log Z",
+        falls_back="trees",
     ),
     Method(
         name="trees",
@@ -117,22 +121,6 @@ METHODS: Methods[Callable[[Field, Options], Solution]] = Methods(
         run=frank_wolfe,
         fields="submodular",
         answer="the same, steps 2 / (k + 2): the paper's",
-        of=_UPPER,
-        takes=_SUBMODULAR,
-    ),
-    Method(
-        name="line_search_frank_wolfe",
-        run=line_search_frank_wolfe,
-        fields="submodular",
-        answer="the same, with the best step",
-        of=_UPPER,
-        takes=_SUBMODULAR,
-    ),
-    Method(
-        name="pairwise_frank_wolfe",
-        run=pairwise_frank_wolfe,
-        fields="submodular, small",
-        answer="the same, to any precision",
         of=_UPPER,
         takes=_SUBMODULAR,
     ),

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 from math import inf, sqrt
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import stdtrit
 
 from setwise._foundation._arguments import FloatArray, IntArray
-from setwise._foundation._interrupts import whole
+from setwise._foundation._interrupts import completed
 from setwise.fields._field import Field
 from setwise.inference._flows._two_label_cut import TwoLabelCut
 from setwise.inference._map._solve_map import solve_map
-from setwise.inference._marginals._options import Options, Solution
+from setwise.inference._marginals._search import (
+    MarginalsOptions,
+    MarginalsSearch,
+    MarginalsSolution,
+    Standing,
+)
 
+# The number of samples at most by default, and before the interval of their mean is relied on.
 SAMPLES = 100
 FEWEST = 10
-COVERED = 0.99  # by the interval of the mean
+# The probability that the interval of the mean holds the expectation.
+COVERED = 0.99
 
 
-def perturb(field: Field, options: Options) -> Solution:
+def perturb(field: Field, options: MarginalsOptions) -> MarginalsSolution:
     r"""Sample :math:`\max_x \sum_i \gamma_{i x_i} - E(x) / t` with Gumbel noise of mean 0.
 
     Its expectation is at least log Z for any energy, with equality for unaries alone (Hazan and
@@ -28,53 +36,74 @@ def perturb(field: Field, options: Options) -> Solution:
     to chance: ``upper`` is the upper end of its interval of 99 % (Student's, as if samples were
     normal), ``gap`` half of that interval, and sampling ends when that is within ``tol`` relative
     to the mean, after 10 samples at least and ``max_iter`` (100) at most. ``history`` holds the
-    samples.
+    samples. An interval that ends below the lower bound, which is proved, has failed: ``upper`` is
+    then ``inf``, and ``reason`` says so.
 
     With two labels and a cut each sample is exact, and the flow of the last one is where the next
     starts. Otherwise a sample is minus the *bound* of ``solve_map``, never what it found, which
     would bound nothing.
     """
-    t = options.temperature
-    search = maximizer(field, options.tol, options.n_threads)
-    samples: list[float] = []
-    votes = np.zeros(field.unary.shape)
-    everyone = np.arange(field.n_variables)
-    limit = SAMPLES if options.max_iter is None else max(options.max_iter, 2)
-    half, relative, interrupted = inf, inf, False
-    try:
-        while len(samples) < limit and not interrupted:
-            noise = options.random.gumbel(-np.euler_gamma, 1.0, field.unary.shape)
-            labels, energy = search.best(field.unary - t * noise)
-            samples.append(-energy / t)
-            votes[everyone, labels] += 1.0
-            mean = float(np.mean(samples))
-            if len(samples) > 1:
-                scale = max(1.0, abs(mean))  # squares of samples might overflow
-                spread = float(np.std(np.array(samples) / scale, ddof=1))
-                within = float(stdtrit(len(samples) - 1, (1.0 + COVERED) / 2.0))
-                relative = within * spread / sqrt(len(samples))
-                half = relative * scale
-            interrupted = options.report(len(samples), mean + half, relative, half)
-            if len(samples) >= FEWEST and relative <= options.tol:
-                break
-    except KeyboardInterrupt:
-        if not samples:
-            raise
-        interrupted = True
-    return Solution(
-        probabilities=votes / len(samples),
-        upper=float(np.mean(samples)) + half,
-        gap=half,
-        relative_gap=relative,
-        n_iter=len(samples),
-        converged=len(samples) >= FEWEST and relative <= options.tol,
-        interrupted=interrupted,
-        history=samples,
-    )
+    return options.run(_Samples(field, options))
 
 
-class _Cut:
-    """Exact minima of two labels."""
+class _Sampled(NamedTuple):
+    """The samples so far, how often each label was the best, and the interval of their mean."""
+
+    samples: list[float]
+    votes: FloatArray
+    half: float = inf
+    relative: float = inf
+
+
+class _Samples(MarginalsSearch):
+    most = SAMPLES
+    has_answer = False
+
+    def __init__(self, field: Field, options: MarginalsOptions) -> None:
+        super().__init__(options)
+        self.limit = max(self.limit, 2)
+        self._field = field
+        self._maximizer = maximizer(field, options.tol, options.n_threads)
+        self._everyone = np.arange(field.n_variables)
+        self._now = _Sampled([], np.zeros(field.unary.shape))
+
+    def step(self) -> bool:
+        unary, t = self._field.unary, self.options.temperature
+        noise = self.options.random.gumbel(-np.euler_gamma, 1.0, unary.shape)
+        labels, energy = self._maximizer.best(unary - t * noise)
+        samples = [*self._now.samples, -energy / t]
+        votes = self._now.votes.copy()
+        votes[self._everyone, labels] += 1.0
+        half = relative = inf
+        if len(samples) > 1:
+            scale = max(1.0, abs(float(np.mean(samples))))  # squares of samples might overflow
+            spread = float(np.std(np.array(samples) / scale, ddof=1))
+            within = float(stdtrit(len(samples) - 1, (1.0 + COVERED) / 2.0))
+            relative = within * spread / sqrt(len(samples))
+            half = relative * scale
+        self._now = _Sampled(samples, votes, half, relative)
+        return False
+
+    def has_converged(self, tol: float) -> bool:
+        return len(self._now.samples) >= FEWEST and self._now.relative <= tol
+
+    def standing(self) -> Standing:
+        now = self._now
+        return Standing(float(np.mean(now.samples)) + now.half, now.half, now.relative)
+
+    def solution(self) -> MarginalsSolution:
+        now = self._now
+        return MarginalsSolution(
+            probabilities=now.votes / len(now.samples),
+            upper=float(np.mean(now.samples)) + now.half,
+            gap=now.half,
+            relative_gap=now.relative,
+            history=now.samples,
+        )
+
+
+class _CutMaximizer:
+    """The best of two labels for each variable, by a cut."""
 
     def __init__(self, field: Field) -> None:
         self._field, self._cut = field, TwoLabelCut(field)
@@ -84,23 +113,23 @@ class _Cut:
         return labels, float(self._field.with_unary(unary).energy(labels))
 
 
-class _Search:
-    """Any field: the labels that ``solve_map`` finds, and its bound."""
+class _MapMaximizer:
+    """The labels that ``solve_map`` finds in any field, and its bound."""
 
     def __init__(self, field: Field, tol: float, n_jobs: int | None) -> None:
         self._field, self._tol, self._n_jobs = field, tol, n_jobs
 
     def best(self, unary: FloatArray) -> tuple[IntArray, float]:
         changed = self._field.with_unary(unary)
-        found = whole(solve_map(changed, tol=self._tol, n_jobs=self._n_jobs))
+        found = completed(solve_map(changed, tol=self._tol, n_jobs=self._n_jobs))
         return found.labels, found.bound
 
 
-def maximizer(field: Field, tol: float, n_jobs: int | None) -> _Cut | _Search:
-    """Finds the best labellings of a field's potentials under one unary after another."""
+def maximizer(field: Field, tol: float, n_jobs: int | None) -> _CutMaximizer | _MapMaximizer:
+    """Return a maximizer: it finds the best labellings of a field under changing unaries."""
     if field.n_labels == 2:
         try:
-            return _Cut(field)
+            return _CutMaximizer(field)
         except ValueError:  # not a cut, or one with too many arcs
             pass
-    return _Search(field, tol, n_jobs)
+    return _MapMaximizer(field, tol, n_jobs)

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from setwise._foundation._progress import is_heard
+from setwise._foundation._arguments import FloatArray
 from setwise.fields._field import Field
-from setwise.inference._map._largest_energy import rounding_of_logs
-from setwise.inference._marginals._options import Options, Solution
+from setwise.inference._conditioning._largest_energy import rounding_of_logs
+from setwise.inference._marginals._search import (
+    MarginalsOptions,
+    MarginalsSolution,
+    MeasuredSearch,
+    Standing,
+)
 from setwise.inference._relaxation._double_precision import double_pass
 from setwise.inference._relaxation._projected_logits import Descent
 from setwise.inference._relaxation._relaxation import Relaxation
 
 
-def projection(field: Field, options: Options) -> Solution:
+def projection(field: Field, options: MarginalsOptions) -> MarginalsSolution:
     r"""Minimise :math:`\sum_i \log \sum_j \exp(-s_{ij} / t)` over the base polytope, by blocks.
 
     With all labels but j fixed, the best block of label j is the Euclidean projection of
@@ -25,75 +30,117 @@ def projection(field: Field, options: Options) -> Solution:
     which the bound, the gap and the probabilities are. The bounds are raised by what rounding may
     have taken from them, those before that pass by as much more.
     """
-    t = options.temperature
-    relaxation = Relaxation(field)
-    if options.start is not None and options.state is None:
+    return options.run(_Projection(field, options))
+
+
+class _Projection(MeasuredSearch):
+    """Passes of projected logits, and for single precision a last one in double precision."""
+
+    descent: Descent
+
+    def __init__(self, field: Field, options: MarginalsOptions) -> None:
+        self._dtype = dtype = options.dtype if field.n_labels > 1 else "float64"
+        tol = options.tol
+        if dtype == "float32":
+            # the gap after the pass in double precision decides, and may be larger by rounding
+            tol = min(tol, max(tol / 4, tol - 3e-6, 2.5e-7))
+        super().__init__(options, tol)
+        self._t = t = options.temperature
+        self._relaxation = relaxation = Relaxation(field)
+        state = _state_of(options, relaxation)
+        # with one label there is nothing to sweep: the initial blocks are optimal
+        blocks = None if state is None or field.n_labels == 1 else relaxation.within(state)
+        self.descent = Descent(relaxation, t, options.n_threads, blocks, dtype=dtype, unit=t)
+        options.watch.lap("set-up")
+        self._constant = relaxation.constant / t - rounding_of_logs(field, t)
+        if blocks is not None:
+            self.descent.sweep()  # blocks of other weights need not lie in this base polytope
+            self.descent.history, self.earlier = self.descent.history[1:], 1
+        self.descent.measure()
+        if self.descent.relative_gap <= tol:
+            self.limit = 0
+        self.begin(1)
+        self._is_closed = False
+        self._found: MarginalsSolution | None = None
+        self._proved: MarginalsSolution | None = None
+
+    def advance(self, due: int) -> bool:
+        self.descent.sweep()
+        return self.n_passes in (due, self.limit)
+
+    def has_converged(self, tol: float) -> bool:
+        return super().has_converged(tol) if self._proved is None else self._proved.converged
+
+    def finish(self) -> None:
+        if self._measured_at == self.n_passes:  # otherwise a callback ended the search
+            self._conclude()
+
+    def reassess(self) -> None:
+        if not self._is_closed:
+            self.descent.look_again()  # at a pass that was undone, or not looked at yet
+        self._conclude()
+
+    def standing(self) -> Standing:
+        descent, t = self.descent, self._t
+        lost = descent.rounding() / t
+        value = descent.objective / t - self._constant + lost
+        return Standing(value, descent.gap / t + lost, descent.relative_gap)
+
+    def solution(self) -> MarginalsSolution:
+        assert self._proved is not None
+        return self._proved
+
+    def _conclude(self) -> None:
+        """Make the answer; for single precision with one pass in double precision."""
+        options, t = self.options, self._t
+        if self._found is None:
+            self._found = self._as_left()
+            del self.descent  # the pass needs as much memory
+        found = self._found
+        if self._dtype == "float64":
+            self._proved = found
+            return
+        assert found.state is not None
+        exact = double_pass(self._relaxation, t, found.state, options.n_threads)
+        upper = exact.objective / t - self._constant + exact.rounding / t
+        self._proved = replace(
+            found,
+            probabilities=exact.probabilities,
+            upper=upper,
+            gap=(exact.gap + exact.rounding) / t,
+            relative_gap=exact.relative_gap,
+            history=[*found.history[:-1], upper],
+            converged=exact.relative_gap <= options.tol,
+        )
+
+    def _as_left(self) -> MarginalsSolution:
+        """Return the answer of the last pass."""
+        descent, t = self.descent, self._t
+        self._is_closed = True
+        descent.finish()
+        blocks = descent.blocks()
+        lost = descent.rounding(blocks) / t
+        history = [value / t - self._constant + lost for value in descent.history]
+        return MarginalsSolution(
+            probabilities=descent.probabilities(),
+            upper=history[-1],
+            gap=descent.gap / t + lost,
+            relative_gap=descent.relative_gap,
+            history=history,
+            state=blocks.astype(self.options.dtype, copy=False),
+            converged=descent.relative_gap <= self.tol,
+        )
+
+
+def _state_of(options: MarginalsOptions, relaxation: Relaxation) -> FloatArray | None:
+    """Return the blocks of the start, if there is one. Raise if they are of another field."""
+    state = options.state
+    if options.start is not None and state is None:
         raise ValueError("init must be a result of projection, got one without its blocks")
     size = sum(len(group.variables) * max(len(group.slots), 1) for group in relaxation.groups)
-    if options.state is not None and options.state.size != size:
+    if state is not None and state.size != size:
         raise ValueError(
-            f"init must be a result with {size} block entries, got {options.state.size}: "
+            f"init must be a result with {size} block entries, got {state.size}: "
             "its field had other edges, regions or label costs"
         )
-    # one label leaves nothing to sweep: the blocks where a descent starts are as good as any
-    state = None
-    if options.state is not None and field.n_labels > 1:
-        state = relaxation.within(options.state)
-    dtype = options.dtype if field.n_labels > 1 else "float64"
-    descent = Descent(relaxation, t, options.n_threads, state, dtype=dtype, unit=t)
-    options.watch.lap("set-up")
-    constant = relaxation.constant / t - rounding_of_logs(field, t)
-
-    def report(now: Descent) -> bool:
-        if not is_heard(options.callback):
-            return options.report(now.n_iter, now.objective / t)
-        lost = now.rounding() / t
-        value = now.objective / t - constant + lost
-        return options.report(now.n_iter, value, now.relative_gap, now.gap / t + lost)
-
-    if state is not None:
-        descent.sweep()  # blocks of other weights need not lie in this base polytope
-        descent.history = descent.history[1:]
-    # the gap after the pass in double precision decides, and may be larger by rounding
-    tol = options.tol
-    if dtype == "float32":
-        tol = min(tol, max(tol / 4, tol - 3e-6, 2.5e-7))
-    try:
-        converged, interrupted = descent.run(tol, options.max_iter, callback=report)
-    except KeyboardInterrupt:  # in a pass, which is undone, or after one that is not looked at yet
-        descent.look_again()
-        converged, interrupted = descent.relative_gap <= options.tol, True
-    descent.finish()
-    blocks = descent.blocks()
-    lost = descent.rounding(blocks) / t
-    history = [value / t - constant + lost for value in descent.history]
-    solution = Solution(
-        probabilities=descent.probabilities(),
-        upper=history[-1],
-        gap=descent.gap / t + lost,
-        relative_gap=descent.relative_gap,
-        n_iter=descent.n_iter,
-        converged=converged,
-        interrupted=interrupted,
-        history=history,
-        state=blocks.astype(options.dtype, copy=False),
-    )
-    if dtype == "float64" or solution.state is None:
-        return solution
-    del descent  # the pass needs as much memory
-    try:
-        exact = double_pass(relaxation, t, solution.state, options.n_threads)
-    except KeyboardInterrupt:  # without it there is no bound
-        interrupted = True
-        exact = double_pass(relaxation, t, solution.state, options.n_threads)
-    upper = exact.objective / t - constant + exact.rounding / t
-    return replace(
-        solution,
-        probabilities=exact.probabilities,
-        upper=upper,
-        gap=(exact.gap + exact.rounding) / t,
-        relative_gap=exact.relative_gap,
-        converged=exact.relative_gap <= options.tol,
-        interrupted=interrupted,
-        history=[*history[:-1], upper],
-    )
+    return state

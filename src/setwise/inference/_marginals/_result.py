@@ -1,4 +1,4 @@
-"""What every method for marginals returns: probabilities, and what they say about log Z."""
+"""The result of all methods for marginals: probabilities and bounds on log Z."""
 
 from __future__ import annotations
 
@@ -11,26 +11,27 @@ from setwise._foundation._certificate import Certificate
 from setwise._foundation._html import Row, as_html
 from setwise._foundation._pictures import heat_picture, label_picture
 from setwise._foundation._progress import Progress
+from setwise._foundation._record import Record
 from setwise._foundation._timings import Timings
 from setwise.fields._pixels._in_image import in_image
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MarginalsProgress(Progress):
-    """Where a method stands, for a callback: a true answer of it ends the search.
+    """The state of a method for a callback, which may end the search by a true return value.
 
     Attributes
     ----------
     n_iter : int
-        Passes so far.
+        The number of passes so far.
     value : float
-        The upper bound on log Z so far; of mean field the lower one.
+        The upper bound on log Z so far; for mean field the lower bound.
     bound : float
-        What the upper bound can still come down to; ``-inf`` where a method does not know.
+        A limit below which the upper bound cannot fall; ``-inf`` if it is not known.
     relative_gap : float
-        As last measured; ``inf`` where a method has none.
+        The relative gap as last measured; ``inf`` if a method has none.
     seconds : float
-        Since the start of the search.
+        The time since the start of the search.
 
     Examples
     --------
@@ -43,16 +44,18 @@ class MarginalsProgress(Progress):
     """
 
 
-@dataclass(frozen=True, eq=False)
-class MarginalsResult(Certificate):
+@dataclass(frozen=True, eq=False, repr=False)
+class MarginalsResult(Record, Certificate):
     r"""Approximate marginals of :math:`P(x) \propto \exp(-E(x) / t)`, with bounds on its log Z.
 
     Attributes
     ----------
     probabilities : array of shape (N, L)
-        Of each label at each variable, rows summing to 1; 0 where a unary is infinite.
+        The probabilities of each variable's labels, in rows that sum to 1; 0 for infinite unaries.
     log_partition_upper : float
-        log Z is at most this; ``inf`` for methods that know no such bound.
+        The upper bound on log Z; ``inf`` for methods without an upper bound. For perturb it is the
+        upper end of an interval of 99 %, and ``inf`` if that is below ``log_partition_lower``,
+        which shows that the interval has failed.
     log_partition_lower : float
         log Z is at least this: :math:`H(Q) - E_Q[E] / t` of a factorised Q (of ``trees`` perhaps a
         product of trees), which coordinate ascent found from ``probabilities``; neither end need be
@@ -63,11 +66,11 @@ class MarginalsResult(Certificate):
     relative_gap : float
         gap / max(1, abs(upper bound of the problem with min_j u_ij = 0 and F(empty) = 0)).
     n_iter : int
-        Passes.
+        The number of passes.
     converged : bool
         Whether ``relative_gap`` is at most ``tol``; for mean field and belief propagation, which
-        have none, whether nothing moved by more than ``tol`` in the last pass. It is about the
-        search, not about log Z: that is known to ``width``, or ``width_per_variable``.
+        have none, whether nothing moved by more than ``tol`` in the last pass. It describes the
+        search, not the accuracy of log Z, which ``width`` and ``width_per_variable`` give.
     certified : bool
         Whether ``gap`` is a proof. False for mean field, belief propagation and for perturb, whose
         upper bound holds up to chance.
@@ -81,9 +84,9 @@ class MarginalsResult(Certificate):
         The upper bound after each pass that was kept (of mean field the lower one, of perturb the
         samples).
     interrupted : bool
-        Whether a callback or Ctrl-C ended it; all the rest holds all the same.
+        Whether a callback or Ctrl-C ended the search. All other attributes are valid nevertheless.
     state : array or None
-        What ``init`` goes on from, beside the probabilities.
+        The state for a warm start by ``init``, besides the probabilities.
     timings : mapping of str to float
         Where the time went, in seconds: "set-up", "search", "bound" (the lower one) and "answer".
         No part of the answer.
@@ -96,6 +99,8 @@ class MarginalsResult(Certificate):
     lower_probabilities : array of shape (N, L) or None
         The marginals of the Q that has the lower bound. No event has probabilities under P and
         under Q that differ by more than ``total_variation``.
+    exact : bool
+        Whether log Z is known up to the rounding of its sums, and so are the probabilities.
 
     Examples
     --------
@@ -107,6 +112,11 @@ class MarginalsResult(Certificate):
     >>> post.log_partition_lower <= post.log_partition_upper, post.converged, post.method
     (True, True, 'elimination')
     """
+
+    _printed = (
+        "width log_partition_lower log_partition_upper probabilities exact certified converged "
+        "method n_iter"
+    )
 
     probabilities: FloatArray
     log_partition_upper: float
@@ -126,6 +136,7 @@ class MarginalsResult(Certificate):
     shape: tuple[int, ...] | None = None
     of: str = "the upper bound"
     lower_probabilities: FloatArray | None = field(default=None, repr=False)
+    exact: bool = False
 
     @property
     def value(self) -> float:
@@ -134,11 +145,11 @@ class MarginalsResult(Certificate):
 
     @property
     def bound(self) -> float:
-        """value - gap: no point of the base polytope gives a smaller upper bound on log Z."""
+        """The limit value - gap: no point of the base polytope gives a smaller bound on log Z."""
         return self.value - self.excess if np.isfinite(self.excess) else -np.inf
 
     def _apart(self) -> float:
-        """The duality gap as it was measured, with digits that value - bound would round away."""
+        """Return the measured duality gap, with digits that value - bound would lose."""
         return self.excess
 
     @property
@@ -148,21 +159,22 @@ class MarginalsResult(Certificate):
 
     @property
     def width_per_variable(self) -> float:
-        """``width`` over the number of variables, in nats: how well log Z is known in the end."""
+        """The ``width`` divided by the number of variables, in nats."""
         return self.width / max(1, len(self.probabilities))
 
     @property
     def total_variation(self) -> float:
-        r"""What no event's probability under P and under the lower bound's Q differ by more than.
+        r"""An upper bound on the total variation distance between P and the lower bound's Q.
 
         KL(Q, P) is log Z minus the lower bound, at most ``width``, so by Pinsker's inequality the
-        distance is at most :math:`\sqrt{\text{width} / 2}`; and it is at most 1.
+        distance is at most :math:`\sqrt{\text{width} / 2}`; and it is at most 1. Of perturb it
+        holds up to chance, as its width does.
         """
         return min(1.0, float(np.sqrt(self.width / 2.0)))
 
     @property
     def entropy(self) -> FloatArray:
-        """(N,): the entropy of each variable's probabilities, in nats."""
+        """The entropy of each variable's probabilities (N,), in nats."""
         p = self.probabilities.astype(np.float64, copy=False)
         logs = np.log(p, out=np.zeros_like(p), where=p > 0)
         entropy: FloatArray = np.maximum(-(p * logs).sum(axis=1), 0.0)
@@ -170,7 +182,7 @@ class MarginalsResult(Certificate):
 
     @property
     def labels(self) -> IntArray:
-        """(N,): the most probable label of each variable."""
+        """The most probable label of each variable, (N,)."""
         labels: IntArray = self.probabilities.argmax(axis=1)
         return labels
 
@@ -191,9 +203,10 @@ class MarginalsResult(Certificate):
 
     def _repr_html_(self) -> str:
         rows: list[Row] = [
+            ("width, in nats", self.width),
+            ("width per variable", self.width_per_variable),
             ("log Z at most", self.log_partition_upper),
             ("log Z at least", self.log_partition_lower),
-            ("nats a variable between", self.width_per_variable),
             ("relative gap of the search", self.relative_gap),
             ("method", self.method),
             ("reason", self.reason),

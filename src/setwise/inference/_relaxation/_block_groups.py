@@ -1,48 +1,51 @@
-"""The terms of a field as groups of blocks over disjoint variables: what the kernel sweeps."""
+"""The terms of a field as groups of blocks over disjoint variables, which the kernel sweeps."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import log
 
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
+from setwise._foundation._certificate import EPS
 from setwise.fields._terms import CardinalityTerm, CountTerm
 from setwise.inference._relaxation._paths import paths_of
 
 CHAIN, COUNT, SIMPLEX, CONVEX = 0, 1, 2, 3
+ROUNDINGS = 8.0  # rounding errors of an entry in one step: a bound, not tuned
 _NONE: IntArray = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Blocks over disjoint variables, as the kernel takes them (``RelaxationState.add_group``)."""
+    """Blocks over disjoint variables, as arguments of ``RelaxationState.add_group``."""
 
     kind: int
     variables: IntArray
-    """(P,), block after block"""
+    """the variables (P,), ordered by block"""
     starts: IntArray
-    """(B + 1,)"""
+    """where the blocks start, (B + 1,)"""
     parameters: FloatArray
-    """CHAIN: half the weight to the next; COUNT, CONVEX: gains h(k + 1) - h(k); SIMPLEX: costs."""
+    """CHAIN: half the weights to the next; COUNT, CONVEX: gains h(k + 1) - h(k); SIMPLEX: costs."""
     slots: tuple[tuple[int, ...], ...]
-    """The labels that one projection moves, for each of the projections of a block."""
+    """For each projection of a block, the labels that it changes."""
     own: IntArray
-    """(P,): the one label of each variable that a block is about, or empty."""
+    """The label of each variable that a block depends on, (P,), or empty."""
     low: FloatArray
-    """(P,): no entry of a block's base polytope is below."""
+    """A lower bound on each entry in the base polytope of its block, (P,)."""
     high: FloatArray
 
     @property
     def scale(self) -> float:
-        """About what an entry of a block is; a cost is shared by all variables."""
+        """The approximate size of an entry of a block; all variables of a block share a cost."""
         reach = float((self.high - self.low).mean()) / 4
         return reach / len(self.variables) if self.kind == SIMPLEX else reach
 
     def entries(self, values: FloatArray) -> FloatArray:
-        """Values (P,) of the variables, for each entry of the blocks as the kernel has them."""
+        """Return values (P,) of the variables for each entry of the blocks, in kernel order."""
         slots, sizes = max(len(self.slots), 1), np.diff(self.starts)
-        # block after block, in each the slots one after the other
+        # ordered by block, then by slot
         first = np.repeat(self.starts[:-1], slots)
         length = np.repeat(sizes, slots)
         at = np.arange(length.sum()) - np.repeat(np.cumsum(length) - length - first, length)
@@ -50,7 +53,7 @@ class Group:
 
 
 def path_groups(edges: IntArray, weights: FloatArray, shape: tuple[int, ...]) -> list[Group]:
-    """Potts terms: for each label half a cut along paths that share no variable."""
+    """Return the groups of Potts terms: for each label half a cut along disjoint paths."""
     n, n_labels = shape
     groups = []
     for paths in paths_of(edges, weights, n):
@@ -62,13 +65,13 @@ def path_groups(edges: IntArray, weights: FloatArray, shape: tuple[int, ...]) ->
 
 
 def region_groups(term: CountTerm, n_labels: int) -> list[Group]:
-    """A layer of regions: for each label a concave function of its count in each region."""
+    """Return the groups of a layer of regions: a concave function of each label's count."""
     sizes = np.diff(term.starts) - 1
     sizes = sizes[sizes > 0]
     if len(sizes) == 0:
         return []
     starts = np.concatenate([[0], np.cumsum(sizes)])
-    # a step from one region's table to the next is no gain
+    # the difference between the tables of two regions is no gain
     inside = np.ones(len(term.table), np.bool_)
     inside[term.starts[1:] - 1] = False
     gains = np.diff(term.table, append=0.0)[inside]
@@ -78,7 +81,7 @@ def region_groups(term: CountTerm, n_labels: int) -> list[Group]:
 
 
 def cardinality_groups(term: CardinalityTerm) -> list[Group]:
-    """One block of the pairs (i, center_i); the table is concave, or convex."""
+    """Return one block of the pairs (i, center_i), whose table is concave or convex."""
     n = len(term.center)
     if n == 0:
         return []
@@ -89,7 +92,7 @@ def cardinality_groups(term: CardinalityTerm) -> list[Group]:
 
 
 def cost_groups(costs: dict[tuple[int, ...], float], n: int) -> list[Group]:
-    """Costs of labels, and costs of sets of labels, whose entries all labels of the set share."""
+    """Return the groups of costs of labels and of sets of labels, which share their entries."""
     groups = []
     for single in (True, False):
         chosen = {
@@ -98,7 +101,7 @@ def cost_groups(costs: dict[tuple[int, ...], float], n: int) -> list[Group]:
         if not chosen:
             continue
         values = np.array(list(chosen.values()))
-        low, high = np.zeros(n), np.full(n, values.sum())  # several may move one label
+        low, high = np.zeros(n), np.full(n, values.sum())  # several costs may depend on one label
         whole = np.array([0, n])
         groups.append(Group(SIMPLEX, np.arange(n), whole, values, tuple(chosen), _NONE, low, high))
     return groups
@@ -106,3 +109,36 @@ def cost_groups(costs: dict[tuple[int, ...], float], n: int) -> list[Group]:
 
 def _each_label(n_labels: int) -> tuple[tuple[int, ...], ...]:
     return tuple((j,) for j in range(n_labels))
+
+
+def rounding_of_blocks(
+    groups: list[Group], scores: FloatArray, blocks: FloatArray, temperature: float
+) -> float:
+    r"""Return a bound on what rounded blocks charge any labelling above its energy.
+
+    :math:`\log Z \le \sum_i \log \sum_j \exp(-s_{ij} / t)` needs :math:`s(A) \le F(A)` for each
+    set A. The rounding error of a projection is relative to its argument, :math:`z = s_g +
+    t\,\mathrm{logit}\,p`; that of a mean of n numbers, which a pool or a segment subtracts, is at
+    most n times as large. A forbidden label is 750 t above the others, so that its rounding error
+    dominates.
+
+    With s (N, L) the ``scores``, without a constant for each row, and
+    :math:`|z_{ij}| \le |s_{g,ij}| + \max_k s_{ik} - \min_k s_{ik} + t \log L`, the sum over the
+    groups g, whose largest blocks have :math:`n_g` variables, of
+
+    .. math:: 2 \varepsilon (8 + n_g) \sum_i \max_j |z_{ij}|;
+
+    The factor 2 accounts for momentum, which starts a pass beyond s.
+    """
+    n, n_labels = scores.shape
+    if n == 0 or n_labels == 1:
+        return 0.0
+    spread = float((scores.max(axis=1) - scores.min(axis=1)).sum())
+    spread += n * temperature * log(n_labels)
+    total, begin = 0.0, 0
+    for group in groups:
+        end = begin + len(group.variables) * max(len(group.slots), 1)
+        entries = float(np.abs(blocks[begin:end]).sum(dtype=np.float64))
+        total += (ROUNDINGS + int(np.diff(group.starts).max())) * (entries + spread)
+        begin = end
+    return 2.0 * EPS * total

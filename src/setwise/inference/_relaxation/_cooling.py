@@ -1,14 +1,14 @@
-r"""The Lovász relaxation cooled down: its limit at temperature 0 is a linear programme.
+r"""The cooling of the Lovász relaxation, whose limit at temperature 0 is a linear programme.
 
 .. math:: \max_{s \in B(F)} \sum_i \min_j s_{ij} = \min_{p \in \Delta^N} f(p) \le \min_x E(x)
 
-with f the Lovász extension. Any s gives a bound and any p the most that a bound of this relaxation
-can be, so the distance to the end is known at every step:
+with f the Lovász extension. Any s gives a lower bound, and any p gives an upper limit on the bounds
+of this relaxation. So the distance to the best bound is known at every step:
 
 .. math:: f(p) - \sum_i \min_j s_{ij}
    = \mathrm{gap} + \sum_i (\langle s_i, p_i \rangle - \min_j s_{ij})
 
-the first part is what the passes have not done, the second what the temperature has smoothed away.
+The first part is the duality gap of the passes, the second the smoothing error of the temperature.
 """
 
 from __future__ import annotations
@@ -25,63 +25,68 @@ from setwise.inference._relaxation._relaxation import Relaxation
 
 COOLING = 0.3
 PASSES_A_STAGE = 20
-_COLDEST = float(np.finfo(np.float64).tiny)  # beyond which a temperature loses its digits
+_COLDEST = float(np.finfo(np.float64).tiny)  # below it a temperature loses its digits
 
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """Where the cooling stands after the passes at one temperature.
+    """The state of the cooling after the passes at one temperature.
 
     Attributes
     ----------
     scores : array of shape (N, L)
-        s, infinite unaries counting as finite ones.
+        s, with infinite unaries replaced by finite ones.
     temperature : float
-        The one of the passes so far; the next is lower.
+        The temperature of the last passes; the next one is lower.
     bound : float
         The best bound so far.
     paid : float
-        The sum of the sizes of what the bound is a sum of.
+        The sum of the absolute values of the terms of the bound.
+        lost : float
+            By how much rounding may have raised the bound, without the rounding of its sum.
     slack : float
-        No bound of this relaxation is above the best one so far plus this.
+        No bound of this relaxation exceeds the best one so far by more than this.
     n_iter : int
-        Passes so far.
+        The number of passes so far.
     """
 
     scores: FloatArray
     temperature: float
     bound: float
     paid: float
+    lost: float
     slack: float
     n_iter: int
 
 
 def begin(relaxation: Relaxation, n_threads: int) -> Descent:
-    """The descent at the first temperature."""
+    """Return the descent at the first temperature."""
     return Descent(relaxation, first_temperature(relaxation), n_threads)
 
 
 def stages(descent: Descent, max_iter: int) -> Iterator[Stage]:
-    """Stages of falling temperature, ``max_iter`` passes in all at most; the caller ends it.
+    """Yield stages of falling temperature, with at most ``max_iter`` passes in all.
 
-    A stage lasts until the passes have left a tenth undone of what the temperature smooths away, 20
-    passes at most; it is followed by one at the same temperature where they have left more than
-    all. Where the relaxation is integral (two labels), every temperature has the same passes and
-    the same minimiser, so the temperature stays and p alone is taken near 0.
+    A stage ends when the duality gap is at most a tenth of the smoothing error, or after 20 passes.
+    If the gap is then larger than the smoothing error, the next stage has the same temperature. If
+    the relaxation is integral (two labels), all temperatures have the same passes and the same
+    minimiser; so the temperature stays, and only p is evaluated near 0.
 
-    The caller holds the descent: its best bound is there after every pass, whatever ends a stage.
+    The caller ends the iteration. It holds the descent, whose best bound is available after every
+    pass, whatever ends a stage.
     """
     return _Stages(descent, max_iter)
 
 
 class _Stages(Iterator[Stage]):
-    """No generator: Python closes one that is let go of, and Ctrl-C would be lost in there."""
+    """Stages as an iterator. Python closes a generator that is dropped, and would lose a Ctrl-C."""
 
     def __init__(self, descent: Descent, max_iter: int) -> None:
         self._descent, self._limit = descent, max_iter
         self._cools = not descent.is_integral
         self._least, self._most = max(descent.temperature * 1e-9, _COLDEST), inf
         self._left: tuple[float, float] | None = None
+        self._lost = 0.0
 
     def __next__(self) -> Stage:
         descent = self._descent
@@ -94,10 +99,12 @@ class _Stages(Iterator[Stage]):
         self._most = min(self._most, descent.bound + undone + smoothed)
         slack = max(self._most - descent.best_bound, 0.0)
         scores, bound = descent.scores(), descent.best_bound
-        return Stage(scores, descent.temperature, bound, descent.paid(), slack, descent.n_iter)
+        self._lost = max(self._lost, descent.rounding())
+        paid, n_iter = descent.paid(), descent.n_iter
+        return Stage(scores, descent.temperature, bound, paid, self._lost, slack, n_iter)
 
     def _descend(self, undone: float, smoothed: float) -> None:
-        """The passes of the next stage, after what the last one left undone and smoothed."""
+        """Make the passes of the next stage, given the gap and smoothing error of the last."""
         descent, cools = self._descent, self._cools
         if descent.n_iter > 0 and cools and undone <= smoothed:
             descent.set_temperature(max(descent.temperature * COOLING, self._least))
@@ -113,7 +120,7 @@ class _Stages(Iterator[Stage]):
 
 
 def first_temperature(relaxation: Relaxation) -> float:
-    """About what the unaries differ, but within what the groups can do to a variable."""
+    """Return the size of differences of unaries, limited by what the groups can change."""
     finite = relaxation.unary[np.isfinite(relaxation.unary)]
     scales = [scale for group in relaxation.groups if (scale := group.scale) > 0]
     spread = float(finite.std()) if finite.size else 0.0

@@ -10,8 +10,8 @@ from setwise._foundation._arguments import FloatArray, IntArray
 
 
 def convex_hull(table: FloatArray) -> FloatArray:
-    """The largest convex function of 0..n that is nowhere above the table, (n + 1,). O(n)."""
-    # A tangent reaches n steps far, so only the rounding of single entries is let pass.
+    """Return the largest convex function on 0..n that is nowhere above the table, in O(n)."""
+    # A tangent extends over n steps, so the tolerance is only the rounding of single entries.
     slack = 5e-16 * float(np.abs(table).max(initial=0.0))
     if (np.diff(table, 2) >= -slack).all():
         return table
@@ -28,7 +28,7 @@ def convex_hull(table: FloatArray) -> FloatArray:
 
 
 class CountTables:
-    """Tables of counts, one a center, with their convex hulls; equal ones are kept once."""
+    """Tables of counts, one per center, with their convex hulls. Equal tables are stored once."""
 
     def __init__(self, tables: Sequence[FloatArray]) -> None:
         kept: list[FloatArray] = []
@@ -49,25 +49,26 @@ class CountTables:
         return len(self._which)
 
     def heights(self, counts: IntArray) -> FloatArray:
-        """The tables at counts (..., t)."""
+        """Return the values of the tables at counts (..., t)."""
         heights: FloatArray = self._tables[self._which, counts]
         return heights
 
     def hull_heights(self, counts: FloatArray) -> FloatArray:
-        """The hulls at counts (..., t), linear between whole ones."""
+        """Return the values of the hulls at counts (..., t), linear between integers."""
         floor = np.minimum(counts.astype(np.int64), max(self._slopes.shape[1] - 1, 0))
         rest = counts - floor
         return np.asarray(self._hulls[self._which, floor] + self._slopes[self._which, floor] * rest)
 
     @property
     def hull_slopes(self) -> tuple[FloatArray, IntArray]:
-        """The slopes of the different hulls, a row each, and of each table its row."""
+        """Return the slopes of the different hulls, one per row, and the row of each table."""
         return self._slopes, self._which
 
     def slopes(self, counts: FloatArray) -> FloatArray:
-        """Slopes at counts (t,): that of the hull in the middle of a step, linear in between.
+        """Return continuous slopes at counts (t,).
 
-        So they are continuous, and at a whole count between the two that the hull has there.
+        In the middle of a step this is the slope of the hull, and it is linear in between. At an
+        integer count it lies between the two slopes of the hull there.
         """
         if self._slopes.shape[1] == 0:
             return np.zeros(len(counts))
@@ -79,7 +80,7 @@ class CountTables:
         return np.asarray(below + share * (above - below))
 
     def intercepts(self, slopes: FloatArray) -> FloatArray:
-        """(t,): the largest for which no table is below the line of its slope from there."""
+        """Return the largest intercepts (t,) whose lines with these slopes are below the tables."""
         rows = [
             int(np.searchsorted(self._slopes[row], slope))
             for row, slope in zip(self._which, slopes, strict=True)

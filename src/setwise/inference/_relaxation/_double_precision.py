@@ -1,4 +1,4 @@
-"""A pass in double precision over blocks of single precision: what makes their bound a proof."""
+"""A pass in double precision over blocks of single precision, which proves their bound."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ import numpy as np
 from setwise import _core
 from setwise._foundation._arguments import FloatArray
 from setwise._foundation._certificate import gap_over_value
-from setwise.inference._relaxation._block_groups import Group
+from setwise.inference._relaxation._block_groups import Group, rounding_of_blocks
 from setwise.inference._relaxation._relaxation import Relaxation, fill
-from setwise.inference._relaxation._rounding import rounding_of_blocks
 
 
 @dataclass(frozen=True, eq=False)
 class SmoothedPoint:
-    """The smoothed objective at a point of the base polytope, and how far it is from the least.
+    """The smoothed objective at a point of the base polytope, with its duality gap.
 
     Attributes
     ----------
@@ -30,7 +29,7 @@ class SmoothedPoint:
     relative_gap : float
         gap / max(t, abs(objective with min_j u_ij = 0)).
     rounding : float
-        By how much rounding may have lowered the objective, beside that of its sums.
+        By how much rounding may have lowered the objective, without the rounding of its sums.
     """
 
     probabilities: FloatArray
@@ -43,12 +42,13 @@ class SmoothedPoint:
 def double_pass(
     relaxation: Relaxation, temperature: float, blocks: FloatArray, n_threads: int
 ) -> SmoothedPoint:
-    r"""Sweep each group once, in double precision, from ``blocks`` (group after group).
+    r"""Sweep each group once, in double precision, from ``blocks`` (ordered by group).
 
-    Rounded blocks lie near the base polytope only, and :math:`\log Z \le \sum_i \log \sum_j
-    \exp(-s_{ij} / t)` needs :math:`s(A) \le F(A)` for every set A. A step ends in a projection, so
-    after one for each group s lies in the base polytope, and the objective has not risen for it.
-    The groups are taken one after the other: about 6 arrays of N L float64, however many groups.
+    Rounded blocks lie only near the base polytope, but :math:`\log Z \le \sum_i \log \sum_j
+    \exp(-s_{ij} / t)` needs :math:`s(A) \le F(A)` for every set A. A step ends with a projection.
+    So after one step per group s lies in the base polytope, and the objective has not risen.
+    The groups are swept one at a time: memory is about 6 arrays of N L float64, for any number of
+    groups.
     """
     offsets = relaxation.unary.min(axis=1)
     unary = relaxation.finite_unary(temperature) - offsets[:, None]
@@ -62,7 +62,7 @@ def double_pass(
     for group, part in parts:
         _alone(scores, group, part, n_threads).scores(scores)
     for group, part in parts:
-        _alone(scores, group, -part, n_threads).scores(scores)  # the others
+        _alone(scores, group, -part, n_threads).scores(scores)  # the other groups
         kernel = _alone(scores, group, part, n_threads)
         kernel.sweep(temperature, 0.0, n_threads)
         kernel.scores(scores)
@@ -81,12 +81,12 @@ def double_pass(
         objective=height - float(offsets.sum()),
         gap=gap,
         relative_gap=gap_over_value(gap, height, temperature),
-        rounding=2.0 * rounding,  # the others are subtracted from the scores and added again
+        rounding=2.0 * rounding,  # the other groups are subtracted from the scores and added again
     )
 
 
 def _alone(unary: FloatArray, group: Group, blocks: FloatArray, n_threads: int) -> Any:
-    """The state of a single group."""
+    """Return the state of a single group."""
     state = fill(_core.RelaxationState, unary, [group])
     state.set_blocks(blocks.astype(np.float64), n_threads)
     return state

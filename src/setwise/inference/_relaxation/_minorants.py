@@ -1,15 +1,16 @@
-r"""Terms with a convex relaxation below any terms: what lets it bound every field.
+r"""Lower bounds of terms that have a convex relaxation, so that the relaxation bounds every field.
 
-A lower bound on a smaller energy is one on the energy. Each term that is not a submodular function
-of the pairs (variable, label) gives way to one below it for every labelling:
+A lower bound on a smaller energy is a lower bound on the energy. Each term that is not a submodular
+function of the pairs (variable, label) is replaced by a term that is at most as large for every
+labelling:
 
-- a table of two variables to unaries plus the largest Potts term that fits under it;
-- label transitions to a Potts term, by the chord of the concave function;
-- a robust term whose truncation is above half its region to one truncated at half, scaled down;
-- a cardinality table that is not concave to its lower convex hull;
-- a table of several variables to unaries, equal shares of the least that each label allows.
+- a table of two variables by unaries plus the largest Potts term below the rest;
+- label transitions by a Potts term, by the chord of the concave function;
+- a robust term with a truncation above half its region by a scaled term truncated at half;
+- a cardinality table that is not concave by its lower convex hull;
+- a table of several variables by unaries, equal shares of the least entry of each label.
 
-Every formula is checked against all labellings of small fields in the tests.
+The tests check every formula against all labellings of small fields.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ from setwise.inference._relaxation._count_tables import convex_hull
 
 
 def relaxable_minorant(field: Field) -> tuple[list[tuple[Potential, Term]], bool]:
-    """Relaxable terms whose sum is at most that of the field's, and whether it equals it.
+    """Return relaxable terms whose sum is at most that of the field's, and whether it is equal.
 
-    Each stands beside the potential it comes from, as those of a field do.
+    Each term is paired with the potential it comes from, as the terms of a field are.
     """
     terms: list[tuple[Potential, Term]] = []
     equal = True
@@ -68,13 +69,13 @@ def _below(term: Term, field: Field) -> tuple[list[Term], bool]:
 
 
 def _below_tables(term: TableTerm, n: int) -> tuple[list[Term], bool]:
-    r"""theta(a, b) >= alpha_a + beta_b + w [a != b] for each edge; equal where a = b, if w > 0.
+    r"""Bound theta(a, b) >= alpha_a + beta_b + w [a != b] for each edge; equal at a = b if w > 0.
 
-    alpha_a = theta(a, a) / 2 + gamma_a and beta_b = theta(b, b) / 2 - gamma_b touch the diagonal
-    for every gamma; the best gamma makes w the least mean of theta - its diagonal over the cycles
-    of labels. Half the difference of its row and column means is that gamma for two labels and
-    wherever the table is a Potts term plus unaries, so these come out equal. Where w would be
-    negative the term is no minorant of that form: w = 0 and the unaries are lowered until they fit.
+    alpha_a = theta(a, a) / 2 + gamma_a and beta_b = theta(b, b) / 2 - gamma_b are tight on the
+    diagonal for every gamma. With the best gamma, w is the least mean of theta minus its diagonal
+    over the cycles of labels. Half the difference of the row and column means is that gamma for two
+    labels, and for any table that is a Potts term plus unaries; so the bound is equal there. If w
+    would be negative, w is set to 0 and the unaries are lowered until they are below the table.
     """
     n_labels = term.tables.shape[1]
     half = np.einsum("eaa->ea", term.tables) / 2
@@ -99,7 +100,7 @@ def _below_tables(term: TableTerm, n: int) -> tuple[list[Term], bool]:
 
 
 def _below_transitions(term: TransitionTerm) -> list[Term]:
-    """h(c) >= c h(E) / E for 0 <= c <= E, h concave, h(0) = 0; costs[a, b] >= the least one."""
+    """Bound h(c) >= c h(E) / E for 0 <= c <= E, h concave, h(0) = 0; costs[a, b] >= the least."""
     n_edges, n_labels = len(term.edges), len(term.costs)
     if n_edges == 0 or n_labels < 2:
         return []
@@ -111,12 +112,12 @@ def _below_transitions(term: TransitionTerm) -> list[Term]:
 
 
 def _below_robust(term: RobustTerm) -> list[Term]:
-    r"""c (1 + sum_j min(0, 1 - 2 n_j / S)) = c min(1, 2 r), r = (S - max_j n_j) / S.
+    r"""Bound by c (1 + sum_j min(0, 1 - 2 n_j / S)) = c min(1, 2 r), r = (S - max_j n_j) / S.
 
-    At most one label has more than half of the region, and only that one has a summand below 0. The
-    term is weight min(1, r S / Q) with the truncation Q > S / 2: it is c min(1, 2 r) with
-    c = weight S / (2 Q) up to r = 1/2, and not below c from there on. A truncation of at most half
-    stays as it is: c = weight, and Q for S / 2.
+    At most one label has more than half of the region, and only this label has a negative summand.
+    The term is weight min(1, r S / Q) with the truncation Q > S / 2. Up to r = 1/2 it equals
+    c min(1, 2 r) with c = weight S / (2 Q); beyond, it is at least c. A truncation of at most half
+    is not changed: c = weight, and Q replaces S / 2.
     """
     inside = term.regions[term.regions >= 0]
     sizes = np.bincount(inside, minlength=len(term.weights))
@@ -132,7 +133,7 @@ def _below_robust(term: RobustTerm) -> list[Term]:
 
 
 def _below_cliques(term: CliqueTerm, n: int, n_labels: int) -> Term:
-    """theta(x) >= mean over the k variables of the least theta with x_i: unaries; finite tables."""
+    """Bound finite tables theta(x) by unaries: the mean over i of the least theta with x_i."""
     k = term.cliques.shape[1]
     unary = np.zeros((n, n_labels))
     for axis, side in enumerate(term.sides.tolist()):
@@ -142,7 +143,7 @@ def _below_cliques(term: CliqueTerm, n: int, n_labels: int) -> Term:
 
 
 def _below_cardinality(term: CardinalityTerm) -> tuple[list[Term], bool]:
-    """The lower convex hull of the table, O(N): what all lines below the table amount to."""
+    """Return the lower convex hull of the table, in O(N)."""
     below = convex_hull(term.table)
     same = bool(np.allclose(below, term.table, 1e-12, rounding_of_heights(term.table)))
     return [CardinalityTerm._of(term.center, below)], same

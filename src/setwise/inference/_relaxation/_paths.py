@@ -1,4 +1,4 @@
-"""Edges into few groups of vertex-disjoint paths, so that a group is projected in one go."""
+"""Partitions of edges into few groups of vertex-disjoint paths, each projected in one call."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Paths:
     Attributes
     ----------
     vertices : array of shape (P,)
-        The vertices of one path after the other, in order along it.
+        The vertices, ordered by path and along each path.
     starts : array of shape (B + 1,)
         Where the paths start in ``vertices``.
     weights : array of shape (P,)
@@ -30,12 +30,12 @@ class Paths:
 
 
 def paths_of(edges: IntArray, weights: FloatArray, n: int) -> list[Paths]:
-    """Groups of paths that hold each edge once; repeated edges are summed, weights of 0 left out.
+    """Return groups of paths that contain each edge once.
 
-    Edges (i, i + d) with one and the same d form paths by themselves, so a grid in C order comes
-    out as its rows and its columns, and one with diagonals as these too. That is taken where few
-    others would do (half of the edges at a vertex plus one); any other graph is shared out first
-    fit, O(E groups).
+    Repeated edges are summed, and edges of weight 0 are omitted. Edges (i, i + d) with the same d
+    form paths, so a grid in C order is divided into its rows and columns, and its diagonals if it
+    has some. This is used if it needs about as few groups as possible (half of the edges at a
+    vertex plus one). Any other graph is divided by first fit, in O(E groups).
 
     >>> [
     ...     group.vertices.tolist()
@@ -58,7 +58,7 @@ def paths_of(edges: IntArray, weights: FloatArray, n: int) -> list[Paths]:
 
 
 def _merged(edges: IntArray, weights: FloatArray, n: int) -> tuple[IntArray, FloatArray]:
-    """Each pair once, its smaller end first, in order of the first end."""
+    """Return each pair once, its smaller end first, ordered by the first end."""
     low, high = edges.min(axis=1, initial=n), edges.max(axis=1, initial=-1)
     keys, place = np.unique(low * n + high, return_inverse=True)
     sums = np.bincount(place, weights, minlength=len(keys))
@@ -69,7 +69,7 @@ def _merged(edges: IntArray, weights: FloatArray, n: int) -> tuple[IntArray, Flo
 
 
 def _walked(edges: IntArray, weights: FloatArray, n: int) -> Paths:
-    # a forest of B paths with E edges has E + B vertices, and B is at most E
+    # A forest of B paths with E edges has E + B vertices, and B is at most E.
     vertices = np.empty(2 * len(edges), np.int64)
     starts, steps = np.empty(len(edges) + 1, np.int64), np.empty(len(vertices))
     count = _core.walk_paths(edges, weights, n, vertices, starts, steps)

@@ -2,39 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import inf, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from setwise import _core
 from setwise._foundation._arguments import FloatArray
 from setwise._foundation._certificate import EPS, gap_over_value
-from setwise._foundation._progress import stops
-from setwise.inference._relaxation._expected_passes import Schedule
-from setwise.inference._relaxation._rounding import rounding_of_blocks
+from setwise.inference._relaxation._block_groups import rounding_of_blocks
+from setwise.inference._relaxation._relaxation import Relaxation
 
-LIGHT = 0.5  # of a group's even share of the gap: below it a group takes turns
-
-if TYPE_CHECKING:
-    from setwise.inference._relaxation._relaxation import Relaxation
+LIGHT = 0.5  # groups with less than this multiple of an even share of the gap take turns
 
 
 class Descent:
-    r"""A relaxation being minimised: its blocks, and what is known about them.
+    r"""The minimisation of a relaxation, with its blocks and their bounds.
 
     With momentum a pass starts at :math:`y = s_k + \beta_k (s_k - s_{k-1})` with Nesterov's
     :math:`\beta_k = (\theta_k - 1) / \theta_{k+1}`; y may lie outside the base polytope, its
-    projections do not. No proof covers this for cyclic passes, so the objective decides: a pass
-    that raises it is undone, and the next is a plain one, which cannot raise it.
+    projections do not. Convergence is not proved for cyclic passes, so a pass that raises the
+    objective is undone, and the next pass has no momentum, so that it cannot raise the objective.
 
-    A pass costs as much for a group that is all but done as for any other. Groups that have little
-    of the gap when it is measured take turns until it is measured again, one a pass, before the
-    others are extrapolated; they need no momentum.
+    A pass costs as much for a group that has almost converged as for any other. When the gap is
+    measured, groups with a small part of it are selected. Until the next measurement each pass
+    sweeps only one of them, without momentum, before the other groups are extrapolated.
 
-    The kernel is given unaries whose least in each row is 0: what is the same for all labels of a
-    variable would cost digits and moves nothing.
+    The kernel receives unaries whose least entry in each row is 0: a constant for all labels of a
+    variable would cost digits and changes nothing.
     """
 
     def __init__(
@@ -47,11 +42,11 @@ class Descent:
         dtype: str = "float64",
         unit: float = 1.0,
     ) -> None:
-        """``dtype`` is that of the blocks; ``unit`` the least value that the gap is relative to."""
+        """``dtype`` is that of the blocks, ``unit`` the least denominator of the relative gap."""
         self._relaxation = relaxation
         self._dtype = np.dtype(dtype)
         self._unit = unit
-        # a thread costs more than it saves on a few thousand entries
+        # on a few thousand entries a thread costs more than it saves
         small = relaxation.unary.size * (1 + len(relaxation.groups)) < 20_000
         self._threads = 1 if small else n_threads
         self._offsets: FloatArray = relaxation.unary.min(axis=1)
@@ -68,16 +63,16 @@ class Descent:
 
     @property
     def is_integral(self) -> bool:
-        """Whether the relaxation's bound is the least energy."""
+        """Whether the bound of the relaxation equals the least energy."""
         return self._relaxation.is_integral
 
     def set_blocks(self, blocks: FloatArray) -> None:
-        """Go on from other blocks, at the same temperature."""
+        """Continue from other blocks, at the same temperature."""
         self._state.set_blocks(np.ascontiguousarray(blocks, self._dtype), self._threads)
         self.set_temperature(self.temperature)
 
     def set_temperature(self, temperature: float) -> None:
-        """Go on from the same blocks at another temperature; momentum starts anew."""
+        """Continue from the same blocks at another temperature, with no momentum."""
         changes = not np.isfinite(self._relaxation.unary).all()
         self.temperature = temperature
         if changes:
@@ -94,7 +89,7 @@ class Descent:
 
     @property
     def objective(self) -> float:
-        """The smoothed objective at the present blocks, without the energy's constant."""
+        """The smoothed objective at the current blocks, without the energy's constant."""
         return self._height - self._least
 
     def _evaluate(self) -> None:
@@ -104,7 +99,7 @@ class Descent:
         self.best_bound = max(self.best_bound, self.bound)
 
     def sweep(self, momentum: bool = True) -> None:
-        """One pass; with one that would raise the objective undone."""
+        """Make one pass. With momentum, undo a pass that raises the objective."""
         theta = (1.0 + sqrt(1.0 + 4.0 * self._theta**2)) / 2.0
         beta = (self._theta - 1.0) / theta if momentum else 0.0
         before = self._height
@@ -120,7 +115,7 @@ class Descent:
         self.history.append(self.objective)
 
     def measure(self) -> None:
-        """The duality gap f(p) - <s, p> at p = softmax(-s / t), f the Lovász extension of F."""
+        """Measure the gap f(p) - <s, p> at p = softmax(-s / t), f the Lovász extension of F."""
         self._state.probabilities(self.temperature, self._p, self._threads)
         gaps = np.empty(len(self._relaxation.groups))
         self._state.gaps(self._p, gaps, self._threads)
@@ -131,16 +126,16 @@ class Descent:
             self._state.set_light(light.astype(np.uint8), self._threads)
 
     def look_again(self) -> None:
-        """Objective, history and gap of the blocks as they are: Ctrl-C may have come in between."""
+        """Recompute objective, history and gap, which a Ctrl-C may have left out of date."""
         self._evaluate()
         if self.objective != self.history[-1]:
             self.history.append(self.objective)
         self.measure()
 
     def slack(self, cooler: float = 1.0) -> tuple[float, float]:
-        """f(p) - <s, p> and <s, p> - sum_i min_j s_ij, at p = softmax(-s / (cooler t)).
+        """Return f(p) - <s, p> and <s, p> - sum_i min_j s_ij, at p = softmax(-s / (cooler t)).
 
-        No s has a bound above the present one plus the sum of the two.
+        No s has a bound above the current one plus the sum of the two.
         """
         self._state.probabilities(cooler * self.temperature, self._p, self._threads)
         undone = max(self._state.gap(self._p, self._threads), 0.0)
@@ -148,52 +143,19 @@ class Descent:
         scores -= scores.min(axis=1, keepdims=True)
         return undone, float(np.vdot(self._p, scores))
 
-    def run(
-        self,
-        tol: float,
-        max_iter: int | None,
-        *,
-        momentum: bool = True,
-        callback: Callable[[Descent], bool | None] | None = None,
-    ) -> tuple[bool, bool]:
-        """Passes until the relative gap is at most ``tol``; whether it is, and whether interrupted.
-
-        The gap costs up to half a pass, so it is measured where it is expected to matter, at least
-        every tenth pass. Where it has not fallen by a tenth in half as many passes as there were
-        before, and in a hundred, rounding has the last word, and they end.
-        """
-        self.measure()
-        passes, schedule = 0, Schedule(tol, self.relative_gap)
-        lowest, at = self.relative_gap, 0
-        limit = 10_000 if max_iter is None else max_iter
-        while self.relative_gap > tol and passes < limit:
-            self.sweep(momentum)
-            passes += 1
-            if passes in (schedule.next, limit):
-                self.measure()
-                schedule.measured(passes, self.relative_gap)
-                if self.relative_gap <= 0.9 * lowest:
-                    lowest, at = self.relative_gap, passes
-                elif passes >= 1.5 * at + 100:
-                    break
-            if stops(callback, self):
-                self.measure()
-                return self.relative_gap <= tol, True
-        return self.relative_gap <= tol, False
-
     def finish(self) -> None:
-        """Give back the memory that only further passes need."""
+        """Release the memory that only further passes need."""
         self._state.finish()
 
     def scores(self) -> FloatArray:
-        """s of shape (N, L), where infinite unaries count as finite ones."""
+        """Return s of shape (N, L), with infinite unaries replaced by finite ones."""
         scores: FloatArray = np.empty(self._p.shape)
         self._state.scores(scores)
         scores += self._offsets[:, None]
         return scores
 
     def rounding(self, blocks: FloatArray | None = None) -> float:
-        """By how much rounding may have lowered the objective, beside that of its sums."""
+        """Return how far rounding may have lowered the objective, except in its sums."""
         if not self._relaxation.groups:
             return 0.0
         scores: FloatArray = np.empty(self._p.shape)
@@ -203,19 +165,19 @@ class Descent:
         return lost * float(np.finfo(self._dtype).eps) / EPS
 
     def paid(self) -> float:
-        """The sum of the sizes of what the bound is a sum of."""
+        """Return the sum of the absolute values of the terms of the bound."""
         scores: FloatArray = np.empty(self._p.shape)
         self._state.scores(scores)
         return float(np.abs(scores.min(axis=1)).sum()) + abs(self._relaxation.constant)
 
     def probabilities(self) -> FloatArray:
-        """p of shape (N, L) at the present blocks."""
+        """Return p of shape (N, L) at the current blocks."""
         p: FloatArray = np.empty_like(self._p)
         self._state.probabilities(self.temperature, p, self._threads)
         return p
 
     def blocks(self) -> FloatArray:
-        """The summands of s, group after group."""
+        """Return the summands of s, ordered by group."""
         blocks: FloatArray = np.empty(self._state.size(), self._dtype)
         self._state.blocks(blocks)
         return blocks

@@ -1,20 +1,17 @@
 r"""The Lovász relaxation of a field, and its minimisation by projected logits.
 
-Shared by marginals (at the field's own temperature) and by bounds on the least energy (cooled
-down).
+Marginals use it at the field's own temperature, and lower bounds on the energy by cooling.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from setwise import _core
 from setwise._foundation._arguments import FloatArray
-from setwise._foundation._threads import as_threads
 from setwise.fields._base import Potential
 from setwise.fields._field import Field
 from setwise.fields._terms import (
@@ -36,52 +33,6 @@ from setwise.inference._relaxation._block_groups import (
     region_groups,
 )
 from setwise.inference._relaxation._minorants import relaxable_minorant
-from setwise.inference._relaxation._projected_logits import Descent
-
-
-@dataclass(frozen=True, eq=False)
-class Relaxed:
-    """A point of the base polytope, with its distance from the best.
-
-    Attributes
-    ----------
-    scores : array of shape (N, L)
-        s, unaries included; ``inf`` where they are.
-    probabilities : array of shape (N, L)
-        p_ij proportional to exp(-s_ij / t).
-    objective : float
-        t sum_i log sum_j exp(-s_ij / t) minus the constant of the energy: with t = 1 an upper bound
-        on log Z.
-    bound : float
-        sum_i min_j s_ij plus the constant, minus the conjugates of convex counts: no labelling has
-        a lower energy.
-    gap : float
-        The objective is at most this far above its least value.
-    relative_gap : float
-        gap / max(1, abs(objective with min_j u_ij = 0 and F(empty) = 0)).
-    n_iter : int
-        Passes over all groups.
-    converged : bool
-        Whether relative_gap <= tol.
-    interrupted : bool
-        Whether the callback ended it.
-    history : list of float
-        The objective after each pass that was kept; it does not rise.
-    blocks : array
-        The summands of s, for ``init``.
-    """
-
-    scores: FloatArray
-    probabilities: FloatArray
-    objective: float
-    bound: float
-    gap: float
-    relative_gap: float
-    n_iter: int
-    converged: bool
-    interrupted: bool
-    history: list[float]
-    blocks: FloatArray
 
 
 class Relaxation:
@@ -91,28 +42,30 @@ class Relaxation:
        B(F) = u + \sum_g B(F_g)
 
     The base polytope is a Minkowski sum over groups g of blocks on disjoint variables: paths of
-    Potts edges (half a cut a label), regions (a concave count a label), label costs (a simplex a
-    label, or one for a set of labels together), a concave cardinality (a count of the pairs (i,
-    center_i)). With all else fixed, the best block of a label is the Euclidean projection of
-    :math:`s_g + t\,\mathrm{logit}\,p_j` onto :math:`B(F_{gj})`: no step size. A pass does this for
-    every group and label. As t falls to 0, minus the objective rises to :math:`\max_s \sum_i \min_j
-    s_{ij}`, and any s bounds every energy from below.
+    Potts edges (half a cut per label), regions (a concave function of a count per label), label
+    costs (a simplex per label, or one for a set of labels together), a concave cardinality (a
+    function of the count of the pairs (i, center_i)). With all other blocks fixed, the best block
+    of a label is the Euclidean projection of :math:`s_g + t\,\mathrm{logit}\,p_j` onto
+    :math:`B(F_{gj})`, so no step size is needed. A pass does this for every group and label. As t
+    falls to 0, minus the objective rises to :math:`\max_s \sum_i \min_j s_{ij}`, and any s gives a
+    lower bound on every energy.
 
-    A convex function g of how many variables are at their center is no set function of that kind,
-    but g(m) is the maximum over v of v m minus its conjugate at v: a block with v in every entry,
+    A convex function g of the number of variables at their center is no such set function, but g(m)
+    is the maximum over v of v m minus its conjugate at v. This gives a block with v in every entry,
     and the conjugate in the objective (``below`` makes such blocks).
 
-    A pair that an infinite unary forbids gets a finite one, so far above all others of its row that
-    its probability is 0 to the last bit and that no labelling gains by it.
+    An infinite unary is replaced by a finite one, so far above the others of its row that the
+    probability of the pair is 0 to the last bit, and that no labelling gains by it.
 
-    Memory: 2 G + 4 arrays of N L float64, G the number of groups that cover all variables and
-    labels (4-connected grid and a layer of regions: G = 3), and 2 n L a thread, n the largest
-    block. A pass is O(N L) for paths and simplices, O(N L log n) for regions.
+    Memory is 2 G + 4 arrays of N L float64, where G is the number of groups that cover all
+    variables and labels (4-connected grid and a layer of regions: G = 3), and 2 n L per thread,
+    where n is the size of the largest block. A pass is O(N L) for paths and simplices, O(N L log n)
+    for regions.
 
     Parameters
     ----------
     field : Field
-        Its terms must be submodular; ``Relaxation.below`` takes any.
+        Its terms must be submodular; ``Relaxation.below`` accepts any terms.
     """
 
     def __init__(self, field: Field) -> None:
@@ -127,9 +80,9 @@ class Relaxation:
 
     @classmethod
     def below(cls, field: Field) -> Relaxation:
-        """The relaxation of the largest relaxable energy known below the field's.
+        """Return the relaxation of the largest known relaxable energy below the field's.
 
-        ``is_equal`` says whether it is the field's own.
+        ``is_equal`` is True if the two energies are equal.
         """
         relaxation = cls.__new__(cls)
         terms, relaxation.is_equal = relaxable_minorant(field)
@@ -138,7 +91,7 @@ class Relaxation:
 
     @classmethod
     def of_terms(cls, unary: FloatArray, terms: Iterable[tuple[Potential, Term]]) -> Relaxation:
-        """That of unaries and of submodular terms that are not about single variables."""
+        """Return the relaxation of unaries and of submodular terms of several variables."""
         relaxation = cls.__new__(cls)
         relaxation.is_equal = True
         kept = tuple(terms)
@@ -173,29 +126,29 @@ class Relaxation:
         self.groups += cost_groups(costs, n)
 
     def _constant_of(self, term: Term) -> float:
-        """What a term costs with no pair chosen, or whatever is chosen."""
+        """Return the constant of a term: its cost if no pair is chosen."""
         match term:
             case CountTerm():
                 return float(term.table[term.starts[:-1]].sum()) * self.n_labels
             case LabelTerm():
                 return float(term.cost) if term.labels.all() and self.n_variables > 0 else 0.0
-            case CardinalityTerm():  # with one label all are at the only center there is
+            case CardinalityTerm():  # with one label all variables are at the only center
                 return float(term.table[0 if self.n_labels == 1 else -1])
             case _:
                 return 0.0
 
     @property
     def is_integral(self) -> bool:
-        """Whether its bound is the least energy (of the minorants): two labels, each on its own."""
+        """Whether the bound is the least energy (of the minorants), as for two separate labels."""
         return self.n_labels <= 2 and not any(
             group.kind == CONVEX or len(np.unique(group.own)) > 1 for group in self.groups
         )
 
     @property
     def reach(self) -> FloatArray:
-        """(N,): how far the blocks can move two labels of a variable apart.
+        """Return how far the blocks can move two labels of each variable apart, (N,).
 
-        A block that is about one label of a variable leaves the others where they are, at 0.
+        A block of one label of a variable leaves the entries of the other labels at 0.
         """
         reach = np.zeros(self.n_variables)
         for group in self.groups:
@@ -206,7 +159,7 @@ class Relaxation:
         return reach
 
     def finite_unary(self, temperature: float) -> FloatArray:
-        """The unaries, infinite ones replaced by what has probability 0 at this temperature."""
+        """Return the unaries, with infinite ones replaced by values of probability 0."""
         if np.isfinite(self.unary).all():
             return self.unary
         largest = np.where(np.isfinite(self.unary), self.unary, -np.inf).max(axis=1)
@@ -214,63 +167,26 @@ class Relaxation:
         return np.where(np.isfinite(self.unary), self.unary, beyond[:, None])
 
     def fill(self, kind: Callable[[FloatArray], Any], unary: FloatArray, n_threads: int = 1) -> Any:
-        """A kernel's state with the groups: every block starts where its polytope is nearest to 0.
+        """Return a kernel's state with the groups, each block the point of least norm.
 
-        ``unary`` is finite: ``finite_unary``, or that less a number for each row.
+        ``unary`` is finite: ``finite_unary``, possibly minus a constant for each row.
         """
         return fill(kind, unary, self.groups, n_threads)
 
     def within(self, blocks: FloatArray) -> FloatArray:
-        """The blocks of a field like this one, no entry beyond those of the base polytopes here.
+        """Return the blocks of a similar field, clipped to the ranges of these base polytopes.
 
-        Projections of larger ones would be rounded at their size.
+        Larger entries would increase the rounding errors of projections.
         """
         low = np.concatenate([np.zeros(0), *(g.entries(g.low) for g in self.groups)])
         high = np.concatenate([np.zeros(0), *(g.entries(g.high) for g in self.groups)])
         return np.clip(blocks.astype(np.float64), low, high)
 
     def extension(self, p: FloatArray, n_threads: int = 1) -> float:
-        """The Lovász extension at p (N, L) of all terms but unaries and the constant."""
+        """Return the Lovász extension at p (N, L) of all terms except unaries and constant."""
         state = self.fill(_core.RelaxationState, np.zeros(self.unary.shape))
         state.set_blocks(np.zeros(state.size()), n_threads)
         return float(state.gap(np.ascontiguousarray(p, np.float64), n_threads))
-
-    def minimize(
-        self,
-        temperature: float = 1.0,
-        *,
-        tol: float = 1e-3,
-        max_iter: int | None = None,
-        init: FloatArray | None = None,
-        momentum: bool = True,
-        n_jobs: int | None = None,
-        callback: Callable[[Descent], bool | None] | None = None,
-    ) -> Relaxed:
-        """Pass over the groups until the relative gap is at most ``tol`` (``max_iter`` times).
-
-        ``init`` are the ``blocks`` of an earlier answer of this relaxation, or of that of a
-        field with the same potentials. ``momentum`` extrapolates between passes; a pass that would
-        raise the objective is undone and made again without, so it never rises. ``callback`` gets
-        the ``Descent`` after each pass, and a true answer ends it. The answer does not depend on
-        ``n_jobs``.
-        """
-        descent = Descent(self, temperature, as_threads(n_jobs), init)
-        converged, interrupted = descent.run(tol, max_iter, momentum=momentum, callback=callback)
-        scores = descent.scores()
-        scores[np.isinf(self.unary)] = np.inf
-        return Relaxed(
-            scores=scores,
-            probabilities=descent.probabilities(),
-            objective=descent.objective - self.constant,
-            bound=descent.bound,
-            gap=descent.gap,
-            relative_gap=descent.relative_gap,
-            n_iter=descent.n_iter,
-            converged=converged,
-            interrupted=interrupted,
-            history=[value - self.constant for value in descent.history],
-            blocks=descent.blocks(),
-        )
 
 
 def fill(
@@ -279,7 +195,7 @@ def fill(
     groups: Iterable[Group],
     n_threads: int = 1,
 ) -> Any:
-    """A kernel's state of a kind, with unaries and groups."""
+    """Return a kernel's state of a kind, with unaries and groups."""
     unary = np.ascontiguousarray(unary)
     state = kind(unary)
     for group in groups:

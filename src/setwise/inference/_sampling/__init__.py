@@ -1,1 +1,1 @@
-"""Labellings drawn from the distribution of a field."""
+"""Sampling of labellings from the distribution of a field."""

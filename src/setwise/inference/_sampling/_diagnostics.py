@@ -1,16 +1,16 @@
-r"""How much chains of samples say: effective sizes and \hat R.
+r"""Diagnostics of chains of samples: effective sample sizes and \hat R.
 
 The chains are cut in halves, m of n numbers each, with means :math:`\bar x_k` and variances
 :math:`s_k^2`. With :math:`W = \mathrm{mean}(s_k^2)`, :math:`B = n \, \mathrm{var}(\bar x_k)` and
 :math:`V = \frac{n - 1}{n} W + \frac{1}{n} B`, :math:`\hat R = \sqrt{V / W}` is near 1 where the
 chains agree, and :math:`m n / (1 + 2 \sum_l \rho_l)`, :math:`\rho_l = 1 - (W - \mathrm{mean}_k
-c_{kl}) / V` with autocovariances c, is how many independent samples tell as much of the mean
-(Gelman and others, *Bayesian Data Analysis*, 2013, section 11.4; sums of neighbouring pairs end
-where one is negative, after Geyer).
+c_{kl}) / V` with autocovariances c, is the number of independent samples that estimate the mean as
+accurately (Gelman and others, *Bayesian Data Analysis*, 2013, section 11.4; the sum over l ends
+before the first negative sum of two neighbours, after Geyer).
 
-Chains in different modes may have the same energy and as much of each label. So :math:`\hat R` is
-also that of every variable's labels, with W and B summed over variables and labels: a sum, since
-the largest of many would be large by chance.
+Chains in different modes may have the same energy and the same share of each label. So
+:math:`\hat R` is also computed of every variable's labels, with W and B summed over variables and
+labels. It is a sum, since the maximum of many would be large by chance.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from setwise._foundation._arguments import FloatArray, IntArray
 
 
 def halves(series: FloatArray) -> FloatArray:
-    """(2 C, n // 2): the halves of series (C, n)."""
+    """Return the halves (2 C, n // 2) of series (C, n)."""
     half = series.shape[1] // 2
     return np.concatenate([series[:, :half], series[:, series.shape[1] - half :]])
 
 
 def r_hat(series: FloatArray) -> float:
-    """Of series (C, n); NaN below 2 numbers a half; 1 or inf where no chain moves."""
+    """Return R-hat of series (C, n): NaN below 2 numbers per half, 1 or inf if no chain moves."""
     parts = halves(series)
     if parts.shape[1] < 2:
         return nan
@@ -40,7 +40,7 @@ def r_hat(series: FloatArray) -> float:
 
 
 def r_hat_of_labels(chains: IntArray, n_labels: int) -> float:
-    """Of labellings (C, n, N), all variables and labels together."""
+    """Return R-hat of labellings (C, n, N), over all variables and labels together."""
     half = chains.shape[1] // 2
     if half < 2:
         return nan
@@ -56,14 +56,14 @@ def r_hat_of_labels(chains: IntArray, n_labels: int) -> float:
 
 
 def effective_size(series: FloatArray) -> float:
-    """Of series (C, n), at most their number; NaN below 2 numbers a half."""
+    """Return the effective size of series (C, n), at most C n; NaN below 2 numbers per half."""
     parts = halves(series)
     m, n = parts.shape
     if n < 2:
         return nan
     within, all_of = _variances(parts)
     if all_of == 0.0:
-        return float(series.size)  # the same number always: nothing is left to learn of its mean
+        return float(series.size)  # a constant series: its mean is known
     centred = parts - parts.mean(axis=1, keepdims=True)
     waves = np.fft.rfft(centred, 2 * n, axis=1)
     covariances = np.fft.irfft(waves * waves.conj(), 2 * n, axis=1)[:, :n].mean(axis=0) / n

@@ -1,9 +1,12 @@
-r"""Why samples of chains should not be trusted, as far as that can be told.
+r"""Reasons not to trust the samples of chains, as far as they can be detected.
 
-Chains that stand still look alike to every comparison of halves. But what they stand on is known:
-if they came back to the same labellings x over and over, these should have most of the probability,
-and they have :math:`\sum_x \exp(-E(x) / t) / Z` of it, with a bound on log Z from below at most
-:math:`\sum_x \exp(-E(x) / t - \text{lower})`.
+Comparisons of halves do not detect chains that do not move. But the probability of their labellings
+is bounded. If the chains return to the same labellings x over and over, these should have most of
+the probability. It is :math:`\sum_x \exp(-E(x) / t) / Z`, and with a lower bound on log Z it is at
+most :math:`\sum_x \exp(-E(x) / t - \text{lower})`.
+
+Chains that never moved prove nothing by themselves. They are trusted only if an upper bound on
+log Z shows that as many independent samples would probably not have moved either.
 """
 
 from __future__ import annotations
@@ -15,29 +18,35 @@ import numpy as np
 from scipy.special import logsumexp
 
 from setwise._foundation._arguments import IntArray
-from setwise._foundation._interrupts import whole
+from setwise._foundation._interrupts import completed
 from setwise.fields._field import Field
-from setwise.inference._map._ground import ground
+from setwise.inference._conditioning._ground import ground
 from setwise.inference._map._solve_map import solve_map
 from setwise.inference._marginals._marginals import marginals
 
-DISAGREE = 1.05  # of R-hat
-STILL = 0.5  # of the steps from one sample to the next that change nothing
-MOST = 0.5  # of the probability, which labellings that are come back to should have
-SWEEPS = 20  # of the lower bound on log Z
+# The R-hat above which chains are reported to disagree. Good chains of 100 samples each reach 1.03.
+DISAGREE = 1.05
+# The share of steps from one sample to the next that change nothing, above which chains are
+# reported not to move. Values from 0.125 to 0.95 lead to the same reports on grids.
+STILL = 0.5
+# The least probability expected of the labellings that such chains return to.
+MOST = 0.5
+# The most sweeps for the bounds on log Z. A quarter or four times as many lead to the same reports
+# on grids.
+SWEEPS = 20
 
 
 def share_moved(chains: IntArray) -> float:
-    """The share of variables that differ from one sample of (C, n, N) to the next; NaN of one."""
+    """Return the share of variables that differ between successive samples; NaN for one sample."""
     if chains.shape[1] < 2 or not chains.size:
         return float("nan")
     return float(np.mean([(c[1:] != c[:-1]).mean() for c in chains]))
 
 
 def doubt_about(field: Field, chains: IntArray, temperature: float, agreement: float) -> str:
-    """A sentence for each finding; none where nothing was found, which proves nothing.
+    """Return a sentence for each finding. An empty answer proves nothing.
 
-    ``chains`` are labellings (C, n, N), ``agreement`` their R-hat.
+    ``chains`` are labellings (C, n, N), ``agreement`` is their R-hat.
     """
     found = []
     if isnan(agreement):
@@ -51,31 +60,45 @@ def doubt_about(field: Field, chains: IntArray, temperature: float, agreement: f
     standing = 1.0 - float(np.mean(steps))
     if standing > STILL and chains.shape[2]:
         told = f"{standing:.0%} of the steps of the chains change nothing"
-        lower = _log_mass(field, chains, temperature)
-        if lower <= np.log(MOST):
+        least, most = _log_shares(field, chains, temperature, both=standing == 1.0 and not found)
+        drawn = chains.shape[0] * chains.shape[1]
+        if most <= np.log(MOST):
             found.append(
-                f"{told}, but where they stand has at most about {np.exp(lower):.2g} of "
+                f"{told}, but where they stand has at most about {np.exp(most):.2g} of "
                 "the probability"
+            )
+        elif standing == 1.0 and not found and drawn * least < np.log(MOST):
+            found.append(
+                f"the chains never moved: all of {drawn} independent samples would be where they "
+                f"stand with a probability from {np.exp(drawn * least):.2g} to "
+                f"{np.exp(drawn * most):.2g}, as far as the bounds on log Z tell"
             )
     return "; ".join(found)
 
 
-def _log_mass(field: Field, chains: IntArray, temperature: float) -> float:
-    """An upper bound on the logarithm of the probability of all labellings that were met.
+def _log_shares(
+    field: Field, chains: IntArray, temperature: float, both: bool
+) -> tuple[float, float]:
+    """Return bounds on the logarithm of the probability of all labellings in the chains.
 
-    Mean field may end in the mode that the chains stand in, and where they were told to start need
-    not be near the best labelling: this one bounds log Z as well.
+    Mean field may end in the mode of the chains, and their starts need not be near the best
+    labelling; so the best labelling is used to bound log Z as well. The lower bound costs more. It
+    is ``-inf`` unless ``both`` is True.
     """
-    problem = ground(field).field  # a constant would take the digits
+    problem = ground(field).field  # a constant would cost digits
     options: dict[str, Any] = {
         "temperature": temperature,
         "tol": 1e-2,
         "max_iter": SWEEPS,
         "n_jobs": 1,
     }
-    lower = whole(marginals(problem, "mean_field", **options)).log_partition_lower
-    best = whole(solve_map(problem, tol=inf, n_jobs=1)).labels
-    lower = max(lower, -float(problem._energies(best[None])[0]) / temperature)
+    lower = completed(marginals(problem, "mean_field", **options)).log_partition_lower
+    best = completed(solve_map(problem, tol=inf, n_jobs=1)).labels
+    lower, upper = max(lower, -float(problem._energies(best[None])[0]) / temperature), inf
+    if both:
+        post = completed(marginals(problem, **options))
+        lower = max(lower, post.log_partition_lower)
+        upper = post.log_partition_upper if post.certified else inf
     met = np.unique(chains.reshape(-1, chains.shape[2]), axis=0)
     mass = float(logsumexp(-problem._energies(met) / temperature))
-    return min(mass - lower, 0.0)
+    return min(mass - upper, 0.0), min(mass - lower, 0.0)

@@ -1,4 +1,4 @@
-"""Samples of a field, and how much they say."""
+"""The record of samples of a field, with their diagnostics."""
 
 from __future__ import annotations
 
@@ -9,42 +9,44 @@ import numpy as np
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._html import Row, as_html
 from setwise._foundation._pictures import heat_picture
+from setwise._foundation._record import Record
 from setwise._foundation._timings import Timings
 from setwise.fields._pixels._in_image import in_image
 
 
-@dataclass(frozen=True, eq=False)
-class Samples:
+@dataclass(frozen=True, eq=False, repr=False)
+class Samples(Record):
     r"""Labellings drawn from :math:`P(x) \propto \exp(-E(x) / t)`.
 
     Attributes
     ----------
     labelings : array of int of shape (n, N)
-        Sample k is of chain k mod ``n_chains``; within a chain one follows the other.
+        The samples. Sample k is from chain k mod ``n_chains``, in the order of the chain.
     energies : array of shape (n,)
-        E of each.
+        The energy E of each sample.
     exact : bool
-        Whether they are independent draws of P itself. If not, the chains' distribution comes near
-        P as they go on, from any start; ``r_hat``, ``effective_sample_size`` and ``doubt`` tell of
-        trouble, but prove nothing.
+        Whether the samples are independent draws from P. If not, the distribution of the chains
+        converges to P from any start; ``r_hat``, ``effective_sample_size`` and ``doubt`` may show
+        problems, but prove nothing.
     effective_sample_size : float
-        As many independent samples tell as much: the least over the energy and the share of each
-        label. n where ``exact``; NaN below 4 samples a chain.
+        The number of independent samples that are as accurate: the minimum over the energy and the
+        share of each label. It is n if ``exact``. It is NaN below 4 samples per chain, and if no
+        chain ever moved and ``doubt`` says so.
     r_hat : float
-        Near 1 where the halves of all chains agree, above 1.05 in doubt: the largest over the
-        energy, the share of each label, and the labels of all variables together. 1 where
-        ``exact``; NaN below 4 samples a chain.
+        The maximum of R-hat over the energy, the share of each label, and the labels of all
+        variables together. It is near 1 if the halves of all chains agree; above 1.05 ``doubt``
+        reports it. It is 1 if ``exact``, and NaN if ``effective_sample_size`` is NaN.
     acceptance : float
-        The share of Metropolis proposals that were taken; 1 where there were none.
+        The share of Metropolis proposals that were accepted; 1 if there were none.
     moved : float
-        The share of variables whose label changes from one sample of a chain to the next: near 0
-        chains stand still. 1 where ``exact``, NaN of one sample a chain.
+        The share of variables whose label changes from one sample of a chain to the next. Chains
+        hardly move if it is near 0. It is 1 if ``exact``, and NaN for one sample per chain.
     doubt : str
-        Why the samples should not be trusted, in words: chains disagree, or stand still where a
-        bound on log Z leaves little of the probability. Empty where nothing was found, which proves
-        nothing.
+        Why the samples should not be trusted, in words: chains disagree; or they stay at labellings
+        whose probability is small by a bound on log Z; or they never moved although independent
+        samples might have. It is empty if nothing was found, which proves nothing.
     reason : str
-        How they were drawn, and why so, in a sentence.
+        How the samples were drawn, and why, in a sentence.
     n_labels : int
         L.
     n_chains, burn_in, thin : int
@@ -54,7 +56,7 @@ class Samples:
     interrupted : bool
         Whether Ctrl-C ended it: there are fewer samples then.
     timings : mapping of str to float
-        Where the time went, in seconds. No part of the answer.
+        The times of the stages in seconds. They are not part of the answer.
     shape : tuple of int, or None
         The field's: the sides of the image, where they are known.
 
@@ -68,6 +70,11 @@ class Samples:
     >>> float(abs(drawn.probabilities - sw.marginals(field).probabilities).max()) < 0.02
     True
     """
+
+    _printed = (
+        "labelings energies exact effective_sample_size r_hat moved "
+        "doubt n_chains interrupted reason timings"
+    )
 
     labelings: IntArray
     energies: FloatArray

@@ -1,8 +1,8 @@
-"""Labellings drawn from the distribution of a field: exactly on forests, else by chains."""
+"""Sampling from the distribution of a field: exact on forests, by Markov chains otherwise."""
 
 from __future__ import annotations
 
-from math import ceil, inf
+from math import inf, nan
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,23 +15,27 @@ from setwise._foundation._arguments import (
     as_integers,
     as_number,
 )
-from setwise._foundation._interrupts import whole
+from setwise._foundation._interrupts import completed
 from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._randomness import as_generator
+from setwise._foundation._search import Control, Search, drive
 from setwise._foundation._threads import as_threads
 from setwise._foundation._timings import Stopwatch
 from setwise.fields._field import Field, as_field
 from setwise.fields._terms import CliqueTerm
-from setwise.inference._map._ground import ground
-from setwise.inference._map._largest_energy import check_magnitude
+from setwise.inference._conditioning._ground import ground
+from setwise.inference._conditioning._largest_energy import check_magnitude
 from setwise.inference._map._solve_map import solve_map
 from setwise.inference._sampling._chains import Chains
 from setwise.inference._sampling._diagnostics import effective_size, r_hat, r_hat_of_labels
 from setwise.inference._sampling._doubts import doubt_about, share_moved
 from setwise.inference._sampling._result import Samples
 
-MOST_ENTRIES = 1 << 36  # of all labellings together: 512 GiB
-AT_ONCE = 64  # exact draws a call of the kernel, so that Ctrl-C leaves what there is
+# The most entries of all labellings together: 512 GiB.
+MOST_ENTRIES = 1 << 36
+# The number of exact draws per call of the kernel. Ctrl-C loses at most this many. The samples do
+# not depend on it.
+AT_ONCE = 64
 
 
 @hints_at_names
@@ -49,36 +53,36 @@ def sample(
 ) -> Samples:
     r"""Draw labellings from :math:`P(x) = \exp(-E(x) / t) / Z`.
 
-    Where the energy is unaries and pairs along a forest, the samples are exact and independent:
-    messages from the leaves sum over all labellings, labels are drawn from the top down. Otherwise
-    chains are moved on by blocked Gibbs sweeps: the field is cut into trees, rows and columns of a
-    grid for instance, and each is drawn from its exact distribution given the rest. Regions, label
-    costs and other terms of many variables make that a proposal, which a Metropolis step takes or
-    leaves. P is the stationary distribution in any case; the result says whether samples are exact,
-    and how far chains agree.
+    If the energy consists of unaries and pairs along a forest, the samples are exact and
+    independent: messages from the leaves sum over all labellings, and labels are drawn from the
+    root down. Otherwise Markov chains make blocked Gibbs sweeps: the field is divided into trees,
+    for instance rows and columns of a grid, and each is drawn from its exact distribution given the
+    other variables. With regions, label costs and other terms of many variables this draw is a
+    proposal, which a Metropolis step accepts or rejects. P is the stationary distribution in all
+    cases. The result says whether samples are exact, and how well chains agree.
 
     Parameters
     ----------
     field : Field
-        Any; labels whose unary is infinite are never drawn.
+        Any field; labels with an infinite unary are never drawn.
     n : int
-        How many samples.
+        The number of samples.
     temperature : float
         t > 0.
     init : array-like of int, shape (N,) or (m, N), optional
-        Where chains start; several labellings are taken in turn. By default chains start apart: the
-        first at the best labelling that is quickly found, the second at labels drawn by the unaries
-        alone, the third at labels drawn evenly, the fourth at the labels of largest unaries, all
-        others evenly. Who agrees after that has probably seen the same. Nothing changes for exact
-        samples.
+        The labellings where chains start; several are used in turn. By default the starts are far
+        apart, so that chains that agree have probably converged: the first chain starts at a good
+        labelling that is found quickly, the second at labels drawn from the unaries alone, the
+        third at uniform labels, the fourth at the labels of largest unaries, all others at uniform
+        labels. Exact samples do not depend on it.
     n_chains : int
-        Chains, at most n; each gives every ``n_chains``-th sample.
+        The number of chains, at most n. Each yields every ``n_chains``-th sample.
     burn_in : int
-        Sweeps of each chain before its first sample.
+        The number of sweeps of each chain before its first sample.
     thin : int
-        Sweeps between two samples of a chain.
+        The number of sweeps between two samples of a chain.
     n_jobs : int, optional
-        Threads, a chain each; None for all cores. The answer does not depend on it.
+        The number of threads, one per chain; None for all cores. The answer does not depend on it.
     rng : optional
         None, a seed or a ``numpy.random.Generator``.
 
@@ -86,12 +90,12 @@ def sample(
     -------
     Samples
         ``labelings`` (n, N), ``energies``, ``exact``, ``effective_sample_size``, ``r_hat``,
-        ``acceptance``, ``moved``, ``doubt``, ``reason``, ``probabilities``. Ctrl-C ends it with the
-        samples that there are; before the first it raises ``KeyboardInterrupt``.
+        ``acceptance``, ``moved``, ``doubt``, ``reason``, ``probabilities``. Ctrl-C ends sampling
+        with the samples so far; before the first one it raises ``KeyboardInterrupt``.
 
     Notes
     -----
-    A sweep takes time in O((N + E) L), for tables of pairs in O(E L²).
+    A sweep takes O((N + E) L) time, or O(E L²) for tables of pairs.
 
     Examples
     --------
@@ -121,22 +125,25 @@ def sample(
     watch.lap("set-up")
     if chains.exact:
         n_chains, burn_in, thin = n, 0, 1
-        drawn, interrupted = _independent(chains, n, field.n_variables)
     else:
         if starts is None:
             starts = _apart(problem, t, n_chains, random, as_threads(n_jobs))
         chains.begin(starts[np.arange(n_chains) % len(starts)])
-        drawn, interrupted = _along(chains, n, n_chains, burn_in, thin)
+    search = _Draws(chains, n, burn_in, thin)
+    ending = drive(search, Control())
+    drawn = np.concatenate(search.drawn)
     watch.lap("search")
     energies = field._energies(drawn)
     size, agreement, moved, doubt = float(len(drawn)), 1.0, 1.0, ""
     if not chains.exact:
-        each = len(drawn) // n_chains  # of a chain; what is left over is not looked at
+        each = len(drawn) // n_chains  # per chain; remaining samples are ignored
         by_chain = drawn[: each * n_chains].reshape(each, n_chains, -1).swapaxes(0, 1)
         heights = energies[: each * n_chains].reshape(each, n_chains).T
         size, agreement = _diagnosed(by_chain, heights, field.n_labels)
         moved = share_moved(by_chain)
         doubt = doubt_about(field, by_chain, t, agreement)
+        if doubt and moved == 0.0 and agreement == 1.0:  # unchanged chains always agree
+            size = agreement = nan
     return Samples(
         labelings=drawn,
         energies=energies,
@@ -152,14 +159,14 @@ def sample(
         burn_in=burn_in,
         thin=thin,
         temperature=t,
-        interrupted=interrupted,
+        interrupted=ending.interrupted,
         timings=watch.timings("answer"),
         shape=field.shape,
     )
 
 
 def _within_tables(field: Field) -> Field:
-    """The field that forbids by unaries the labels that lie beyond a table of a model file."""
+    """Return the field with infinite unaries for labels outside the tables of a model file."""
     unary = field.unary.copy()
     for _, term in field._terms():
         if isinstance(term, CliqueTerm):
@@ -170,44 +177,33 @@ def _within_tables(field: Field) -> Field:
     return field if np.array_equal(unary, field.unary) else field._over(unary)
 
 
-def _independent(chains: Chains, n: int, n_variables: int) -> tuple[IntArray, bool]:
-    """Draws of a forest that has all there is: one sweep each, from anywhere."""
-    found: list[IntArray] = []
-    try:
-        for start in range(0, n, AT_ONCE):
-            chains.begin(np.zeros((min(AT_ONCE, n - start), n_variables), np.int64))
-            chains.sweep(1)
-            found.append(chains.labels)
-    except KeyboardInterrupt:
-        if not found:
-            raise
-        return np.concatenate(found), True
-    return np.concatenate(found), False
+class _Draws(Search[None]):
+    """The search for samples of all chains in turn, or for batches of independent ones."""
 
+    def __init__(self, chains: Chains, n: int, burn_in: int, thin: int) -> None:
+        self._chains, self._left, self.drawn = chains, n, list[IntArray]()
+        self._burn_in, self._thin = burn_in, thin
 
-def _along(chains: Chains, n: int, n_chains: int, burn_in: int, thin: int) -> tuple[IntArray, bool]:
-    """Samples of chains in turn, after their way in."""
-    found: list[IntArray] = []
-    try:
-        chains.settle(burn_in)
-        for k in range(ceil(n / n_chains)):
-            chains.sweep(thin)
-            found.append(chains.labels[: n - k * n_chains])
-    except KeyboardInterrupt:
-        if not found:
-            raise
-        return np.concatenate(found), True
-    return np.concatenate(found), False
+    def step(self) -> bool:
+        chains = self._chains
+        if chains.exact:  # one sweep is a draw, from any state
+            chains.begin(np.zeros((min(AT_ONCE, self._left), chains.labels.shape[1]), np.int64))
+        elif not self.drawn:
+            chains.settle(self._burn_in)
+        chains.sweep(self._thin)
+        self.drawn.append(chains.labels[: self._left])
+        self._left -= len(self.drawn[-1])
+        return self._left == 0
 
 
 def _apart(
     field: Field, t: float, count: int, random: np.random.Generator, n_threads: int
 ) -> IntArray:
-    """(count, N): good, likely and unlikely labellings, so that chains that agree have met."""
+    """Return (count, N) good, likely and unlikely labellings, far apart from each other."""
     unary = field.unary
     allowed = np.where(np.isinf(unary), inf, 0.0)
     starts = _by_unaries(allowed, count, random)
-    starts[0] = whole(solve_map(field, tol=inf, n_jobs=n_threads)).labels
+    starts[0] = completed(solve_map(field, tol=inf, n_jobs=n_threads)).labels
     if count > 1:
         starts[1:2] = _by_unaries(unary / t, 1, random)
     if count > 3:
@@ -216,7 +212,7 @@ def _apart(
 
 
 def _by_unaries(unary: FloatArray, count: int, random: np.random.Generator) -> IntArray:
-    """(count, N): every variable on its own."""
+    """Draw (count, N) labels, each variable independently."""
     p = np.exp(-(unary - unary.min(axis=1, keepdims=True, initial=inf)))
     levels = np.cumsum(p, axis=1)
     drawn = np.empty((count, len(unary)), np.int64)
@@ -236,9 +232,9 @@ def _as_starts(init: ArrayLike, field: Field) -> IntArray:
 
 
 def _diagnosed(chains: IntArray, energies: FloatArray, n_labels: int) -> tuple[float, float]:
-    """The least effective size and the largest R-hat of the energy and of each label's share.
+    """Return the least effective size and the largest R-hat of the energy and the label shares.
 
-    R-hat is also that of the labels of all variables.
+    R-hat is also computed of the labels of all variables.
     """
     scale = np.abs(energies).max(initial=1.0)
     series = [energies / scale]

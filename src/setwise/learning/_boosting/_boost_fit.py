@@ -1,4 +1,4 @@
-"""What a booster returns: weak learners, their weights, and how far they can be from the best."""
+"""The result of boosting: weak learners, their weights, and a certificate."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from scipy.sparse import csr_array
 from setwise._foundation._arguments import FloatArray
 from setwise._foundation._certificate import Measured
 from setwise._foundation._progress import Progress
+from setwise._foundation._record import Record
 from setwise._foundation._timings import Timings
 from setwise.learning._boosting._problem import Column
 from setwise.learning._history import History
 from setwise.learning._room import measures
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BoostHistory(History):
-    """How a fit went, one entry a round, with its sizes; the first has no weak learner yet.
+    """The history of a fit, with one entry per round. The first entry has no weak learner yet.
 
     Examples
     --------
@@ -34,20 +35,20 @@ class BoostHistory(History):
     """
 
     n_columns: NDArray[np.int64]
-    """Weak learners; one that is shared counts once."""
+    """The number of weak learners. A shared one counts once."""
     n_planes: NDArray[np.int64]
-    """Planes in the linear program."""
+    """The number of planes in the linear program."""
     n_cuts: NDArray[np.int64]
-    """Questions to the risk so far."""
+    """The number of evaluations of the risk so far."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BoostProgress(Progress):
-    """What a booster tells its callback after each round: its sizes and weak learners too.
+    """The progress of a booster, which its callback receives after each round.
 
-    ``columns`` are the weak learners so far and ``w`` their weights, the best that were found;
-    ``scores`` says how good they are on the sets that an estimator is judged by, such as
-    ``eval_set``, by name, and is empty where there are none.
+    ``columns`` are the weak learners so far and ``w`` the best weights so far. ``scores`` are their
+    scores on the evaluation sets of an estimator, such as ``eval_set``, by name. It is empty
+    without such sets.
 
     Examples
     --------
@@ -64,51 +65,51 @@ class BoostProgress(Progress):
     scores: Mapping[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, eq=False)
-class BoostFit(Measured):
-    """The minimiser of 1'w + C R(f) over weak learners as far as it was found.
+@dataclass(frozen=True, eq=False, repr=False)
+class BoostFit(Record, Measured):
+    """The minimiser of 1'w + C R(f) over weak learners, as far as it was found.
 
     Attributes
     ----------
     columns : tuple of Column
-        The weak learners in the order of their arrival; of learners that are shared, one a segment,
-        side by side.
+        The weak learners in the order of their arrival. A shared learner has one column per
+        segment, side by side.
     w : array of shape (n_columns,)
-        Their weights, not negative; of any sign if they are shared.
+        The weights of the columns: nonnegative, or of any sign if columns are shared.
     scores : array of shape (S,)
-        f, the weighted sum of the responses.
+        The scores f, the weighted sum of the responses.
     value : float
-        1'w + C R(f), the primal.
+        The primal objective, 1'w + C R(f).
     bound : float
-        No weak learners and weights have a lower objective (the dual); if not ``certified``, none
-        of those that the search met.
+        A lower bound of the objective over all weak learners and weights (the dual), or, if not
+        ``certified``, over the learners that the search has found.
     zero : float
-        C R(0), the objective without weak learners: ``zero - bound`` is what there was to gain.
+        The objective without weak learners, C R(0). The largest possible gain is
+        ``zero - bound``.
     certified : bool
-        Whether ``bound`` is a proof: the search was exact, so that it holds for all weak learners
-        and not for those alone that were met. It does not say that the bound was reached; that is
-        ``relative_gap``.
+        Whether ``bound`` is proved for all weak learners, because the search was exact.
+        ``relative_gap`` tells how close the fit is to the bound.
     n_iter : int
-        Rounds.
+        The number of rounds.
     converged : bool
-        Whether the relative gap came down to the tolerance.
+        Whether the relative gap is at most the tolerance.
     interrupted : bool
-        Whether a callback or Ctrl-C ended the fit; the weights are the best so far all the same.
+        Whether a callback or Ctrl-C ended the fit. The weights are then the best so far.
     stages : sparse array of shape (n_stages, n_columns)
-        The best weights after each round that added weak learners, of those that were there.
+        The best weights after each round that added weak learners.
     history : BoostHistory
         Primal, dual, seconds and sizes of each round.
     rounding : float
-        The rounding error of the bound beyond that of its size, of sums whose terms cancel.
+        The additional rounding error of the bound from sums whose terms cancel.
     reason : str
-        Why it ended, in words: the gap, ``n_estimators``, ``time_limit``, no learner that would
-        help, or who ended it.
+        The reason why the fit ended: the gap, ``n_estimators``, ``time_limit``, no learner that
+        helps, or an interruption.
     timings : mapping of str to float
-        Where the time went, in seconds: "risk" (questions to it), "search" (for weak learners), and
-        "program", the linear one, for all else. No part of the answer.
+        The seconds per part of the work: "risk" (its evaluation), "search" (for weak learners) and
+        "program" (the linear program and everything else).
 
-    ``relative_gap`` is gap / min(zero - bound, value), 0 where the gap is within rounding: no
-    learners have 1, unless they are the best.
+    ``relative_gap`` is gap / min(zero - bound, value), or 0 if the gap is within rounding. Without
+    learners it is 1, unless that is optimal.
 
     Examples
     --------
@@ -129,6 +130,11 @@ class BoostFit(Measured):
     >>> fit.w.tolist(), fit.value, fit.gap, fit.certified
     ([1.0], 1.0, 0.0, True)
     """
+
+    _printed = (
+        "value bound gap relative_gap certified converged columns "
+        "w n_iter interrupted reason timings"
+    )
 
     columns: tuple[Column, ...]
     w: FloatArray

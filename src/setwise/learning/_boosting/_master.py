@@ -10,15 +10,15 @@ import numpy as np
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._imports import load
 
-# The numbers that HiGHS gives its two simplex methods.
+# The codes of the dual and the primal simplex method in HiGHS.
 _DUAL, _PRIMAL = 1, 4
-ACCURACY = 1e-9  # a gap below it is none that the linear program can be asked to close
-# Steps of the simplex method for each row and column, and at the least: beyond, it goes in circles.
+ACCURACY = 1e-9  # the tolerance of HiGHS; the linear program cannot close smaller gaps
+# The limit of simplex steps per row and column, and at least in total. Beyond, the method cycles.
 _STEPS, _LEAST_STEPS = 50, 20_000
 
 
 class MasterSolution(NamedTuple):
-    """Optimal weights (K,), slacks (n_slacks,), multipliers of the planes (P,), and the value."""
+    """The optimal weights (K,), slacks (n_slacks,), multipliers of planes (P,), and value."""
 
     w: FloatArray
     slacks: FloatArray
@@ -27,34 +27,35 @@ class MasterSolution(NamedTuple):
 
 
 class Master:
-    r"""A linear program that grows in both directions and is solved again from where it stood.
+    r"""A linear program that grows by rows and columns and is solved with warm starts.
 
     .. math:: \min_{w \ge 0,\ \xi \ge 0} 1^\top w + \frac{C}{n} \sum_i \xi_i \quad \text{s.t.} \quad
         \xi_{i(p)} \ge b_p + \sum_j a_{pj} w_j \quad \text{for each plane } p
 
-    with n = 1 slack for equation (9) and one an example for equation (3). HiGHS holds the dual,
+    with n = 1 slack for equation (9) and one slack per example for equation (3). HiGHS solves the
+    dual,
 
     .. math:: \max_{\lambda \ge 0} \sum_p b_p \lambda_p \quad \text{s.t.} \quad
         -\sum_p a_{pj} \lambda_p \le 1 \ \ \forall j, \qquad
         \sum_{p:\, i(p) = i} \lambda_p \le \frac{C}{n} \ \ \forall i
 
-    (equation (10), with the 1/m that (10a) lacks inside b), because its basis is of the order of
-    the weak learners, not of the planes, which are more. A new plane is a variable there: the basis
-    stays feasible and the primal simplex method goes on from it. A new weak learner is a row, and
-    the dual simplex method does.
+    (equation (10), with the 1/m that (10a) lacks inside b), because its basis has the order of the
+    number of weak learners, which are fewer than planes. A new plane is a variable of the dual: the
+    basis stays feasible, and the primal simplex method continues from it. A new weak learner is a
+    row, and the dual simplex method continues.
 
-    Weights of any sign cost abs(w_j), and their rows are bounded by -1 as well.
+    Weights of any sign cost abs(w_j), and their rows are also bounded by -1 from below.
 
-    The solver's tolerances are absolute, so that it sees slacks in parts of ``risk`` and the
-    objective in parts of C ``risk``, if that is below 1 (above, 1 is what a weight costs). Both are
-    rounded to powers of two, which change no digit.
+    The tolerances of the solver are absolute. Therefore slacks are divided by ``risk`` and the
+    objective by min(1, C ``risk``), where 1 is the cost of a weight. Both are rounded to powers of
+    two, so that no digit changes.
 
     Parameters
     ----------
     C : float
     n_slacks : int
     risk : float
-        The size of the slacks, positive: the risk of no weak learners.
+        The scale of the slacks, positive: the risk without weak learners.
     signed : bool
         Whether weights may be negative.
     """
@@ -62,14 +63,14 @@ class Master:
     def __init__(
         self, C: float, n_slacks: int = 1, risk: float = 1.0, *, signed: bool = False
     ) -> None:
-        # Imported by need: `import setwise` must not load a solver.
+        # Imported on demand: `import setwise` must not load a solver.
         highspy = load("highspy")
         self._highs: Any = highspy.Highs()
         self._solved = highspy.HighsModelStatus.kOptimal
         self._infinity = highspy.kHighsInf
         for option, value in (
             ("output_flag", False),
-            ("presolve", "off"),  # it would throw the basis away
+            ("presolve", "off"),  # it would discard the basis
             ("solver", "simplex"),
             ("parallel", "off"),
             ("primal_feasibility_tolerance", ACCURACY),
@@ -99,7 +100,7 @@ class Master:
         self._strategy = _PRIMAL
 
     def add_planes(self, slack: IntArray, offsets: FloatArray, coefficients: FloatArray) -> None:
-        """Plane p bounds slack ``slack[p]`` by offsets[p] + coefficients[p] @ w, (r, K)."""
+        """Add r planes: ``slack[p]`` is at least offsets[p] + coefficients[p] @ w."""
         r, width = len(offsets), 1 + self.n_columns
         rows = np.empty((r, width), np.int32)
         rows[:, 0] = slack
@@ -121,7 +122,7 @@ class Master:
         self._strategy = _PRIMAL
 
     def add_columns(self, coefficients: FloatArray) -> None:
-        """Weights, (P, r): what one unit of each adds to each plane."""
+        """Add weights. ``coefficients`` (P, r) are their coefficients in each plane."""
         planes, r = coefficients.shape
         self._highs.addRows(
             r,
@@ -136,16 +137,16 @@ class Master:
         self._strategy = _DUAL
 
     def drop_planes(self, planes: IntArray) -> None:
-        """Delete planes; where their multipliers are zero the solution stays optimal."""
+        """Delete planes. The solution stays optimal if their multipliers are zero."""
         self._highs.deleteCols(len(planes), planes.astype(np.int32))
         self.n_planes -= len(planes)
 
     def solve(self) -> MasterSolution:
-        """Solve from the present basis, or from none where that fails.
+        """Solve with a warm start, or without one if that fails.
 
-        At large C, where the numbers lie far apart, the simplex method may fail from there too, or
-        not end within as many steps as it is given: the interior point method, which ends in a
-        basis as well, comes last.
+        At large C, whose problems are badly scaled, the simplex method may fail in both cases, or
+        exceed its limit of steps. Then the interior point method is used, which also ends in a
+        basis.
         """
         steps = _STEPS * (self.n_slacks + self.n_columns + self.n_planes)
         self._highs.setOptionValue("simplex_iteration_limit", max(steps, _LEAST_STEPS))
@@ -178,5 +179,5 @@ class Master:
 
 
 def _power_of_two(x: float) -> float:
-    """The largest that is not above x > 0."""
+    """Return the largest power of two that is at most x > 0."""
     return float(ldexp(1.0, frexp(x)[1] - 1))

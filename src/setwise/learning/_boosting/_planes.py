@@ -1,4 +1,4 @@
-"""The planes that a booster keeps: their slopes in the scores, for weak learners yet to come."""
+"""The planes of a booster, with their slopes in the scores for future weak learners."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from setwise._foundation._arguments import FloatArray, IntArray
 class ScorePlanes:
     """Affine lower bounds of slacks in the scores f: slack >= offset + <slope, f>.
 
-    The slopes are rows of one sparse matrix whose storage grows by doubling, with entries for the
-    violated examples alone. A product with all of them costs O(entries).
+    The slopes are rows of one sparse matrix, with entries for the violated examples only. Its
+    storage grows by doubling. A product with all slopes costs O(entries).
     """
 
     def __init__(self, n_scores: int) -> None:
@@ -28,7 +28,7 @@ class ScorePlanes:
 
     @property
     def slopes(self) -> csr_array:
-        """(P, S), a view of the storage."""
+        """The slopes (P, S), as a view of the storage."""
         used = self._ends[-1]
         parts = self._values[:used], self._indices[:used], self._ends
         return csr_array(parts, shape=(len(self), self.n_scores))
@@ -48,24 +48,24 @@ class ScorePlanes:
         self.slack = np.concatenate([self.slack, slack])
 
     def keep(self, rows: IntArray) -> None:
-        """Forget all other rows."""
+        """Keep the given rows only."""
         kept = self.slopes[rows]
         self.offsets, self.slack = self.offsets[rows], self.slack[rows]
         self._ends, self._indices = kept.indptr.astype(np.int64), kept.indices.astype(np.int64)
         self._values = kept.data
 
     def columns(self, scores: FloatArray) -> FloatArray:
-        """What each of some moves of the scores, (r, S), adds to each plane, (P, r)."""
+        """Return the changes of the planes, (P, r), for changes of the scores, (r, S)."""
         slopes = self.slopes
         return np.stack([slopes @ move for move in scores], axis=1)
 
     def descent(self, multipliers: FloatArray) -> FloatArray:
-        """Minus the sum of the slopes, weighted: where the scores should go, (S,)."""
+        """Return minus the weighted sum of the slopes, (S,)."""
         product: FloatArray = -(multipliers @ self.slopes)
         return product
 
 
 def as_row(slope: FloatArray) -> csr_array:
-    """A dense slope as one sparse row."""
+    """Return a dense slope as one sparse row."""
     at = np.flatnonzero(slope)
     return csr_array((slope[at], at, np.array([0, len(at)])), shape=(1, len(slope)))

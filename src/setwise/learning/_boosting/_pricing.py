@@ -1,4 +1,4 @@
-"""The search for the next weak learner, and the bound that comes with it."""
+"""The search for the next weak learner, and the lower bound that it gives."""
 
 from __future__ import annotations
 
@@ -12,33 +12,32 @@ from setwise.learning._boosting._problem import EVERY, Column, WeakLearnerSearch
 from setwise.learning._boosting._restricted import Restricted
 from setwise.learning._boosting._timed import Timed
 
-# The share of the best multipliers in those that the search sees. It steadies the bound; whether
-# the fit needs fewer learners for it depends on the data.
+# The weight of the best multipliers in the mean that the search gets. It stabilises the bound;
+# whether the fit needs fewer learners depends on the data.
 _SMOOTHING = 0.5
-# A learner in use has an edge of 1, to the tolerance of the linear program.
+# A learner is violated if its edge exceeds 1 by more. It is above the tolerance of HiGHS.
 _VIOLATION = 1e-7
 
 
 class Pricing:
-    """Finds violated weak learners and keeps the best dual point.
+    """The search for violated weak learners, which keeps the best dual point.
 
-    The multipliers of a linear program jump from vertex to vertex. The search therefore sees a
-    mean of the new ones and the best ones so far (Wentges), which are in the convex set of the dual
-    too; where it finds nothing that the new ones call violated, it is asked again with those alone.
+    The multipliers of a linear program jump from vertex to vertex. Therefore the search gets a mean
+    of the new multipliers and the best ones so far (Wentges), which is also feasible in the dual.
+    If it finds no learner that the new multipliers violate, it is called again with those alone.
     """
 
     def __init__(
         self, search: WeakLearnerSearch, timed: Timed | None = None, *, grouped: bool = False
     ) -> None:
         self._search, self._timed = search, timed or Timed()
-        # A search for each segment alone may miss the learner of the largest norm over them.
+        # A search for each segment alone may miss the learner with the largest norm over segments.
         self.exact = bool(search.exact) and (not grouped or getattr(search, "joint", False))
         self.best = DualPoint(np.zeros(0), 0.0)  # R >= 0: no plane is needed for a bound of 0
 
     def __call__(self, problem: Restricted, now: DualPoint) -> list[Column]:
-        """The violated columns that are not in use yet, best first."""
-        # While the best function is zero the best multipliers are those that led nowhere; those of
-        # the soft risk do not jump.
+        """Return the violated columns that are not in use yet, best first."""
+        # While the best function is zero, the best multipliers have not led to any progress.
         if self.best.height > 0 and problem.best.w.any():
             found = self._ask(problem, _mean(self.best, now), now)
             if found:
@@ -50,7 +49,7 @@ class Pricing:
         if problem.shared:
             columns = [replace(column, segment=EVERY) for column in columns]
         edge = max(_edge(point, column, problem) for column in columns)
-        if not self.exact:  # it may miss a learner that it found before
+        if not self.exact:  # it may miss a learner that is already in use
             edge = max(edge, _largest_in_use(point, problem))
         if problem.soft is not None:
             problem.soft.met(edge)
@@ -64,7 +63,7 @@ class Pricing:
         ]
 
     def meet(self, column: Column, problem: Restricted) -> None:
-        """Hold the best dual point against a new column, if the search may have missed it."""
+        """Update the edge of the best dual point if the search may have missed a new column."""
         if not self.exact and self.best.height > 0:
             edge = _edge(self.best, column, problem)
             self.best = self.best._replace(edge=max(self.best.edge, edge))
@@ -93,7 +92,7 @@ def _largest_in_use(point: DualPoint, problem: Restricted) -> float:
 
 
 def checked_columns(columns: list[Column], problem: Restricted) -> list[Column]:
-    """What a search said, if it fits the scores."""
+    """Return the columns of a search after checking that they fit the scores."""
     if not columns:
         raise ValueError("search must return at least one column, got none")
     lengths = np.diff(problem.responses.offsets)

@@ -1,4 +1,4 @@
-"""What a boosting problem is made of: a risk of scores, and a search for weak learners."""
+"""The parts of a boosting problem: a risk of scores, and a search for weak learners."""
 
 from __future__ import annotations
 
@@ -10,24 +10,26 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from setwise._foundation._arguments import FloatArray
+from setwise._foundation._record import Record
 
-# The segment, while it is learned, of a column that adds to all of them, with a weight for each.
+# The segment of a shared column during the fit: it contributes to all segments, with a weight each.
 EVERY = -1
 
 
-@dataclass(frozen=True)
-class Column:
+@dataclass(frozen=True, repr=False)
+class Column(Record):
     """A weak learner on one segment of the scores: a column of the linear program.
 
     Parameters
     ----------
     learner : object
-        What predicts later; the linear program never looks at it. Those of this library have
-        ``predict(X)``, which gives the response on new rows.
+        The object for prediction, which the linear program never uses. Learners of this library
+        have ``predict(X)``, which returns the response on new rows.
     segment : int
-        Which segment of the scores it adds to: a class, a node of a taxonomy, the pairs of a field.
+        The segment of the scores that it contributes to: a class, a node of a taxonomy, or the
+        pairs of a field.
     response : (length of the segment,) floats
-        What one unit of its weight adds to the scores of that segment.
+        The contribution to the scores of the segment per unit of weight.
 
     Examples
     --------
@@ -48,11 +50,11 @@ class Risk(Protocol):
     r"""A convex, piecewise linear risk of the scores f: the separation oracle.
 
     The scores are one flat vector, cut into segments by ``offsets``: a multi-class problem with k
-    classes and m examples has k segments of length m. Of the form
+    classes and m examples has k segments of length m. A risk of the form
 
     .. math:: R(f) = \frac1m \sum_i \max_y \Delta(y_i, y) - \langle f, \delta\Psi_i(y) \rangle ,
 
-    it is never negative, because y = y_i is among the outputs.
+    is never negative, because y = y_i is among the outputs.
 
     Examples
     --------
@@ -73,18 +75,18 @@ class Risk(Protocol):
 
     @property
     def offsets(self) -> NDArray[np.int64]:
-        """(n_segments + 1,): segment k of the scores is ``scores[offsets[k]:offsets[k + 1]]``."""
+        """Offsets (n_segments + 1,): segment k is ``scores[offsets[k]:offsets[k + 1]]``."""
 
     def __call__(self, scores: FloatArray) -> tuple[float, FloatArray]:
-        """R(f) and a subgradient, that of the most violated outputs: the plane of one cut."""
+        """Return R(f) and a subgradient, that of the most violated outputs."""
 
 
 class ExamplewiseRisk(Risk, Protocol):
-    """A risk that can also name its parts, which a slack for each example needs.
+    """A risk that also returns its value for each example, as ``slack="example"`` needs.
 
     Examples
     --------
-    The hinge losses of labels +1 and -1, whose subgradients have an entry each:
+    The hinge losses of labels +1 and -1, whose subgradients have one entry each:
 
     >>> import numpy as np
     >>> from scipy.sparse import diags_array
@@ -105,31 +107,32 @@ class ExamplewiseRisk(Risk, Protocol):
     """
 
     def each(self, scores: FloatArray) -> tuple[FloatArray, csr_array]:
-        """The examples' risks R_i(f), (n,), with R their mean, and a subgradient a row, (n, S)."""
+        """Return the risks R_i(f), (n,), whose mean is R, and a subgradient per row, (n, S)."""
 
 
 class SoftRisk(Protocol):
-    """A risk whose maxima are softened at a temperature tau, with its own scores of the examples.
+    """A risk whose maxima are replaced by soft maxima of temperature tau, with its own scores.
 
-    Weak learners respond on m examples, in s segments of the scores, and the risk has slopes in
-    k classes, of which ``code`` (k, s) says how they are made of segments.
+    Weak learners respond on m examples, in s segments of the scores. The risk has slopes in k
+    classes, which ``code`` (k, s) combines from segments.
     """
 
     @property
     def classes(self) -> int:
-        """k."""
+        """The number of classes, k."""
 
     def start(self, scores: FloatArray) -> None:
-        """Take scores, (s, m)."""
+        """Set the scores, (s, m)."""
 
     def probabilities(self, tau: float, out: FloatArray) -> tuple[float, float, float, float]:
-        """The soft risk, the hard one, the height of the plane of ``out``, and its mean entropy.
+        """Return the soft risk, the hard risk, the height of the plane of ``out``, and its entropy.
 
-        ``out`` (k, m) receives the weights of the outputs: the plane lies below the hard risk.
+        ``out`` (k, m) receives the weights of the outputs. Their plane lies below the hard risk.
+        The entropy is a mean over the examples.
         """
 
     def sums(self, response: NDArray[np.float32], out: FloatArray) -> None:
-        """What a response (m,) adds to the scores of the true outputs, by class, (k,)."""
+        """Write the sums of a response (m,) over the true outputs of each class, (k,)."""
 
     def descend(
         self,
@@ -143,32 +146,32 @@ class SoftRisk(Protocol):
         w: FloatArray,
         radius: FloatArray,
     ) -> None:
-        """Lower sum(abs(w)) + C times the soft risk, one learner of ``order`` after the other.
+        """Decrease sum(abs(w)) + C times the soft risk by steps of the learners in ``order``.
 
-        ``grouped``: the norms of the learners' weights in place of sum(abs(w)).
+        If ``grouped``, the norms of the learners' weights replace sum(abs(w)).
         """
 
 
 class SofteningRisk(Risk, Protocol):
-    """A risk that can be softened."""
+    """A risk with a soft version."""
 
     @property
     def temperature(self) -> float | None:
-        """That of the risk itself, if its maxima are soft; None where they are hard."""
+        """The temperature of the risk itself if its maxima are soft, else None."""
 
     def softened(self) -> SoftRisk | None:
-        """A new one at scores of zero; None where this one cannot be."""
+        """Return a soft version at scores of zero, or None if there is none."""
 
     def soft_slope(self, weights: FloatArray) -> FloatArray:
-        """The plane's slope in the scores, (S,), for weights of the outputs, (k, m)."""
+        """Return the slope of a plane in the scores, (S,), for weights of the outputs, (k, m)."""
 
 
 class WeakLearnerSearch(Protocol):
-    """Finds weak learners: the pricing step of column generation.
+    """A search for weak learners: the pricing step of column generation.
 
     Examples
     --------
-    Features, or their negations, as weak learners:
+    Features and their negations as weak learners:
 
     >>> import numpy as np
     >>> from setwise.learning import Column
@@ -190,11 +193,11 @@ class WeakLearnerSearch(Protocol):
 
     @property
     def exact(self) -> bool:
-        """Whether no weak learner of the family does better than the first of the answer."""
+        """Whether the first column is the best of all weak learners of the family."""
 
     def __call__(self, weights: FloatArray) -> list[Column]:
-        r"""The columns with the largest ``weights[segment] @ response``, best first.
+        r"""Return the columns with the largest ``weights[segment] @ response``, best first.
 
-        ``weights`` is flat like the scores: minus the mean subgradient of the planes, weighted by
-        their multipliers. Never empty.
+        ``weights`` is flat like the scores: minus the sum of the subgradients of the planes,
+        weighted by their multipliers. The list must not be empty.
         """

@@ -1,4 +1,4 @@
-"""The responses of the weak learners in use, kept by segment."""
+"""The responses of the weak learners in use, stored by segment."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from scipy.sparse import csr_array
 from setwise._foundation._arguments import FloatArray
 from setwise.learning._boosting._problem import Column
 
-# Responses whose cosine is nearer to 1 than this are one: between them the simplex method would
-# find nothing but rounding.
+# Two responses are equal if 1 - cosine is below this: the simplex method could not distinguish them
+# from rounding errors.
 _SAME = 1e-9
-_BLOCK = 16  # of responses that are summed at once
+_BLOCK = 16  # responses per block of a sum, so that a block stays in the cache
 
 
 class Responses:
-    """A growing list of columns: their scores, and their coefficients in a plane.
+    """A growing list of columns, each with one nonnegative weight.
 
-    A column has one weight, not negative.
+    The class computes scores of weights and coefficients of planes.
 
-    The responses on one segment are rows of one matrix, so that each product is one call of BLAS a
-    segment, O(columns x length).
+    The responses on one segment are rows of one matrix, so that a product takes one call of BLAS
+    per segment, O(columns x length).
     """
 
     width = 1
@@ -38,14 +38,14 @@ class Responses:
         return len(self.columns)
 
     def spread(self, column: Column) -> FloatArray:
-        """What a unit of each of its weights adds to the scores, (width, S)."""
+        """Return the contribution of a unit of each of its weights to the scores, (width, S)."""
         segment = column.segment
         scores = np.zeros((1, int(self.offsets[-1])))
         scores[0, self.offsets[segment] : self.offsets[segment + 1]] = column.response
         return scores
 
     def edges(self, weights: FloatArray, column: Column) -> FloatArray:
-        """The edge of each of its weights at weights of the scores, (width,)."""
+        """Return the edges of its weights for given weights of the scores, (width,)."""
         segment = column.segment
         begin, end = self.offsets[segment : segment + 2]
         return np.array([weights[begin:end] @ column.response])
@@ -64,7 +64,7 @@ class Responses:
         self.columns.append(column)
 
     def scores(self, w: FloatArray) -> FloatArray:
-        """The sum of the weighted responses, (S,)."""
+        """Return the weighted sum of the responses, (S,)."""
         total = np.zeros(int(self.offsets[-1]))
         for segment, members in self._members.items():
             weights = w[members]
@@ -74,7 +74,7 @@ class Responses:
         return total
 
     def coefficients(self, slopes: FloatArray | csr_array) -> FloatArray:
-        """Slopes (r, S) times the responses, (r, K)."""
+        """Return the product of slopes (r, S) and the responses, (r, K)."""
         product = np.empty((slopes.shape[0], len(self)))
         for segment, members in self._members.items():
             begin, end = self.offsets[segment : segment + 2]
@@ -82,7 +82,7 @@ class Responses:
         return product
 
     def resembles(self, column: Column) -> bool:
-        """Whether a column in use is the same one, up to a positive factor and rounding."""
+        """Return whether a column in use is equal up to a positive factor and rounding."""
         segment = column.segment
         members = self._members.get(segment)
         if not members:
@@ -93,7 +93,7 @@ class Responses:
 
 
 class SharedResponses:
-    """Columns that all segments share: a weight for each of them, of any sign.
+    """Columns that all segments share, with a weight of any sign per segment.
 
     The weights of one column lie side by side.
     """
@@ -109,13 +109,13 @@ class SharedResponses:
         return len(self.columns)
 
     def spread(self, column: Column) -> FloatArray:
-        """What a unit of each of its weights adds to the scores, (width, S)."""
+        """Return the contribution of a unit of each of its weights to the scores, (width, S)."""
         spread = np.zeros((self.width, self.width, len(column.response)))
         spread[range(self.width), range(self.width)] = column.response
         return spread.reshape(self.width, -1)
 
     def edges(self, weights: FloatArray, column: Column) -> FloatArray:
-        """The edge of each of its weights, up to its sign, at weights of the scores, (width,)."""
+        """Return the absolute edges of its weights for given weights of the scores, (width,)."""
         edges: FloatArray = np.abs(weights.reshape(self.width, -1) @ column.response)
         return edges
 
@@ -124,16 +124,16 @@ class SharedResponses:
         self.columns.append(column)
 
     def scores(self, w: FloatArray) -> FloatArray:
-        """The sum of the weighted responses, (S,)."""
+        """Return the weighted sum of the responses, (S,)."""
         weights = w.reshape(-1, self.width)
         scores = np.zeros((self.width, self._rows.shape[1]))
-        for begin in range(0, len(weights), _BLOCK):  # all rows may be more than the cache holds
+        for begin in range(0, len(weights), _BLOCK):  # all rows may exceed the cache
             rows = [column.response for column in self.columns[begin : begin + _BLOCK]]
             scores += weights[begin : begin + _BLOCK].T @ np.stack(rows)
         return scores.ravel()
 
     def coefficients(self, slopes: FloatArray | csr_array) -> FloatArray:
-        """Slopes (r, S) times the responses, (r, n_columns width)."""
+        """Return the product of slopes (r, S) and the responses, (r, n_columns width)."""
         matrix = self._matrix()
         product = np.empty((slopes.shape[0], len(self), self.width))
         for segment, begin in enumerate(self.offsets[:-1]):
@@ -141,13 +141,13 @@ class SharedResponses:
         return product.reshape(len(product), -1)
 
     def resembles(self, column: Column) -> bool:
-        """Whether a column in use is the same one, up to a factor and rounding."""
+        """Return whether a column in use is equal up to a factor and rounding."""
         matrix = self._matrix()
         norms = np.sqrt(np.einsum("ij,ij->i", matrix, matrix)) * norm(column.response)
         return bool(np.any(np.abs(matrix @ column.response) >= (1.0 - _SAME) * norms))
 
     def _matrix(self) -> FloatArray:
-        """The responses as rows, made when they are asked for."""
+        """Return the responses as rows of a matrix, which is updated on demand."""
         if len(self) > len(self._rows):
             rows = np.empty((max(len(self), 2 * len(self._rows)), self._rows.shape[1]))
             rows[: self._filled] = self._rows[: self._filled]

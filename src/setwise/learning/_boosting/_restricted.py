@@ -19,26 +19,29 @@ from setwise.learning._boosting._smoothed import Smoothed
 from setwise.learning._boosting._timed import Timed
 from setwise.learning._room import BELOW_LEAST
 
-# The first step from the best weights towards the model's optimum, which the line search doubles.
-# Small, because the model's optimum itself, a step of 1, is seldom where the objective turns.
+# The first step of the line search from the best weights towards the model's optimum, and the
+# factor by which steps grow. The first is small, because the minimum on the line is usually far
+# from the model's optimum, a step of 1.
 _STEP, _FACTOR = 0.03, 2.0
-# Planes without a multiplier in so many solutions are dropped, when they make up a fifth of all.
+# Planes without a multiplier in _IDLE_SOLUTIONS solutions are idle. They are dropped when their
+# share exceeds _IDLE_SHARE.
 _IDLE_SOLUTIONS, _IDLE_SHARE = 20, 0.2
-_ROUNDING = 1e-10  # of the risk of no weak learners
-_MANY_SCORES = 500  # below, the linear program is small, and ends in the optimum itself
-_INFINITE = 1e20  # what HiGHS takes for it
+_ROUNDING = 1e-10  # violations below this share of the risk at zero are rounding errors
+# With fewer scores, the linear program is small and needs no soft risk before it.
+_MANY_SCORES = 500
+_INFINITE = 1e20  # HiGHS treats larger numbers as infinite
 
 
 class Incumbent(NamedTuple):
-    """The best weights (K,), their objective, and their scores (S,), where they are known."""
+    """The best weights (K,), their objective, and their scores (S,), if known."""
 
     w: FloatArray
     value: float
     scores: FloatArray | None = None
 
 
-class _Cut(NamedTuple):
-    """What the risk says of some scores: its value, and planes that touch it there."""
+class _RiskCut(NamedTuple):
+    """The value of the risk at some scores, and planes that touch it there."""
 
     risk: float
     slack: IntArray
@@ -46,29 +49,28 @@ class _Cut(NamedTuple):
     slopes: FloatArray | csr_array
 
     def at(self, move: FloatArray) -> FloatArray:
-        """The heights of the planes after a move of the scores."""
+        """Return the heights of the planes after a move of the scores."""
         heights: FloatArray = self.heights + self.slopes @ move
         return heights
 
-    def take(self, rows: IntArray) -> _Cut:
-        return _Cut(self.risk, self.slack[rows], self.heights[rows], self.slopes[rows])
+    def take(self, rows: IntArray) -> _RiskCut:
+        return _RiskCut(self.risk, self.slack[rows], self.heights[rows], self.slopes[rows])
 
 
 class Restricted:
-    """min 1'w + C R(f) over the columns in use, by cutting planes from the best weights outwards.
+    """The problem min 1'w + C R(f) over the columns in use, solved by cutting planes.
 
-    The optimum of the planes' model lies far out where the planes are few: there one weak learner
-    is played against the near-negation of another, and what the model takes for the best function
-    can be nearly zero, or worse than zero. So the questions lie on the way to it: a line search
-    from the best weights met, which begins with a small step, finds where the objective turns, and
-    cuts there. The best weights never get worse, nor worse than zero.
+    With few planes, the optimum of the model is far away: large weights of one learner cancel those
+    of another, and the resulting function can be nearly zero or worse than zero. Therefore the risk
+    is evaluated on the way to it: a line search from the best weights, with a small first step,
+    finds where the objective starts to increase, and cuts there. The best weights never get worse.
 
-    Where the risk can be softened and the scores are many, descent on the soft risk comes first,
-    and the linear program, which no weak learner has entered then, after ``harden``. A risk that is
-    soft itself has no optimum at a vertex, and the descent comes first for any number of scores.
+    If the risk has a soft version and there are many scores, descent on the soft risk comes first.
+    The linear program gets the weak learners only after ``harden``. A risk that is soft itself has
+    no optimum at a vertex, so the descent comes first for any number of scores.
 
-    ``grouped``: the weights of a shared learner count by their Euclidean norm, for which there is
-    the descent alone.
+    If ``grouped``, the penalty of a shared learner is the Euclidean norm of its weights, for which
+    only the descent is available.
     """
 
     def __init__(
@@ -124,12 +126,12 @@ class Restricted:
             )
 
     def joint(self, edges: FloatArray) -> float:
-        """The edge of a learner with these of its weights, (width,)."""
+        """Return the edge of a learner, given the edges of its weights, (width,)."""
         return float(np.linalg.norm(edges) if self.grouped else edges.max())
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """One for each weight: those of a shared learner lie side by side."""
+        """The columns, one per weight. Those of a shared learner lie side by side."""
         columns = self.responses.columns
         if not self.shared:
             return tuple(columns)
@@ -140,18 +142,18 @@ class Restricted:
 
     @property
     def scores(self) -> FloatArray:
-        """Those of the best weights, (S,)."""
+        """The scores of the best weights, (S,)."""
         if self.best.scores is None:
             self.best = self.best._replace(scores=self.responses.scores(self.best.w))
         return cast(FloatArray, self.best.scores)
 
     def minimize(self, floor: float, share: float, bound: float) -> MasterSolution:
-        """Cut until the best value is close to the model's.
+        """Add cutting planes until the best value is close to the value of the model.
 
-        Close is ``floor``, or a ``share`` of what the model's value is above the bound of the whole
-        problem: the weak learners yet to come can lower it by no more. Nor is there more to cut
-        where the last planes have changed nothing: C times what they are violated by may be much,
-        and itself less than the linear program sees.
+        The difference must be at most ``floor``, or a ``share`` of the distance of the model from
+        the bound of the whole problem, which limits the gain of further weak learners. The loop
+        also ends if the last planes changed nothing: their violation is then below the tolerance of
+        the linear program, although C times the violation may be large.
         """
         before: tuple[float, bytes, bytes] | None = None
         while True:
@@ -166,7 +168,7 @@ class Restricted:
                 return model
 
     def soften(self, bound: float) -> DualPoint:
-        """Descend on the soft risk as far as the gap to the bound asks for."""
+        """Descend on the soft risk, as accurately as the gap to the bound requires."""
         assert self.soft is not None
         point = self.soft.minimize(self.best.value, bound)
         self.n_cuts += 1
@@ -179,18 +181,18 @@ class Restricted:
         return DualPoint(point.weights, point.height)
 
     def harden(self) -> None:
-        """Go over to the linear program, with all columns and the plane at the best weights."""
+        """Change to the linear program, with all columns and the plane at the best weights."""
         self.soft = None
         for column in self.responses.columns:
             self._enter(column)
-        # The value so far was summed up from steps.
+        # The value so far is a sum over steps, with their rounding errors.
         scores = self.scores
         cut = self._ask(scores)
         self.best = self.best._replace(value=float(np.abs(self.best.w).sum()) + self.C * cut.risk)
         self._add(cut, scores)
 
     def dual(self, model: MasterSolution) -> DualPoint:
-        """The multipliers of a solution, made to keep to the constraints on the slacks."""
+        """Return the multipliers of a solution, scaled to satisfy the constraints on the slacks."""
         allowed = self.C / len(model.slacks)
         sums = np.bincount(self.planes.slack, model.multipliers, len(model.slacks))
         shares = (allowed / np.maximum(sums, allowed))[self.planes.slack]
@@ -198,7 +200,7 @@ class Restricted:
         return DualPoint(self.planes.descent(multipliers), float(multipliers @ self.planes.offsets))
 
     def add_column(self, column: Column) -> None:
-        """Put a weak learner into the program, with weights of zero to begin with."""
+        """Add a weak learner with weights of zero to the problem."""
         self.responses.append(column)
         self.best = self.best._replace(w=np.append(self.best.w, np.zeros(self.responses.width)))
         if self.soft is None:
@@ -211,14 +213,14 @@ class Restricted:
             self.harden()
 
     def resembles(self, column: Column) -> bool:
-        """Whether a column in use is the same one."""
+        """Return whether a column in use is the same one."""
         return (self.soft or self.responses).resembles(column)
 
     def _enter(self, column: Column) -> None:
         self._master.add_columns(self.planes.columns(self.responses.spread(column)))
 
     def drop_idle(self) -> None:
-        """Forget planes that have long had no multiplier."""
+        """Drop planes that had no multiplier for many solutions."""
         idle = self._idle >= _IDLE_SOLUTIONS
         if np.count_nonzero(idle) > _IDLE_SHARE * len(idle):
             self._master.drop_planes(np.flatnonzero(idle))
@@ -227,7 +229,7 @@ class Restricted:
             self._idle = self._idle[kept]
 
     def _search_line(self, model: MasterSolution) -> bool:
-        """Cut where the objective turns on the way to the model's optimum; False if nowhere."""
+        """Cut where the objective stops decreasing on the way to the model's optimum."""
         start, before = self.best, self.scores
         goal = self.responses.scores(model.w)
         step = _STEP
@@ -250,17 +252,17 @@ class Restricted:
                 return False
             step *= _FACTOR
 
-    def _ask(self, scores: FloatArray) -> _Cut:
+    def _ask(self, scores: FloatArray) -> _RiskCut:
         self.n_cuts += 1
         if self._examplewise:
             each = cast(ExamplewiseRisk, self._risk).each
             answer = self._timed.ask("risk", each, scores)
             heights, slopes = checked_planes(answer, scores)
-            return _Cut(float(heights.mean()), np.arange(len(heights)), heights, slopes)
+            return _RiskCut(float(heights.mean()), np.arange(len(heights)), heights, slopes)
         risk, slope = checked_plane(self._timed.ask("risk", self._risk, scores), scores)
-        return _Cut(risk, np.zeros(1, np.int64), np.array([risk]), slope[None, :])
+        return _RiskCut(risk, np.zeros(1, np.int64), np.array([risk]), slope[None, :])
 
-    def _add(self, cut: _Cut, scores: FloatArray) -> None:
+    def _add(self, cut: _RiskCut, scores: FloatArray) -> None:
         slopes = as_row(cut.slopes[0]) if isinstance(cut.slopes, np.ndarray) else cut.slopes
         offsets = cut.at(-scores)
         self._master.add_planes(cut.slack, offsets, self.responses.coefficients(cut.slopes))
@@ -269,7 +271,7 @@ class Restricted:
 
 
 def _softened(risk: Risk, C: float, zero: float, timed: Timed, *, grouped: bool) -> Smoothed | None:
-    """Descent on the soft risk, if there is one."""
+    """Return the descent on the soft risk, if there is one."""
     if not hasattr(risk, "softened"):
         return None
     softening = cast(SofteningRisk, risk)
@@ -278,7 +280,7 @@ def _softened(risk: Risk, C: float, zero: float, timed: Timed, *, grouped: bool)
 
 
 def checked_offsets(offsets: ArrayLike) -> IntArray:
-    """Where the segments of the scores begin, if they do."""
+    """Return validated offsets of the segments."""
     array = as_array(offsets, "risk.offsets")
     if array.ndim != 1 or len(array) < 2 or array.dtype.kind not in "iu":
         raise TypeError(
@@ -292,7 +294,7 @@ def checked_offsets(offsets: ArrayLike) -> IntArray:
 
 
 def checked_plane(answer: tuple[float, FloatArray], scores: FloatArray) -> tuple[float, FloatArray]:
-    """What a risk said, if it can be: a bound made from anything else would be none."""
+    """Return the value and subgradient of a risk after checking them, as bounds rely on them."""
     value, slope = float(answer[0]), np.asarray(answer[1], np.float64)
     if slope.shape != scores.shape:
         raise ValueError(
@@ -308,7 +310,7 @@ def checked_plane(answer: tuple[float, FloatArray], scores: FloatArray) -> tuple
 def checked_planes(
     answer: tuple[FloatArray, csr_array], scores: FloatArray
 ) -> tuple[FloatArray, csr_array]:
-    """The same of the parts of a risk."""
+    """Return the values and subgradients of the parts of a risk after checking them."""
     values, slopes = np.asarray(answer[0], np.float64), csr_array(answer[1])
     if values.ndim != 1 or slopes.shape != (len(values), len(scores)):
         raise ValueError(

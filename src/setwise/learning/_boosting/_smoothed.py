@@ -1,4 +1,4 @@
-"""Descent on the softened risk over the weak learners in use."""
+"""Descent on the soft risk over the weak learners in use."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from setwise._foundation._arguments import FloatArray
 from setwise.learning._boosting._problem import EVERY, Column, SofteningRisk, SoftRisk
 from setwise.learning._boosting._timed import Timed
 
-# The first temperature costs this share of the risk of no learners, where nothing is known; it
-# falls by this factor.
+# The error of the first temperature, as a share of the risk without learners, and the factor by
+# which the temperature decreases.
 _WARM, _COOLING = 0.17, 0.7
-# C times tau times the mean entropy, what softening costs, is at most this share of the gap.
+# The error of softening, C tau times the mean entropy, is at most this share of the gap.
 _SHARE = 0.2
-# Edges of learners in use may exceed 1 by so much of the excess that the last search found.
+# A descent ends when the largest edge in use exceeds 1 by at most this share of the excess of the
+# edge that the last search found.
 _SLACK = 0.5
-_LOOKS = 3  # at the edges of all learners, each of which chooses those that step
-_FEWEST, _PART = 5, 4  # of the learners: so many step, or this part of them
-_WORTH = 0.3  # of the largest excess: less is not worth a step
-_SHARPER = 7  # doublings of the looks before the linear program takes over
+_LOOKS = 3  # evaluations of all edges per descent, each of which selects the learners to move
+_FEWEST, _PART = 5, 4  # at most max(_FEWEST, n // _PART) of the n learners move at a time
+_WORTH = 0.3  # learners with less than this share of the largest excess do not move
+_SHARPER = 7  # _LOOKS doubles at most this often before the linear program takes over
 
 
 class SoftPoint(NamedTuple):
-    """Weights of the learners (n, s), their objective, and the plane of the probabilities."""
+    """The weights of the learners (n, s), their objective, and the plane of the probabilities."""
 
     w: FloatArray
     value: float
@@ -35,19 +36,19 @@ class SoftPoint(NamedTuple):
 
 
 class Smoothed:
-    r"""min sum(abs(w)) + C R_tau(f) over the columns in use, as far as a round needs it.
+    r"""The problem min sum(abs(w)) + C R_tau(f) over the columns in use.
 
-    ``grouped``: with the Euclidean norms of the learners' weights for sum(abs(w)).
+    If ``grouped``, the Euclidean norms of the learners' weights replace sum(abs(w)).
 
-    The maxima of the risk become :math:`\tau \log \sum \exp(\cdot / \tau)`: the multipliers of
-    the outputs are then probabilities that move little when a weak learner comes, and a plane below
-    the risk itself. That is the dual with an entropy added to it (ERLPBoost), which steadies the
-    generation of columns; the temperature falls with the gap, so that what it costs is a share of
-    that. Each look at the edges of the learners in use costs one product with their responses, O(n
-    S); those that are furthest from their optimum then take a Newton step each, O(S).
+    The maxima of the risk become :math:`\tau \log \sum \exp(\cdot / \tau)`. The multipliers of the
+    outputs are then probabilities, which change little when a weak learner is added, and they give
+    a plane below the hard risk. This is the dual with an entropy term (ERLPBoost), which stabilises
+    the column generation. The temperature decreases with the gap, so that its error stays a share
+    of the gap. Computing the edges of the learners in use costs one product with their responses,
+    O(n S). Then the learners that are furthest from their optimum take one Newton step each, O(S).
 
-    A risk whose own maxima are soft keeps its temperature, and the plane of the probabilities is
-    higher by the entropy: it touches the risk where they are those of the scores.
+    A risk whose own maxima are soft keeps its temperature. The plane of the probabilities is then
+    higher by the entropy, and touches the risk at the scores that have these probabilities.
 
     References
     ----------
@@ -76,7 +77,7 @@ class Smoothed:
         self._w = np.zeros((8, self._shape[0]))
         self._segment = np.empty(8, np.int32)
         self._radius = np.empty(8)
-        self._reach = np.empty(8)  # steps are measured by what they add to scores
+        self._per_score = np.empty(8)  # the weight that changes a score by at most 1
         self._sums = np.empty((8, soft.classes))
         self._keys: set[tuple[int, bytes]] = set()
         self._n = 0
@@ -86,19 +87,19 @@ class Smoothed:
         soft.start(np.zeros(self._shape))
 
     def add(self, column: Column) -> bool:
-        """Put a weak learner in; False where single precision cannot hold its responses."""
+        """Add a weak learner. Return False if single precision cannot represent its responses."""
         response = column.response.astype(np.float32)
         if not np.array_equal(response, column.response):
             return False
         if self._n == len(self._responses):
-            for name in ("_responses", "_w", "_segment", "_radius", "_reach", "_sums"):
+            for name in ("_responses", "_w", "_segment", "_radius", "_per_score", "_sums"):
                 old = getattr(self, name)
                 setattr(self, name, np.concatenate([old, np.zeros_like(old)]))
         self._responses[self._n] = response
         self._w[self._n] = 0.0
         self._segment[self._n] = column.segment
-        self._reach[self._n] = 1.0 / (float(np.abs(response).max()) or 1.0)
-        self._radius[self._n] = 4.0 * self._tau * self._reach[self._n]
+        self._per_score[self._n] = 1.0 / (float(np.abs(response).max()) or 1.0)
+        self._radius[self._n] = 4.0 * self._tau * self._per_score[self._n]
         self._soft.sums(self._responses[self._n], self._sums[self._n])
         self._keys.add(_key(column))
         self._new.append(self._n)
@@ -106,21 +107,21 @@ class Smoothed:
         return True
 
     def resembles(self, column: Column) -> bool:
-        """Whether a learner in use is the same one, up to a factor, positive if not shared."""
+        """Return whether a learner in use is a multiple, a positive one if not shared."""
         return _key(column) in self._keys
 
     def sharpen(self) -> bool:
-        """Be more exact from now on; False if that was done often enough."""
+        """Increase the accuracy. Return False if it was increased often enough."""
         self._looks *= 2
         self._share *= 0.7
         return self._looks <= _LOOKS << _SHARPER
 
     def minimize(self, value: float, bound: float) -> SoftPoint:
-        """Go on until the edges of the learners in use are small beside that of the last search."""
+        """Descend until edges in use are small compared with the edge of the last search."""
         n, C = self._n, self.C
         responses, w = self._responses[:n], self._w[:n]
         segment, radius, sums = self._segment[:n], self._radius[:n], self._sums[:n]
-        reach = self._reach[:n]
+        per_score = self._per_score[:n]
         best: tuple[float, FloatArray] = (np.inf, w)
         order = np.array(3 * self._new, np.int32)
         self._new = []
@@ -128,7 +129,7 @@ class Smoothed:
         while True:
             self._timed.deadline.check()
             if len(order):
-                np.maximum(radius, 0.5 * self._tau * reach, out=radius)
+                np.maximum(radius, 0.5 * self._tau * per_score, out=radius)
                 self._soft.descend(
                     responses, sums, segment, order, C, self._tau, self._grouped, w, radius
                 )
@@ -143,7 +144,7 @@ class Smoothed:
             edges = responses @ (slope.reshape(self._shape).astype(np.float32).T * np.float32(-C))
             if self._grouped:
                 excess, most = _group_excess(edges, w)
-                # What the weights cost beyond what their edges bring is left of the gap.
+                # The difference of the penalty and the weighted edges is part of the gap.
                 spent = now - C * hard - float((edges * w).sum()) <= _SHARE * (value - bound)
             else:
                 excess, most = _excess(edges, w, segment)
@@ -159,17 +160,17 @@ class Smoothed:
             order = worst[excess[worst] > _WORTH * excess.max()].astype(np.int32)
 
     def met(self, edge: float) -> None:
-        """The largest edge that the last search found."""
+        """Store the largest edge that the last search found."""
         self._edge = max(edge, 1.0)
 
 
 def size_of(w: FloatArray, *, grouped: bool) -> float:
-    """What the weights of the learners, (n, s), count for in the objective."""
+    """Return the penalty of the weights of the learners, (n, s)."""
     return float(np.linalg.norm(w, axis=1).sum() if grouped else np.abs(w).sum())
 
 
 def _group_excess(edges: NDArray[np.float32], w: FloatArray) -> tuple[FloatArray, float]:
-    """The same for grouped weights: the edges become w / |w|, or their norm is at most 1."""
+    """Return ``_excess`` for grouped weights, whose optimal edges are w / |w|."""
     sizes, norms = np.linalg.norm(edges, axis=1), np.linalg.norm(w, axis=1)
     unit = w / np.where(norms > 0, norms, 1.0)[:, None]
     far = np.where(norms > 0, np.linalg.norm(edges - unit, axis=1), np.maximum(sizes - 1.0, 0.0))
@@ -177,11 +178,11 @@ def _group_excess(edges: NDArray[np.float32], w: FloatArray) -> tuple[FloatArray
 
 
 def _key(column: Column) -> tuple[int, bytes]:
-    """The same for responses that differ by a factor."""
+    """Return a key that is equal for responses that differ by a factor."""
     response = column.response
     first = response[np.flatnonzero(response)[:1]].sum() or 1.0
     unit = response / (first if column.segment == EVERY else abs(first))
-    if np.array_equal(np.abs(unit), np.ones_like(unit)):  # signs, as nearly always
+    if np.array_equal(np.abs(unit), np.ones_like(unit)):  # signs, the usual case
         return column.segment, blake2b(np.packbits(unit > 0).tobytes(), digest_size=16).digest()
     return column.segment, blake2b(unit.tobytes(), digest_size=16).digest()
 
@@ -189,9 +190,9 @@ def _key(column: Column) -> tuple[int, bytes]:
 def _excess(
     edges: NDArray[np.float32], w: FloatArray, segment: NDArray[np.int32]
 ) -> tuple[FloatArray, float]:
-    """How far each learner's edges are from what its weights ask for, (n,), and the largest edge.
+    """Return the distance of each learner's edges from optimality, (n,), and the largest edge.
 
-    At the optimum an edge is the sign of its weight, and no more than 1 where that is zero.
+    At the optimum an edge is the sign of its weight, or at most 1 if the weight is zero.
     """
     shared = not len(segment) or segment[0] == EVERY
     if not shared:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from time import perf_counter
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -16,26 +15,27 @@ from setwise._foundation._arguments import (
     as_number,
 )
 from setwise._foundation._callers import callers_level
-from setwise._foundation._deadline import Deadline
-from setwise._foundation._display import check_display, progress_callback
-from setwise._foundation._progress import stops
+from setwise._foundation._display import displayed
+from setwise._foundation._search import Control, Ending, Search, drive
 from setwise.learning._boosting._boost_fit import BoostFit, BoostHistory, BoostProgress
-from setwise.learning._boosting._dual_point import DualPoint
-from setwise.learning._boosting._master import ACCURACY
+from setwise.learning._boosting._master import ACCURACY, MasterSolution
 from setwise.learning._boosting._pricing import Pricing
-from setwise.learning._boosting._problem import Risk, WeakLearnerSearch
+from setwise.learning._boosting._problem import Column, Risk, WeakLearnerSearch
 from setwise.learning._boosting._restricted import Restricted
 from setwise.learning._boosting._timed import Timed
 from setwise.learning._history import columns_of
 from setwise.learning._room import room_of, share_left
 
-# The cutting planes of a round need not be more accurate than a share of what weak learners yet to
-# come may bring, nor than a share of the tolerance.
+# The accuracy of the cutting planes of a round, as a share of the possible gain from further weak
+# learners, and as a share of the tolerance.
 _SHARE_OF_GAP, _SHARE_OF_TOLERANCE = 0.2, 0.2
-_STALLED = 0.99  # of the gap: a round that leaves more, and finds no learner, leads nowhere
-_LARGEST = 1e15  # of C: beyond, the weights of the learners are less than the rounding of the risk
+# A round without a new learner that leaves more than this share of the gap is the last.
+_STALLED = 0.99
+# The largest C; beyond, the penalty is below the rounding error of C times the risk.
+_LARGEST = 1e15
 
 
+@displayed("fit")
 def struct_boost(
     risk: Risk,
     search: WeakLearnerSearch,
@@ -53,88 +53,88 @@ def struct_boost(
 ) -> BoostFit:
     r"""Minimise 1'w + C R(f) over all weak learners, f = sum_j w_j h_j with w >= 0.
 
-    A boosting problem is two things that do not know one another: ``risk`` answers scores with a
-    plane (the most violated outputs), ``search`` answers weights with the best weak learner. Each
-    round
+    A boosting problem has two independent parts: ``risk`` returns a plane for given scores (from
+    the most violated outputs), and ``search`` returns the best weak learner for given weights. Each
+    round has two steps:
 
-    1. cuts: the problem over the learners in use is solved by cutting planes, as accurately as the
-       present gap asks for;
-    2. prices: the multipliers :math:`\lambda_p` of the planes :math:`(b_p, g_p)` weigh the scores
-       by :math:`u = -\sum_p \lambda_p g_p`, and the search looks for the learner of the largest
-       edge :math:`e = \langle u, h \rangle`. It is violated, and enters, if e > 1.
+    1. Cutting: the problem over the learners in use is solved by cutting planes, as accurately as
+       the present gap requires.
+    2. Pricing: the multipliers :math:`\lambda_p` of the planes :math:`(b_p, g_p)` give weights
+       :math:`u = -\sum_p \lambda_p g_p`, and the search finds the learner with the largest edge
+       :math:`e = \langle u, h \rangle`. It is violated, and added, if e > 1.
 
-    The planes hold for all learners, so that every round gives a bound for the whole problem,
-    :math:`\sum_p \lambda_p b_p / \max(1, e)`, with 1'w + C R(f) computed in full above it: the gap
-    is a certificate if the search is exact. The fit stops when no learner is violated, at the gap,
+    The planes hold for all learners. Therefore every round gives a lower bound for the whole
+    problem, :math:`\sum_p \lambda_p b_p / \max(1, e)`, and the gap to 1'w + C R(f) is a certificate
+    if the search is exact. The fit stops when no learner is violated, when the gap is small enough,
     or after ``n_estimators`` columns.
 
-    Algorithm 1 and 2 of the paper, with three differences: one linear program gains planes and
-    columns in turn and goes on from its last basis; questions lie on the way from the best weights
-    to the model's optimum, and the search sees multipliers averaged with the best ones, because
-    the program's own optimum jumps, and early on cancels one learner against another; planes that
-    are not needed any more are dropped.
+    This is Algorithm 1 and 2 of the paper, with three differences. One linear program gets planes
+    and columns in turn, with warm starts. Since the optimum of the program jumps, and in early
+    rounds cancels one learner against another, the risk is evaluated between the best weights and
+    that optimum, and the search gets a mean of the multipliers and the best ones. Planes that are
+    no longer needed are dropped.
 
-    A round costs one search and several questions to the risk, O(S K) each for S scores and K
-    learners, and as many linear programs whose basis is of order K.
+    A round costs one search and several evaluations of the risk, O(S K) each for S scores and K
+    learners, and as many linear programs, whose basis has order K.
 
     Parameters
     ----------
     risk : Risk
-        Scores (flat, cut into segments by ``risk.offsets``) -> (value, subgradient); convex, not
-        negative.
+        A function from scores (flat, cut into segments by ``risk.offsets``) to a pair (value,
+        subgradient). It must be convex and nonnegative.
     search : WeakLearnerSearch
-        Weights (flat like the scores) -> list of ``Column``, best first.
+        A function from weights (flat like the scores) to a list of ``Column``, best first.
     C : float
-        Weight of the risk against the sum of the weights; positive, at most 1e15.
+        The weight of the risk relative to the sum of the weights. Positive, at most 1e15.
     tol : float
-        Stop when value - bound is at most this share of C R(0) - bound, what there was to gain,
+        Stop when value - bound is at most this share of the largest possible gain, C R(0) - bound,
         and of the value.
     n_estimators : int
-        The most columns.
+        The largest number of columns.
     time_limit : float, optional
-        The most seconds: then the fit ends with the best weights so far, a bound that holds, and
-        ``reason`` says so. The clock is looked at before each question to the risk or the search,
-        and the first round, without weak learners, is made in any case; one linear program is not
-        cut short. The answer then depends on the machine and on what else it does; without a limit,
-        or within it, it does not.
+        The largest number of seconds. After it, the fit ends with the best weights so far and a
+        valid bound, and ``reason`` mentions it. The time is checked before each evaluation of the
+        risk and each search. The first round, without weak learners, is always made, and a linear
+        program is not interrupted. Only if the limit is reached does the result depend on the speed
+        of the machine.
     slack : {"one", "example"}
-        One slack for the whole risk (equation (9)), or one an example (equation (3)), which needs
-        ``risk.each``: a finer model and a much larger linear program. The optimum is the same
-        (Theorem 2.1).
+        One slack for the whole risk (equation (9)), or one slack per example (equation (3)), which
+        needs ``risk.each`` and gives a finer model with a much larger linear program. The optimum
+        is the same (Theorem 2.1).
     columns : {"class", "shared"}
-        "class": a weak learner scores the one segment that the search found it for, with a weight
-        that is not negative. "shared": it scores all of them, with a weight of any sign for each
-        (Section 3.3 of the paper), whose absolute values are summed: segments must be of one
-        length, and the negation of a weak learner one too, for the bound to hold.
+        "class": a weak learner contributes to the segment for which the search found it, with a
+        nonnegative weight. "shared": it contributes to all segments, with a weight of any sign for
+        each (Section 3.3 of the paper), whose absolute values are added up. The segments must then
+        have equal lengths, and for the bound to hold the negation of each weak learner must be a
+        weak learner too.
     penalty : {"l1", "group"}
-        "l1": the sum of the absolute weights. "group", for columns that are shared: the sum over
-        the learners of the Euclidean norm of their weights,
-        :math:`\sum_j \|w_j\|_2 + C R(f)`, so that a learner which speaks for one segment speaks
-        for others at little more. Its edge is then the norm of its edges in the segments, which
-        the search has to make largest (``StepSearch``): one that does says so by an attribute
-        ``joint``, and of any other nothing is certified; with "l1" it is refused unless there is
-        one segment. The risk must be smooth, with a ``temperature`` as the logistic one has: there
-        is descent alone, and no linear program.
+        "l1" is the sum of the absolute weights. "group", for shared columns, is the sum over the
+        learners of the Euclidean norm of their weights, :math:`\sum_j \|w_j\|_2 + C R(f)`. A
+        learner that is used in one segment then costs little more in others. Its edge is the norm
+        of its edges in the segments, which the search must maximise, and declare by an attribute
+        ``joint`` (``StepSearch``); the result of another search is not certified. A search with
+        ``joint`` cannot be used with "l1" unless there is one segment. "group" needs a smooth risk
+        with a ``temperature``, such as the logistic one, and uses descent without a linear program.
     columns_per_round : int
-        How many of the violated columns that the search returns enter in a round.
+        The largest number of violated columns per round that are added.
     verbose : bool
-        Show value, bound, gap and seconds on stderr: a bar in a terminal or a notebook (with rich),
-        else lines.
+        Show value, bound, gap and seconds on stderr, as a bar in a terminal or a notebook (with
+        rich), else as lines.
     callback : callable, optional
-        Called with a ``BoostProgress`` after each round; any true answer stops the fit.
+        Called with a ``BoostProgress`` after each round. A true return value stops the fit.
 
     Returns
     -------
     BoostFit
-        With ``columns``, ``w``, ``value``, ``bound``, ``gap``, ``stages``, ``history``,
-        ``reason``, ``timings``. Ctrl-C stops the fit too and gives the best weights so far, with
-        ``interrupted`` True.
+        The columns, their weights ``w``, ``value``, ``bound``, ``gap``, ``stages``, ``history``,
+        ``reason`` and ``timings``. Ctrl-C also stops the fit: then the weights are the best so far,
+        and ``interrupted`` is True.
 
     Warns
     -----
     UserWarning
-        If all weights are zero: C is too small for any learner to pay, or ``n_estimators`` for
-        them to do so together (then a ``ConvergenceWarning``).
+        If all weights are zero because C is too small for any learner to lower the objective, or
+        because ``n_estimators`` is too small (then a ``ConvergenceWarning``).
 
     References
     ----------
@@ -164,22 +164,6 @@ def struct_boost(
     >>> fit.w.tolist(), fit.value, fit.bound, fit.converged
     ([1.0], 1.0, 1.0, True)
     """
-    check_display(verbose, callback)
-    if verbose:
-        with progress_callback(True, tol, callback) as shown:
-            return struct_boost(
-                risk,
-                search,
-                C,
-                tol=tol,
-                n_estimators=n_estimators,
-                time_limit=Deadline.of(time_limit, armed=False).inherited,
-                slack=slack,
-                columns=columns,
-                penalty=penalty,
-                columns_per_round=columns_per_round,
-                callback=shown,
-            )
     C = as_number(C, "C", positive=True)
     if C > _LARGEST:
         raise ValueError(f"C must be at most {_LARGEST:g}, got {C:g}")
@@ -208,136 +192,137 @@ def struct_boost(
             f"{type(search).__name__} does, got 'l1'"
         )
     timed = Timed(time_limit)
-    rounds = _Rounds(tol, callback, timed)
     problem = Restricted(
         risk, C, examplewise=examplewise, shared=shared, grouped=grouped, timed=timed
     )
-    pricing = Pricing(search, timed, grouped=grouped)
-    before, left = (np.inf, np.inf, np.inf), np.inf
-    try:
-        while True:
-            if problem.soft is not None:
-                model, point = None, problem.soften(pricing.best.bound)
-            else:
-                value = problem.best.value
-                room = room_of(value, pricing.best.bound, problem.zero)
-                floor = max(_SHARE_OF_TOLERANCE * tol * room, ACCURACY * value)
-                model = problem.minimize(floor, _SHARE_OF_GAP, pricing.best.bound)
-                point = problem.dual(model)
-            found = pricing(problem, point)
-            if rounds.end(problem, pricing.best) or len(problem.responses) >= most:
-                break
-            if problem.soft is not None:
-                if not found and not problem.soft.sharpen():
-                    if not grouped:
-                        problem.harden()
-                    elif problem.best.value - pricing.best.bound > _STALLED * left:
-                        break  # what is left is within the accuracy of the descent
-                    left = problem.best.value - pricing.best.bound
-            elif model is not None:
-                now = problem.best.value, model.value, pricing.best.bound
-                if not found and now == before:
-                    break  # no learner is violated, and nothing is left to cut
-                before = now
-            n_new = 0
-            for column in found:
-                if n_new == min(width, most - len(problem.responses) + n_new):
-                    break
-                if not (shared and problem.resembles(column)):  # two segments may ask for one
-                    problem.add_column(column)
-                    pricing.meet(column, problem)
-                    n_new += 1
-            problem.drop_idle()
-    except KeyboardInterrupt:
-        rounds.interrupt()
-    fit = rounds.fit(problem, pricing.best, most=most, certified=pricing.exact)
-    if not (fit.interrupted or timed.deadline.struck or fit.w.any()):
+    boosting = _Boosting(problem, Pricing(search, timed, grouped=grouped), tol, most, width)
+    control = Control(tol, callback=callback, deadline=timed.deadline, keeps_history=True)
+    fit = boosting.fit(drive(boosting, control), timed)
+    if not (fit.interrupted or timed.deadline.expired or fit.w.any()):
         _warn_of_zero(fit, C, tol)
     return fit
 
 
-class _Rounds:
-    """What happened in each round, and when to stop."""
+class _Boosting(Search[BoostProgress]):
+    """Rounds that cut, for the weights of the columns in use, and then price new columns."""
+
+    calls_user = True
 
     def __init__(
-        self, tol: float, callback: Callable[[BoostProgress], object] | None, timed: Timed
+        self, problem: Restricted, pricing: Pricing, tol: float, most: int, width: int
     ) -> None:
-        self._tol, self._timed = tol, timed
-        self._callback = callback
-        self._rounds: list[BoostProgress] = []
+        self._problem, self._pricing = problem, pricing
+        self._tol, self._most, self._width = tol, most, width
+        self._found: list[Column] = []
+        self._before, self._left = (np.inf, np.inf, np.inf), np.inf
         self._stages: dict[int, FloatArray] = {}
-        self._interrupted = False
-        self._start = perf_counter()
+        self._is_first, self._hardens = True, False
 
-    def end(self, problem: Restricted, dual: DualPoint) -> bool:
-        """Write a round down; True if it was the last."""
-        value = problem.best.value
-        bound = min(dual.bound, value)
-        progress = BoostProgress(
-            n_iter=len(self._rounds) + 1,
-            value=value,
-            bound=bound,
-            relative_gap=share_left(value, bound, problem.zero, dual.rounding),
-            seconds=perf_counter() - self._start,
+    @property
+    def _bound(self) -> float:
+        return min(self._pricing.best.bound, self._problem.best.value)
+
+    @property
+    def relative_gap(self) -> float:  # type: ignore[override]
+        problem, rounding = self._problem, self._pricing.best.rounding
+        return share_left(problem.best.value, self._bound, problem.zero, rounding)
+
+    def step(self) -> bool:
+        problem, pricing, model = self._problem, self._pricing, None
+        self._begin_round()
+        if problem.soft is not None:
+            point = problem.soften(pricing.best.bound)
+        else:
+            value = problem.best.value
+            room = room_of(value, pricing.best.bound, problem.zero)
+            floor = max(_SHARE_OF_TOLERANCE * self._tol * room, ACCURACY * value)
+            model = problem.minimize(floor, _SHARE_OF_GAP, pricing.best.bound)
+            point = problem.dual(model)
+        self._found, self._is_first = pricing(problem, point), False
+        self._stages.setdefault(len(problem.best.w), problem.best.w)  # as if the fit ended here
+        if self.has_converged(self._tol):
+            return True
+        if len(problem.responses) >= self._most:
+            self.ending = "n_estimators reached"
+            return True
+        self.ending = "no further weak learner helps"
+        return self._is_at_end(model)
+
+    def _is_at_end(self, model: MasterSolution | None) -> bool:
+        """Return whether neither a column nor a more accurate risk is left to try."""
+        problem, bound = self._problem, self._pricing.best.bound
+        if model is not None:
+            now = problem.best.value, model.value, bound
+            before, self._before = self._before, now
+            return not self._found and now == before  # no column is violated and no plane missing
+        assert problem.soft is not None
+        if self._found or problem.soft.sharpen():
+            return False
+        left, self._left = self._left, problem.best.value - bound
+        if problem.grouped:  # the remaining gap is within the accuracy of the descent
+            return bool(self._left > _STALLED * left)
+        self._hardens = True
+        return False
+
+    def _begin_round(self) -> None:
+        """Add the best columns that the search found to the problem."""
+        problem, n_new = self._problem, 0
+        if self._is_first:
+            return
+        if self._hardens:
+            problem.harden()
+            self._hardens = False
+        for column in self._found:
+            if n_new == self._width or len(problem.responses) == self._most:
+                break
+            if not (problem.shared and problem.resembles(column)):  # two segments may share one
+                problem.add_column(column)
+                self._pricing.meet(column, problem)
+                n_new += 1
+        problem.drop_idle()
+
+    def progress(self, n_iter: int, seconds: float) -> BoostProgress:
+        problem = self._problem
+        return BoostProgress(
+            n_iter=n_iter,
+            value=problem.best.value,
+            bound=self._bound,
+            relative_gap=self.relative_gap,
+            seconds=seconds,
             n_columns=len(problem.responses),
             n_planes=len(problem.planes),
             n_cuts=problem.n_cuts,
             columns=problem.columns,
             w=problem.best.w,
         )
-        self._stages.setdefault(len(problem.best.w), problem.best.w)  # as if it ended here
-        self._rounds.append(progress)
-        self._timed.deadline.armed = True  # from now on there is an answer
-        if stops(self._callback, progress):
-            self._interrupted = progress.relative_gap > self._tol
-            return True
-        return progress.relative_gap <= self._tol
 
-    def interrupt(self) -> None:
-        """Ctrl-C, or the time limit: what there is stands, unless there is nothing yet."""
-        if not self._rounds:
-            raise KeyboardInterrupt
-        self._interrupted = True
-
-    def fit(self, problem: Restricted, dual: DualPoint, *, most: int, certified: bool) -> BoostFit:
-        """The record of it all."""
-        best = problem.best
-        rounds = self._rounds
+    def fit(self, ending: Ending[BoostProgress], timed: Timed) -> BoostFit:
+        """Return the record of the search."""
+        problem, best, rounds = self._problem, self._problem.best, ending.history
         counts = np.array([(r.n_columns, r.n_planes, r.n_cuts) for r in rounds], np.int64)
-        bound = min(dual.bound, best.value)
         self._stages[len(best.w)] = best.w
         del self._stages[0]
-        converged = share_left(best.value, bound, problem.zero, dual.rounding) <= self._tol
         return BoostFit(
             columns=problem.columns,
             w=best.w,
             scores=problem.scores,
             value=best.value,
-            bound=bound,
+            bound=self._bound,
             zero=problem.zero,
-            certified=certified,
+            certified=self._pricing.exact,
             n_iter=len(rounds),
-            converged=converged,
-            interrupted=self._interrupted and not self._timed.deadline.struck,
+            converged=ending.converged,
+            interrupted=ending.interrupted,
             stages=_as_rows(list(self._stages.values()), len(best.w)),
             history=BoostHistory(*columns_of(rounds), *counts.T.copy()),
-            rounding=dual.rounding,
-            reason=self._reason(converged, len(problem.responses) >= most),
-            timings=self._timed.watch.timings("program"),
+            rounding=self._pricing.best.rounding,
+            reason=ending.reason,
+            timings=timed.watch.timings("program"),
         )
-
-    def _reason(self, converged: bool, full: bool) -> str:
-        """Why the fit ended."""
-        if self._interrupted:
-            deadline = self._timed.deadline
-            return deadline.sentence if deadline.struck else "a callback or Ctrl-C ended it"
-        if converged:
-            return f"the relative gap is within tol={self._tol:g}"
-        return "n_estimators reached" if full else "no further weak learner helps"
 
 
 def _as_rows(stages: list[FloatArray], width: int) -> csr_array:
-    """Weights of growing length as rows of one sparse array."""
+    """Return weights of growing length as rows of one sparse array."""
     rows = np.zeros((len(stages), width))
     for row, w in zip(rows, stages, strict=True):
         row[: len(w)] = w

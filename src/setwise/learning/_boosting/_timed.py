@@ -1,4 +1,4 @@
-"""Questions to the risk and to the search, with the time that they took and the limit of it."""
+"""Calls of the risk and of the search, with a stopwatch and a time limit."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ A = TypeVar("A")
 
 
 class Timed:
-    """Asks, unless the time is over, and writes down how long the answers took."""
+    """A caller of oracles that checks the time limit and records the time per oracle."""
 
     def __init__(self, time_limit: object = None) -> None:
         self.deadline, self.watch = Deadline.of(time_limit, armed=False), Stopwatch()
 
     def ask(self, whom: str, oracle: Callable[[FloatArray], A], numbers: FloatArray) -> A:
-        """What the oracle says."""
+        """Return ``oracle(numbers)`` and record its time under the name ``whom``."""
         self.deadline.check()
         self.watch.lap("program")
         answer = oracle(numbers)

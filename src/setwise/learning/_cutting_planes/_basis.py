@@ -1,4 +1,4 @@
-"""Slopes in an orthonormal basis that grows with them."""
+"""Coordinates of slopes in an orthonormal basis that grows with them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from setwise._foundation._arguments import FloatArray
 
 
 def coordinates(slopes: FloatArray, basis: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The slopes (m, d) in the basis (r, d), and the basis with what they add to its span.
+    """Return coordinates of the slopes (m, d), and the basis (r, d) extended to their span.
 
-    Gram and Schmidt's method, twice: what the first pass leaves may be rounding, and is where the
-    second takes half of it or more. O(r d) a slope.
+    This is the Gram-Schmidt method with two passes. A remainder of the first pass is a rounding
+    error if the second pass removes half of it or more. The cost is O(r d) per slope.
     """
     m, d = slopes.shape
     first, grown = len(basis), np.vstack([basis, np.empty((min(m, d - len(basis)), d))])

@@ -1,4 +1,4 @@
-"""The dual with a block of planes for each example, and steps that improve one block."""
+"""The dual with a block of planes per example, and steps that improve one block."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Callable
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray
-from setwise.learning._cutting_planes._search import Search
+from setwise.learning._cutting_planes._learner import Learner
 
 # (i, w) -> the risk of example i and a subgradient with respect to w.
 ExampleOracle = Callable[[int, FloatArray], tuple[float, FloatArray]]
 
 
 class Block:
-    r"""Planes of one example: risk_i(w) >= b_k + <a_k, w>, with weights alpha on the simplex.
+    r"""The planes of one example, risk_i(w) >= b_k + <a_k, w>, with weights alpha on the simplex.
 
-    It adds :math:`w_i = -C \sum_k \alpha_k a_k` to the weights and :math:`C \langle b, \alpha
-    \rangle` to the dual. It begins with the plane 0, since no risk here is negative.
+    The block adds :math:`w_i = -C \sum_k \alpha_k a_k` to the weights and :math:`C \langle b,
+    \alpha \rangle` to the dual. It begins with the plane 0, since risks are nonnegative.
     """
 
     def __init__(self, dimension: int) -> None:
@@ -26,19 +26,20 @@ class Block:
         self.alpha = np.ones(1)
 
     def add(self, slope: FloatArray, offset: float) -> None:
-        """One more plane, with no weight yet."""
+        """Add a plane with weight 0."""
         self.slopes = np.vstack([self.slopes, slope])
         self.offsets = np.append(self.offsets, offset)
         self.alpha = np.append(self.alpha, 0.0)
 
     def slack(self, w: FloatArray) -> float:
-        """The largest plane at w."""
+        """Return the value of the highest plane at w."""
         return float((self.offsets + self.slopes @ w).max())
 
     def improve(self, w: FloatArray, C: float) -> float:
-        """Move weight from the lowest plane in use to the highest, as far as the dual rises.
+        """Move weight from the lowest plane in use to the highest, as far as the dual increases.
 
-        Updates w in place; gives how far apart the two planes were, which is 0 at the optimum.
+        This updates w in place. Returns the difference of the two planes, which is 0 at the
+        optimum.
         """
         heights = self.offsets + self.slopes @ w
         high = int(heights.argmax())
@@ -57,7 +58,7 @@ class Block:
         return apart
 
     def drop_idle(self) -> None:
-        """Forget the planes without weight, but for the plane 0."""
+        """Drop the planes without weight, except the plane 0."""
         kept = self.alpha > 0
         kept[0] = True
         self.slopes, self.offsets = self.slopes[kept], self.offsets[kept]
@@ -65,10 +66,10 @@ class Block:
 
 
 def evaluate(
-    oracle: ExampleOracle, n: int, w: FloatArray, search: Search
+    oracle: ExampleOracle, n: int, w: FloatArray, learner: Learner
 ) -> tuple[float, list[tuple[float, FloatArray]]]:
-    """The whole risk at w, which the search is offered, and the plane of each example there."""
-    planes = [search.ask(oracle, w, i) for i in range(n)]
+    """Return the total risk at w and the plane of each example, and offer w to the learner."""
+    planes = [learner.ask(oracle, w, i) for i in range(n)]
     risk = float(sum(value for value, _ in planes))
-    search.offer(w, risk)
+    learner.offer(w, risk)
     return risk, planes

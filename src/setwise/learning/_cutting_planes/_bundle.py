@@ -12,17 +12,18 @@ from setwise._foundation._certificate import EPS
 from setwise.learning._cutting_planes._basis import coordinates
 from setwise.learning._cutting_planes._fit import Planes
 
+# Planes without weight for this number of rounds are dropped.
 _IDLE_ROUNDS = 10
-# A share of the weights, which sum to 1: what is below is rounding.
+# Weights of planes, which sum to 1, are rounding errors below this value.
 _IN_USE = 1e-12
 
 
 class _Model(NamedTuple):
-    """What grows with the planes, replaced as a whole: Ctrl-C leaves the old one or the new.
+    """The data of the planes, replaced as a whole, so that Ctrl-C leaves the old or the new one.
 
-    The basis (r, d) is orthonormal and spans the slopes and the coordinates that must not be
-    negative, which come first; ``vectors`` (s + k, r) holds minus those and the slopes in it.
-    ``sizes`` are what the offsets were summed from, in magnitude.
+    The basis (r, d) is orthonormal. It spans the nonnegative coordinates, which come first, and the
+    slopes. ``vectors`` (s + k, r) holds the coordinates of minus those and of the slopes. ``sizes``
+    are the magnitudes of the terms of the offsets.
     """
 
     slopes: FloatArray
@@ -34,14 +35,14 @@ class _Model(NamedTuple):
 
 
 class Bound(NamedTuple):
-    """A lower bound of the objective, and the magnitude of the terms that were summed for it."""
+    """A lower bound of the objective, and the magnitude of its terms."""
 
     value: float
     size: float
 
 
 class Bundle:
-    r"""Planes :math:`risk(w) \ge b_k + \langle a_k, w \rangle`, and the best w under them.
+    r"""Planes :math:`risk(w) \ge b_k + \langle a_k, w \rangle`, and the best w for their maximum.
 
     The dual of min 1/2 |w|^2 + C max_k (b_k + <a_k, w>) over the simplex of :math:`\alpha`,
 
@@ -49,12 +50,12 @@ class Bundle:
         - \tfrac12 \Bigl| C \sum_k \alpha_k a_k - \beta \Bigr|^2, \qquad
         w = \beta - C \sum_k \alpha_k a_k,
 
-    has one variable a plane and one, :math:`\beta_j \ge 0`, for each coordinate of w that must not
-    be negative. Divided by :math:`C^2` its quadratic part depends on no C, and a change of unit
-    (slopes by s, C by :math:`s^{-2}`) on the scale alone: the solver's steps are the same. It works
-    in an orthonormal basis of the slopes, O(r d) for a new plane and O(r k) for a step. Any
-    feasible point bounds the primal from below, so rounding in the solver costs tightness, never
-    truth.
+    has one variable per plane, and one, :math:`\beta_j \ge 0`, per nonnegative coordinate of w.
+    Divided by :math:`C^2`, its quadratic part does not depend on C, and a change of units (slopes
+    by s, C by :math:`s^{-2}`) only changes the scale, not the steps of the solver. The solver works
+    in an orthonormal basis of the slopes, O(r d) per new plane and O(r k) per step. Any feasible
+    point bounds the primal from below, so rounding errors in the solver make the bound less tight
+    but never wrong.
     """
 
     def __init__(self, dimension: int, nonnegative: IntArray) -> None:
@@ -66,11 +67,11 @@ class Bundle:
         self._model = _Model(
             np.empty((0, dimension)), none, none, np.empty(0, np.int64), signs, -np.eye(s)
         )
-        # Without a pull and with one: each starts from its own last optimum.
+        # One program without and one with a proximal term, each with a warm start.
         self._programs = _core.PlaneProgram(), _core.PlaneProgram()
 
     def add(self, slopes: FloatArray, offsets: FloatArray, sizes: FloatArray | None = None) -> None:
-        """More planes: slopes (m, d), offsets (m,), and the magnitudes of the offsets' terms."""
+        """Add planes: slopes (m, d), offsets (m,), and the magnitudes of the offsets' terms."""
         old = self._model
         new, basis = coordinates(slopes, old.basis)
         vectors = np.vstack([_widened(old.vectors, len(basis)), new])
@@ -84,22 +85,23 @@ class Bundle:
         )
 
     def bound(self, C: float) -> Bound:
-        """The dual value at the optimum over the planes; the others have been idle once more."""
+        """Return the dual value at the optimum, and count the planes without weight as idle."""
         alpha, _ = self._optimum(C, np.zeros(self._model.slopes.shape[1]), 0.0)
         model = self._model
         self._model = model._replace(idle=np.where(alpha > _IN_USE, 0, model.idle + 1))
         w = self._cut_off(-C * (alpha @ model.slopes))
         squares = 0.5 * float(w @ w)
-        # The terms of w may cancel: it is known to a share of them, and its square accordingly.
+        # The terms of w may cancel. The errors of w and of its square are relative to them.
         terms = C * float(np.linalg.norm(model.vectors[len(self.nonnegative) :], axis=1) @ alpha)
         size = C * float(model.sizes @ alpha) + squares
         size += np.sqrt(2.0 * squares) * terms + EPS * terms * terms
         return Bound(float(C * (model.offsets @ alpha)) - squares, float(size))
 
     def near(self, C: float, center: FloatArray, pull: float) -> tuple[FloatArray, float]:
-        """The minimiser of 1/2 |w|^2 + C max_k (b_k + <a_k, w>) + pull / 2 |w - center|^2.
+        """Return the minimiser of 1/2 |w|^2 + C max_k (b_k + <a_k, w>) + pull / 2 |w - center|^2.
 
-        With its objective under the planes, the pull left out. The planes it rests on are in use.
+        The second result is its objective without the last term. Planes with weight count as in
+        use.
         """
         alpha, total = self._optimum(C, center, pull)
         model = self._model
@@ -113,9 +115,9 @@ class Bundle:
         return w
 
     def _optimum(self, C: float, center: FloatArray, pull: float) -> tuple[FloatArray, FloatArray]:
-        r"""Where the dual is largest: alpha, and sum alpha_k a_k - beta / C in the basis.
+        r"""Return the maximiser of the dual: alpha, and sum alpha_k a_k - beta / C in the basis.
 
-        With a pull towards the centre the dual, times 1 + pull, is the one above with
+        With a proximal term, the dual times 1 + pull is the dual of the class with
         :math:`(1 + pull)\, b + pull\, a^\top center` for b, and - pull center for each beta.
         """
         model = self._model
@@ -123,18 +125,18 @@ class Bundle:
         heights = model.offsets
         if pull > 0:
             heights = heights + pull * (model.offsets + model.slopes @ center)
-        # On the simplex only their differences count, and those are on the program's own scale.
+        # On the simplex only differences of heights matter, and these are well scaled.
         gains = np.concatenate([-pull * center[self.nonnegative], heights - heights.max()]) / C
         x, total = np.empty(s + k), np.empty(len(model.basis))
         program = self._programs[int(pull > 0)]
         if not program.solve(model.vectors, s, gains, x, total):
-            program.forget()  # too many steps on a factorisation full of rounding: once more
-            program.solve(model.vectors, s, gains, x, total)  # feasible, whatever it finds
+            program.forget()  # the factorisation has too many rounding errors: solve without it
+            program.solve(model.vectors, s, gains, x, total)  # feasible even if not optimal
         alpha = x[s:]
         return alpha / alpha.sum(), total
 
     def drop_idle(self) -> None:
-        """Forget the planes that had no weight for 10 rounds."""
+        """Drop the planes without weight for ``_IDLE_ROUNDS`` rounds."""
         model = self._model
         kept = model.idle < _IDLE_ROUNDS
         if kept.all():
@@ -155,10 +157,10 @@ class Bundle:
                 program.forget()
 
     def planes(self) -> Planes:
-        """A copy that can start another fit."""
+        """Return a copy of the planes, from which another fit can start."""
         return Planes(self._model.slopes.copy(), self._model.offsets.copy())
 
 
 def _widened(vectors: FloatArray, width: int) -> FloatArray:
-    """With zeros for the coordinates that are new."""
+    """Return the vectors with zeros for the new coordinates."""
     return np.pad(vectors, ((0, 0), (0, width - vectors.shape[1])))

@@ -1,4 +1,4 @@
-"""What every learner returns: the weights, and how far they can be from the best."""
+"""The result of every learner: the weights and their certificate."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from dataclasses import dataclass, field
 
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._certificate import Measured
+from setwise._foundation._record import Record
 from setwise._foundation._timings import Timings
 from setwise.learning._history import History
 from setwise.learning._room import room_of
 
 
-@dataclass(frozen=True, eq=False)
-class Planes:
-    """Affine lower bounds of the risk, risk(w) >= offsets + slopes w: they hold for every C.
+@dataclass(frozen=True, eq=False, repr=False)
+class Planes(Record):
+    """Affine lower bounds of the risk, risk(w) >= offsets + slopes w, which hold for every C.
 
     Examples
     --------
@@ -30,10 +31,10 @@ class Planes:
 
 @dataclass(frozen=True, eq=False)
 class PlaneShares:
-    """Planes below the surrogate of each set in its scores, and their shares, which sum to 1.
+    """Planes below the surrogate of each set in its scores, with shares that sum to 1 per set.
 
-    Set i has ``counts[i]`` of them, those of one set after those of the other: what a dual over
-    planes of every set ends with, a start for any price.
+    Set i has ``counts[i]`` planes, and the planes are ordered by set. This is the final dual point
+    of a dual over planes of every set, and a warm start for any C.
     """
 
     counts: IntArray
@@ -45,54 +46,54 @@ class PlaneShares:
 Dual = FloatArray | PlaneShares
 
 
-@dataclass(frozen=True, eq=False)
-class Fit(Measured):
-    """The minimiser of 1/2 |w|^2 + C risk(w) as far as it was found, with its certificate.
+@dataclass(frozen=True, eq=False, repr=False)
+class Fit(Record, Measured):
+    """The minimiser of 1/2 |w|^2 + C risk(w), as far as it was found, with its certificate.
 
     Attributes
     ----------
     w : array of shape (d,)
-        The best weights met.
+        The best weights found.
     value : float
         Their objective (the primal).
     bound : float
-        No weights have a lower objective (the dual).
+        A lower bound of the objective over all weights (the dual).
     n_iter : int
-        Rounds.
+        The number of rounds.
     converged : bool
-        Whether the relative gap came down to the tolerance.
+        Whether the relative gap is at most the tolerance.
     interrupted : bool
-        Whether a callback or Ctrl-C ended the fit; ``w`` is then the best so far all the same.
+        Whether a callback or Ctrl-C ended the fit. ``w`` is then the best so far.
     history : History
         Primal, dual and seconds of each round.
     C : float
-        The price of the risk.
+        The weight of the risk.
     risk_at_zero : float
-        The risk of w = 0.
+        The risk at w = 0.
     least_risk : float or None
-        The risk is nowhere lower, if that is known.
+        A lower bound of the risk, if one is known.
     rounding : float
-        The rounding error of the sums that value and bound are: a smaller gap is none.
+        The rounding error of value and bound. A smaller gap counts as zero.
     size : float
-        The magnitude of the terms that the bound is summed from, which its rounding is a share of.
+        The magnitude of the terms of the bound, to which its rounding error is relative.
     learner : str
-        Which one ran: "one_slack", "n_slack", "block_frank_wolfe", "dual_blocks", "splitting",
+        The learners that ran: "one_slack", "n_slack", "dual_blocks", "splitting",
         "kept_planes" or "interior_point".
     dual : array, PlaneShares or None
-        Where the learner keeps it, a start for any other C: the share of each element in the
-        weights, divided by C, or the shares of planes of each set.
+        The dual point, if the learner has one, as a warm start for any other C: the share of each
+        element in the weights, divided by C, or the shares of planes of each set.
     certified : bool
-        Whether the bound is a proof. True: that the risk is convex and the oracle's answers are its
-        subgradients is taken from the caller.
+        Whether the bound is proved. If True, the proof assumes that the risk is convex and that the
+        oracle returns its subgradients.
     reason : str
-        Why it ended, in words: the gap, ``max_iter``, ``time_limit``, no progress any more, or who
-        ended it.
+        The reason why the fit ended: the gap, ``max_iter``, ``time_limit``, a lack of progress, or
+        an interruption.
     timings : mapping of str to float
-        Where the time went, in seconds: "oracle", and "model" for all else. No part of the answer.
+        The seconds per part of the work: "oracle", and "model" for everything else.
 
-    ``relative_gap`` is the gap as a share of ``room``: w = 0 has 1, unless it is the minimum, then
-    0. It changes neither with the unit of the risk or of the features nor with a constant added to
-    the risk and to the least of it.
+    ``relative_gap`` is the gap as a share of ``room``. It is 1 at w = 0, unless w = 0 is the
+    minimum. It depends neither on the units of the risk and the features, nor on a constant that is
+    added to the risk and to ``least_risk``.
 
     Examples
     --------
@@ -102,6 +103,11 @@ class Fit(Measured):
     >>> fit.value >= fit.bound, fit.relative_gap <= 1e-3
     (True, True)
     """
+
+    _printed = (
+        "value bound gap relative_gap certified converged w "
+        "learner n_iter interrupted reason timings"
+    )
 
     w: FloatArray
     value: float
@@ -127,9 +133,10 @@ class Fit(Measured):
 
     @property
     def room(self) -> float:
-        """What there is to gain over w = 0, P(0) - bound, or to lose, P - C least_risk.
+        """The scale of the relative gap: the smaller of P(0) - bound and P - C least_risk.
 
-        The smaller one: a gap that is small beside it is small beside both.
+        The first is the largest possible gain over w = 0. The second is the objective above its
+        trivial lower bound.
         """
         least = None if self.least_risk is None else self.C * self.least_risk
         return room_of(self.value, self.bound, self.C * self.risk_at_zero, least)

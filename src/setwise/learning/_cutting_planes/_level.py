@@ -1,38 +1,41 @@
-"""Where cutting planes ask next."""
+"""The next point at which cutting planes evaluate the risk."""
 
 from __future__ import annotations
 
 from setwise._foundation._arguments import FloatArray
 from setwise.learning._cutting_planes._bundle import Bundle
-from setwise.learning._cutting_planes._search import Search
+from setwise.learning._cutting_planes._learner import Learner
 
-# From 0.5 to 0.8 the rounds hardly change; at 0, the model's optimum, they are several times as
-# many.
+# The target level of the model's objective between bound (0) and best value (1), and the deviation
+# that changes the pull. The number of rounds hardly changes for levels from 0.5 to 0.8; at level 0,
+# the model's optimum, it is several times larger.
 _LEVEL, _LEEWAY = 0.7, 0.1
-# An answer that misses the model by so small a share of what it promised shows the model as right.
+# The model is accurate if the objective exceeds its prediction by at most this share of the
+# predicted gain.
 _RIGHT = 0.1
-# The most is what the largest prices need, where 1/2 |w|^2 is next to nothing beside the risk.
+# The initial pull, the factor by which it changes, and its limits. The largest C need a pull of
+# _MOST, because 1/2 |w|^2 is then negligible compared with the risk.
 _START, _FACTOR, _LEAST, _MOST = 1.5, 2.7, 1e-6, 1e18
 
 
-# The share of the way back to the best weights. At the model's vertex itself many scores lie on a
-# kink of the risk, and which subgradient comes back would be the choice of rounding, hence of the
-# order of the rows.
+# Each point is moved back towards the best weights by this share. At the vertex of the model many
+# scores lie on a kink of the risk, where rounding errors, and thus the order of the rows, would
+# decide which subgradient is returned.
 _ASIDE = 1e-6
 
 
 class Level:
-    r"""A question near the best weights, as near as a level of the model says.
+    r"""A level bundle method, which chooses points near the best weights.
 
-    The planes are a poor model far from what has been seen. So the next question is not the model's
-    optimum but
+    The planes are a poor model far from the points seen so far. So the next point is not the
+    optimum of the model but
 
     .. math:: \arg\min_w \tfrac12 |w|^2 + C \max_k (b_k + \langle a_k, w \rangle)
         + \tfrac{u}{2} |w - w_{best}|^2 .
 
-    The pull u makes the model's objective there lie about 0.7 of the way from the bound to the best
-    value: it grows by a constant factor after a question below that level and shrinks after one
-    above it, or where the answer shows that the model was right.
+    The pull u is chosen such that the model's objective there lies about 0.7 of the way from the
+    bound to the best value. It grows by a constant factor after a point below that level. It
+    shrinks after a point above that level, or if the model was accurate.
     """
 
     def __init__(self) -> None:
@@ -40,23 +43,23 @@ class Level:
         self._promised: float | None = None
 
     def learn(self, objective: float, value: float) -> None:
-        """Hold the objective at the question against what the model promised there.
+        """Compare the objective at the last point with the prediction of the model.
 
-        ``value`` is the best objective before it.
+        ``value`` is the best objective before that point.
         """
         if self._promised is None:
             return
         if objective - self._promised <= _RIGHT * (value - self._promised):
             self._pull = max(self._pull / _FACTOR, _LEAST)
 
-    def ask(self, bundle: Bundle, search: Search, *, freely: bool) -> FloatArray:
-        """The next question; the model's optimum if freely."""
-        w, self._promised = bundle.near(search.C, search.best, 0.0 if freely else self._pull)
+    def ask(self, bundle: Bundle, learner: Learner, *, freely: bool) -> FloatArray:
+        """Return the next point, or if ``freely`` the optimum of the model."""
+        w, self._promised = bundle.near(learner.C, learner.best, 0.0 if freely else self._pull)
         if not freely:
-            share = (self._promised - search.bound) / (search.value - search.bound)
+            share = (self._promised - learner.bound) / (learner.value - learner.bound)
             if share < _LEVEL - _LEEWAY:
                 self._pull = min(self._pull * _FACTOR, _MOST)
             elif share > _LEVEL + _LEEWAY:
                 self._pull = max(self._pull / _FACTOR, _LEAST)
-            w += _ASIDE * (search.best - w)
+            w += _ASIDE * (learner.best - w)
         return w

@@ -1,4 +1,4 @@
-"""Cutting planes with a slack for each example."""
+"""Cutting planes with a slack per example."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import numpy as np
 
 from setwise._foundation._arguments import FloatArray, as_count, as_function
 from setwise._foundation._certificate import EPS
-from setwise._foundation._deadline import Deadline
-from setwise._foundation._display import check_display, progress_callback
+from setwise._foundation._display import displayed
 from setwise._foundation._progress import Progress
 from setwise.learning._cutting_planes._blocks import Block, ExampleOracle, evaluate
 from setwise.learning._cutting_planes._fit import Fit
-from setwise.learning._cutting_planes._search import MOST_WEIGHTS, Search
+from setwise.learning._cutting_planes._learner import MOST_WEIGHTS, Learner
 
-# A sweep that changes weights by less has no direction but that of rounding.
+# If a sweep changes the weights of planes by at most this, its direction is a rounding error.
 _SURE = 1e-8
-# After so many sweeps their direction is that of the valley, if they are in one.
+# A line search follows every _LEAP sweeps: by then their direction is that of the valley, if any.
 _LEAP = 30
 
 
+@displayed("fit")
 def n_slack(
     oracle: ExampleOracle,
     n: int,
@@ -35,21 +35,21 @@ def n_slack(
 ) -> Fit:
     r"""Minimise 1/2 |w|^2 + C sum_i risk_i(w) with planes for each example.
 
-    The problem of ``one_slack``, with a finer model: each round asks for the plane of every
-    example, keeps those that rise above the planes it has, and maximises the dual over all of them
-    by moving weight between pairs of planes. Fewer rounds than one slack, each with a larger
-    master problem: O(planes d) memory and O(n d) for each sweep.
+    This solves the problem of ``one_slack`` with a finer model. Each round asks for a plane of
+    every example, keeps the planes above those it has, and maximises the dual over all planes by
+    moving weight between pairs of planes. It takes fewer rounds than ``one_slack``, each with a
+    larger master problem: O(planes d) memory and O(n d) per sweep.
 
     Parameters
     ----------
     oracle : callable
-        (i, w) -> (risk of example i, subgradient); no risk may be negative.
+        A function (i, w) -> (risk of example i, subgradient). Risks must be nonnegative.
     n : int
-        Number of examples.
+        The number of examples.
     dimension : int
-        Length of w.
+        The length of w.
     C, tol, max_iter, time_limit, verbose, callback
-        As in ``one_slack``.
+        See ``one_slack``.
 
     Returns
     -------
@@ -65,50 +65,48 @@ def n_slack(
     >>> n_slack(hinge, 1, 1, C=10.0, tol=1e-6).w.round(4).tolist()
     [0.5]
     """
-    check_display(verbose, callback)
-    if verbose:
-        with progress_callback(True, tol, callback) as shown:
-            return n_slack(
-                oracle,
-                n,
-                dimension,
-                C,
-                tol=tol,
-                max_iter=max_iter,
-                time_limit=Deadline.of(time_limit, armed=False).inherited,
-                callback=shown,
-            )
     as_function(oracle, "oracle", "i", "w")
     dimension = as_count(dimension, "dimension", most=MOST_WEIGHTS)
-    search = Search(dimension, C, tol, max_iter, callback, time_limit=time_limit)
-    blocks = [Block(dimension) for _ in range(as_count(n, "n"))]
-    w = np.zeros(dimension)
-    try:
-        while True:
-            _, planes = evaluate(oracle, n, w, search)
-            for block, (height, slope) in zip(blocks, planes, strict=True):
-                along = slope * w
-                terms = abs(height) + float(np.abs(along).sum())
-                if height > block.slack(w) + 8 * EPS * terms:
-                    block.add(slope, height - float(along.sum()))
-            # The dual is then as near its maximum as the gap needs it.
-            room = search.room if search.rounds else search.value  # P(0) - 0, to begin with
-            enough = max(search.tol * room, search.rounding)
-            _maximize(blocks, w, search, 0.1 * enough / (search.C * max(n, 1)))
-            heights = search.C * np.array([float(b.offsets @ b.alpha) for b in blocks])
-            if search.end_round_of_blocks(heights, w):
-                break
-    except KeyboardInterrupt:
-        search.interrupt()
-    return search.fit("n_slack")
+    learner = _NSlack(dimension, C, tol, max_iter, callback, time_limit=time_limit)
+    learner.start(oracle, as_count(n, "n"))
+    return learner.fit()
 
 
-def _maximize(blocks: list[Block], w: FloatArray, search: Search, accuracy: float) -> None:
-    """Sweeps over the blocks until their planes in use are level to the accuracy."""
-    C = search.C
+class _NSlack(Learner):
+    """The learner with planes of each example, and a dual over all planes."""
+
+    name = "n_slack"
+
+    def start(self, oracle: ExampleOracle, n: int) -> None:
+        """Set up a block per example."""
+        self._oracle = oracle
+        self._blocks = [Block(len(self.best)) for _ in range(n)]
+        self._w = np.zeros(len(self.best))
+        self._is_first = True
+
+    def step(self) -> bool:
+        blocks, w = self._blocks, self._w
+        _, planes = evaluate(self._oracle, len(blocks), w, self)
+        for block, (height, slope) in zip(blocks, planes, strict=True):
+            along = slope * w
+            terms = abs(height) + float(np.abs(along).sum())
+            if height > block.slack(w) + 8 * EPS * terms:
+                block.add(slope, height - float(along.sum()))
+        # The dual is maximised as accurately as the gap requires.
+        room = self.value if self._is_first else self.room  # initially P(0) - 0
+        enough = max(self.tol * room, self.rounding)
+        _maximize(blocks, w, self, 0.1 * enough / (self.C * max(len(blocks), 1)))
+        self.know_blocks(self.C * np.array([float(b.offsets @ b.alpha) for b in blocks]), w)
+        self._is_first = False
+        return False
+
+
+def _maximize(blocks: list[Block], w: FloatArray, learner: Learner, accuracy: float) -> None:
+    """Sweep over the blocks until the planes in use of each are equally high up to accuracy."""
+    C = learner.C
     movable = [block for block in blocks if len(block.alpha) > 1]
     for sweep in range(1, 101):
-        search.deadline.check()
+        learner.deadline.check()
         leap = sweep % _LEAP == 0
         before, w_before = ([b.alpha.copy() for b in movable], w.copy()) if leap else ([], w)
         apart = max((block.improve(w, C) for block in movable), default=0.0)
@@ -125,7 +123,7 @@ def _maximize(blocks: list[Block], w: FloatArray, search: Search, accuracy: floa
 
 
 def _sum_anew(blocks: list[Block], w: FloatArray, C: float) -> None:
-    """w as the sum that it is: rounding of many small steps does not build up."""
+    """Recompute w as a sum, so that rounding errors of many small steps do not accumulate."""
     w[:] = 0.0
     for block in blocks:
         w -= C * (block.alpha @ block.slopes)
@@ -134,10 +132,10 @@ def _sum_anew(blocks: list[Block], w: FloatArray, C: float) -> None:
 def _go_on(
     blocks: list[Block], changes: list[FloatArray], w: FloatArray, along: FloatArray, C: float
 ) -> None:
-    r"""On in the direction of a sweep, to the highest dual in reach.
+    r"""Move on in the direction of a sweep to the feasible point with the highest dual.
 
-    Where blocks pull against each other the sweeps follow a valley in tiny steps, however long it
-    is. The dual is a parabola along it, :math:`t \langle b, \delta \rangle C - |w + t d|^2 / 2`.
+    If blocks compete with each other, sweeps follow a long valley in tiny steps. Along the valley
+    the dual is a parabola, :math:`t \langle b, \delta \rangle C - |w + t d|^2 / 2`.
     """
     linear = C * sum(float(b.offsets @ change) for b, change in zip(blocks, changes, strict=True))
     slope, curvature = linear - float(w @ along), float(along @ along)

@@ -7,20 +7,26 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise._foundation._arguments import FloatArray, as_count, as_function, as_subset
-from setwise._foundation._deadline import Deadline
-from setwise._foundation._display import check_display, progress_callback
+from setwise._foundation._arguments import (
+    FloatArray,
+    IntArray,
+    as_count,
+    as_function,
+    as_subset,
+)
+from setwise._foundation._display import displayed
 from setwise._foundation._progress import Progress
 from setwise.learning._cutting_planes._bundle import Bundle
-from setwise.learning._cutting_planes._fit import Fit
+from setwise.learning._cutting_planes._fit import Fit, Planes
+from setwise.learning._cutting_planes._learner import MOST_WEIGHTS, Learner
 from setwise.learning._cutting_planes._level import Level
 from setwise.learning._cutting_planes._parted_oracle import recombine
-from setwise.learning._cutting_planes._search import MOST_WEIGHTS, Search
 from setwise.learning._cutting_planes._start import begin
 
 Oracle = Callable[[FloatArray], tuple[float, FloatArray]]
 
 
+@displayed("fit")
 def one_slack(
     oracle: Oracle,
     dimension: int,
@@ -38,59 +44,58 @@ def one_slack(
     r"""Minimise 1/2 |w|^2 + C risk(w) for a convex risk, by cutting planes.
 
     Each round asks the oracle for the risk and a subgradient, which give a plane below the risk.
-    The quadratic program over all planes (a few variables) gives a lower bound. The next
-    question is the model's optimum with a pull towards the best weights met,
+    The quadratic program over all planes (a few variables) gives a lower bound. The next point is
+    the model's optimum with a pull towards the best weights found,
 
     .. math:: \arg\min_w \tfrac12 |w|^2 + C \max_k (b_k + \langle a_k, w \rangle)
         + \tfrac{u}{2} |w - w_{best}|^2 ,
 
-    where u follows a level: the model's objective there shall lie 0.7 of the way from the bound to
-    the best value. The best weights met are kept.
+    where u is adapted so that the model's objective lies about 0.7 of the way from the bound to the
+    best value. The best weights found are returned.
 
     A round costs one call of the oracle, O(k d) for k planes, and two quadratic programs in k
-    variables; the number of rounds depends on C and ``tol``, not on the number of examples.
+    variables. The number of rounds depends on C and ``tol``, not on the number of examples.
 
     Parameters
     ----------
     oracle : callable
-        w -> (risk, subgradient), the risk summed over the sets.
+        A function w -> (risk, subgradient), with the risk summed over the sets.
     dimension : int
-        Length of w.
+        The length of w.
     C : float
-        Positive.
+        The weight of the risk, positive.
     tol : float
-        Stop when the relative gap is at most this: value - bound as a share of what there is to
-        gain over w = 0, P(0) - bound, and of what is left to lose, value - C ``least_risk``. It
-        depends on no unit. 0 asks for a gap within rounding.
+        Stop when the relative gap is at most this: value - bound as a share of the largest possible
+        gain over w = 0, P(0) - bound, and of value - C ``least_risk``. It does not depend on units.
+        0 asks for a gap within rounding errors.
     max_iter : int
-        The most rounds.
+        The largest number of rounds.
     time_limit : float, optional
-        The most seconds: then the fit ends with the best weights so far, a bound that holds, and
-        ``reason`` says so. The clock is looked at before each call of the oracle, and the first
-        round is made in any case. The answer then depends on the machine and on what else it does;
-        without a limit, or within it, it does not.
+        The largest number of seconds. After it, the fit ends with the best weights so far and a
+        valid bound, and ``reason`` mentions it. The time is checked before each call of the oracle,
+        and the first round is always made. Only if the limit is reached does the result depend on
+        the speed of the machine.
     nonnegative : indices or boolean mask
-        Coordinates of w that must not be negative.
+        The coordinates of w that must be nonnegative.
     least_risk : float, optional
-        A number that the risk never falls below, a plane for nothing; None if there is none.
+        A lower bound of the risk, which serves as the first plane, or None if there is none.
     init : Fit or array of shape (d,), optional
-        An earlier fit of the same risk with any C: its planes hold for every C. It saves the
-        rounds that lead to the neighbourhood of the minimum; the last ones, which prove it, are
-        to be made for every C anew, unless C is large or has hardly changed. Or weights to begin
-        at, whatever they come from: the answer is never worse than they are.
+        An earlier fit of the same risk with any C, whose planes hold for every C. It saves the
+        rounds that approach the minimum. The last rounds, which prove it, are needed again unless C
+        is large or has hardly changed. Alternatively, initial weights: the result is never worse
+        than they are.
     verbose : bool
-        Show value, bound, gap and seconds on stderr: a bar in a terminal or a notebook (with rich),
-        else lines.
+        Show value, bound, gap and seconds on stderr, as a bar in a terminal or a notebook (with
+        rich), else as lines.
     callback : callable, optional
-        Called with a ``Progress`` after each round; the fit stops when it returns
-        something true.
+        Called with a ``Progress`` after each round. A true return value stops the fit.
 
     Returns
     -------
     Fit
-        With ``w``, ``value``, ``bound``, ``gap``, ``n_iter``, ``history``, ``reason``, ``timings``.
-        Ctrl-C stops the fit too and gives the best weights so far, with ``interrupted`` True. A fit
-        whose gap stands still ends as well, with ``converged`` False.
+        The weights ``w``, ``value``, ``bound``, ``gap``, ``n_iter``, ``history``, ``reason`` and
+        ``timings``. Ctrl-C also stops the fit: then the weights are the best so far, and
+        ``interrupted`` is True. A fit whose gap no longer improves ends with ``converged`` False.
 
     References
     ----------
@@ -110,48 +115,50 @@ def one_slack(
     >>> fit.w.round(4).tolist(), round(fit.value, 4), fit.converged
     ([0.5], 0.125, True)
     """
-    check_display(verbose, callback)
-    if verbose:
-        with progress_callback(True, tol, callback) as shown:
-            return one_slack(
-                oracle,
-                dimension,
-                C,
-                tol=tol,
-                max_iter=max_iter,
-                time_limit=Deadline.of(time_limit, armed=False).inherited,
-                nonnegative=nonnegative,
-                least_risk=least_risk,
-                init=init,
-                callback=shown,
-            )
     as_function(oracle, "oracle", "w")
     dimension = as_count(dimension, "dimension", most=MOST_WEIGHTS)
-    search = Search(dimension, C, tol, max_iter, callback, least_risk, time_limit=time_limit)
-    bundle = Bundle(dimension, as_subset(nonnegative, dimension, "nonnegative"))
-    if search.least is not None:
-        bundle.add(np.zeros((1, dimension)), np.array([search.least]))
-    w = search.best
-    if init is not None:
-        w = begin(init, oracle, search, bundle)
-    level = Level()
-    highest = getattr(oracle, "_highest", None)  # of parts that can be combined anew
-    try:
-        while True:
-            risk, slope = search.ask(oracle, w)
-            before = search.value
-            level.learn(search.offer(w, risk), before)
-            along = slope * w
-            size = abs(risk) + float(np.abs(along).sum())
-            bundle.add(slope[None, :], np.array([risk - along.sum()]), np.array([size]))
-            if highest is not None:
-                recombine(highest, bundle, search)
-            lower = bundle.bound(search.C)
-            bundle.drop_idle()
-            if search.end_round(lower.value, lower.size):
-                break
-            cold = len(search.rounds) == 1 and init is None  # no model to distrust yet
-            w = level.ask(bundle, search, freely=cold)
-    except KeyboardInterrupt:
-        search.interrupt()
-    return search.fit("one_slack", bundle.planes())
+    learner = _OneSlack(dimension, C, tol, max_iter, callback, least_risk, time_limit=time_limit)
+    learner.start(oracle, as_subset(nonnegative, dimension, "nonnegative"), init)
+    return learner.fit()
+
+
+class _OneSlack(Learner):
+    """The learner with planes of the whole risk, one per round."""
+
+    name = "one_slack"
+
+    def start(self, oracle: Oracle, nonnegative: IntArray, init: Fit | ArrayLike | None) -> None:
+        """Set up the model, with the planes of an earlier fit."""
+        dimension = len(self.best)
+        self._oracle = oracle
+        self._bundle = bundle = Bundle(dimension, nonnegative)
+        if self.least is not None:
+            bundle.add(np.zeros((1, dimension)), np.array([self.least]))
+        self._w = self.best if init is None else begin(init, oracle, self, bundle)
+        self._level = Level()
+        self._n_asked = 0
+        self._is_cold = init is None
+        self._highest = getattr(oracle, "_highest", None)  # for parts that can be recombined
+
+    def step(self) -> bool:
+        bundle = self._bundle
+        if self._n_asked:
+            cold = self._n_asked == 1 and self._is_cold  # a level needs more than one plane
+            self._w = self._level.ask(bundle, self, freely=cold)
+        w = self._w
+        risk, slope = self.ask(self._oracle, w)
+        self._n_asked += 1
+        before = self.value
+        self._level.learn(self.offer(w, risk), before)
+        along = slope * w
+        size = abs(risk) + float(np.abs(along).sum())
+        bundle.add(slope[None, :], np.array([risk - along.sum()]), np.array([size]))
+        if self._highest is not None:
+            recombine(self._highest, bundle, self)
+        lower = bundle.bound(self.C)
+        bundle.drop_idle()
+        self.know(lower.value, lower.size)
+        return False
+
+    def planes(self) -> Planes:
+        return self._bundle.planes()

@@ -1,4 +1,4 @@
-"""Several planes a round: parts of a sum have planes of their own, which can be combined anew."""
+"""Several planes per round: planes of the parts of a sum, which can be recombined."""
 
 from __future__ import annotations
 
@@ -8,40 +8,40 @@ import numpy as np
 
 from setwise._foundation._arguments import FloatArray
 from setwise.learning._cutting_planes._bundle import Bundle
-from setwise.learning._cutting_planes._search import Search
+from setwise.learning._cutting_planes._learner import Learner
 from setwise.learning._tree_sum import tree_sum
 
 Plane = tuple[float, FloatArray]
 Highest = Callable[[FloatArray], tuple[FloatArray, float, float]]
 
-_KEPT = 40  # planes of each part
-# A combination that raises the model's optimum by less, as a share of the gap, is not worth a
-# place in the bundle; and after so many of them the oracle knows more.
+_KEPT = 40  # the number of latest planes that are kept per part
+# A combination is added if it raises the model at its optimum by more than this share of the gap,
+# and at most _MOST combinations are added per round. Then the oracle is called again.
 _WORTH, _MOST = 0.02, 30
 
 
 class PartedOracle:
-    r"""w -> the risk and a subgradient, from those of its parts, :math:`R = \sum_b R_b`.
+    r"""An oracle for a risk that is a sum of parts, :math:`R = \sum_b R_b`.
 
-    Each part has a plane a round, :math:`R_b(w) \ge \beta_{bk} + \langle a_{bk}, w \rangle`, and
-    any choice :math:`k_b` of one plane a part gives a plane below R. So k rounds of B parts have
-    :math:`k^B` planes, of which the one that is highest at any w is soon found: that is the model
-    with a variable for each part, at the price of the model with one.
+    Each part has one plane per round, :math:`R_b(w) \ge \beta_{bk} + \langle a_{bk}, w \rangle`,
+    and any choice :math:`k_b` of one plane per part gives a plane below R. So k rounds of B parts
+    give :math:`k^B` planes, and the highest of them at any w is easy to find. This is the model
+    with a variable per part, at the cost of the model with one variable.
 
     Parameters
     ----------
     ask : callable
-        w -> the planes of the parts, (risk, subgradient) each, always as many and in one order. The
-        answer is their sum along the tree.
+        A function w -> list of (risk, subgradient) of the parts, always of the same number and
+        order. The answer of the oracle is their sum along the tree.
     """
 
     def __init__(self, ask: Callable[[FloatArray], Sequence[Plane]]) -> None:
         self._ask = ask
-        self._slopes: list[FloatArray] = []  # a row a plane, for each part
+        self._slopes: list[FloatArray] = []  # per part, one row per plane
         self._offsets: list[FloatArray] = []
 
     def __call__(self, w: FloatArray) -> Plane:
-        """The sum of the parts, whose planes are kept."""
+        """Return the sum of the parts, and keep their planes."""
         parts = self._ask(w)
         if not self._slopes:
             self._slopes = [np.empty((0, len(w))) for _ in parts]
@@ -53,7 +53,7 @@ class PartedOracle:
         return float(risk), slope.ravel()
 
     def _highest(self, w: FloatArray) -> tuple[FloatArray, float, float]:
-        """The combination that is highest at w: slope, offset, and the size of what it sums."""
+        """Return the highest combination at w: its slope, its offset, and the size of its terms."""
         slope, offset, size = np.zeros(len(w)), 0.0, 0.0
         for slopes, offsets in zip(self._slopes, self._offsets, strict=True):
             best = int((offsets + slopes @ w).argmax())
@@ -63,13 +63,13 @@ class PartedOracle:
         return slope, offset, size
 
 
-def recombine(highest: Highest, bundle: Bundle, search: Search) -> None:
-    """Raise the model by combinations of the planes of parts, until none says more than it does."""
+def recombine(highest: Highest, bundle: Bundle, learner: Learner) -> None:
+    """Add combinations of planes of parts to the model, until none raises it enough."""
     for _ in range(_MOST):
-        w, promised = bundle.near(search.C, search.best, 0.0)
+        w, promised = bundle.near(learner.C, learner.best, 0.0)
         slope, offset, size = highest(w)
         along = slope * w
-        height = 0.5 * float(w @ w) + search.C * (offset + float(along.sum()))
-        if height - promised <= _WORTH * (search.value - promised):
+        height = 0.5 * float(w @ w) + learner.C * (offset + float(along.sum()))
+        if height - promised <= _WORTH * (learner.value - promised):
             return
         bundle.add(slope[None, :], np.array([offset]), np.array([size + np.abs(along).sum()]))

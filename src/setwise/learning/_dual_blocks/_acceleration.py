@@ -1,4 +1,4 @@
-"""Where the price is high: the weights are held back, by a pull towards where they are going."""
+"""Nesterov acceleration for large C: a proximal term pulls the weights to extrapolated ones."""
 
 from __future__ import annotations
 
@@ -6,25 +6,28 @@ import numpy as np
 
 from setwise._foundation._arguments import FloatArray
 
-# Passes are about as many as C |x|^2 where examples are many beside the features, few otherwise.
+# The pull is _SHARE times C |x|^2, because without a pull the number of passes is about C |x|^2 if
+# there are many examples per feature. It is smaller below _MANY examples per feature, where few
+# passes suffice.
 _SHARE, _MANY = 0.1, 10.0
-# More where the weights are nearly known, and always some.
+# The share, and the least pull, if the weights are nearly known.
 _SHARE_NEAR, _LEAST_NEAR = 0.25, 1.0
-_LEAST = 0.5
+_LEAST = 0.5  # a smaller pull is not used
 
 
 class Acceleration:
-    r"""The dual of 1/2 |W|^2 + k/2 |W - V|^2 + C risk(W) instead, with V moved on after each stage.
+    r"""Stages with the objective 1/2 |W|^2 + k/2 |W - V|^2 + C risk(W), each with its own V.
 
-    The pull k divides the price: with :math:`\gamma = 1 / (1 + k)` the weights are
+    The pull k divides C by 1 + k: with :math:`\gamma = 1 / (1 + k)` the weights are
     :math:`\gamma (W(b) + k V)`, a step moves them :math:`\gamma` times as far, and its curvature is
     :math:`\gamma |x|^2`. The stages follow Nesterov's sequence,
 
     .. math:: V = W_t + \beta_t (W_t - W_{t-1}),
 
-    so that there are about :math:`\sqrt{1 + k}` of them where passes without a pull are 1 + k times
-    as many. b is in its polymatroids all the while: the bound of the problem itself is there at
-    any time. A stage ends where its gap is below :math:`k/2 |W - V|^2` of the one before.
+    so that there are about :math:`\sqrt{1 + k}` stages, where passes without a pull would be 1 + k
+    times as many as those of a stage. b always stays in its polymatroids, and therefore gives a
+    bound of the original problem at any time. A stage ends when its gap is below
+    :math:`k/2 |W - V|^2` of the stage before.
 
     H. Lin, J. Mairal, Z. Harchaoui, Catalyst acceleration for first-order convex optimization,
     2018.
@@ -53,22 +56,22 @@ class Acceleration:
         self.accuracy = 0.0
 
     def begin(self, W: FloatArray) -> FloatArray:
-        """The weights of a stage, for those of b alone."""
+        """Return the weights of a stage, given the weights of b."""
         return self.gain * (W + self.pull * self._toward) if self.pull else W
 
     def undo(self, now: FloatArray) -> FloatArray:
-        """The weights of b alone, for those of a stage."""
+        """Return the weights of b, given the weights of a stage."""
         return now / self.gain - self.pull * self._toward
 
     def end(self, W: FloatArray) -> FloatArray:
-        """The weights that a stage ended with; the next one pulls further on."""
+        """Return the final weights of a stage, and extrapolate the V of the next stage."""
         if not self.pull:
             return W
         now = self.begin(W)
         apart = now - self._toward
         self.accuracy = 0.5 * self.pull * float(np.vdot(apart, apart))
         moved = now - self._last
-        before = 1.0 if np.vdot(apart, moved) < 0 else self._momentum  # past the minimum: anew
+        before = 1.0 if np.vdot(apart, moved) < 0 else self._momentum  # restart after overshooting
         rest = self.gain - before * before
         self._momentum = 0.5 * (rest + np.sqrt(rest * rest + 4.0 * before * before))
         onward = before * (1.0 - before) / (before * before + self._momentum)

@@ -1,4 +1,4 @@
-"""What a dual with a block for each set keeps, and stages of passes that are held back."""
+"""The state of a dual with a block per set, and stages of passes with a proximal term."""
 
 from __future__ import annotations
 
@@ -10,37 +10,38 @@ import numpy as np
 from setwise._foundation._arguments import FloatArray
 from setwise.learning._cutting_planes._fit import Dual
 from setwise.learning._dual_blocks._acceleration import Acceleration
-from setwise.learning._dual_blocks._features import Features
+from setwise.learning._dual_blocks._features import BlockFeatures
 
-# The passes see gaps that later steps of the same pass have changed.
+# The target of passes as a share of the allowed gap. It is below 1 because the gap that a pass
+# measures set by set changes with the later steps of the same pass.
 ENOUGH = 0.8
-# The most passes of a stage, and of the first, which has nothing to be measured by.
+# The most passes of a stage, and of the first stage, which has no target for its gap.
 _STAGE, _FIRST = 50, 3
-# Where the weights are nearly known, stages are short while all passes together are few.
+# If the weights are nearly known, stages are short during the first _FEW passes.
 _FEW = 80
 
 
 class Blocks(ABC):
-    """Dual variables, the weights W that they make, and what they add to the dual beside |W|^2.
+    """Dual variables, their weights W, and the linear part of the dual objective.
 
     Attributes
     ----------
     W : array of shape (p, D)
     total : float
-        The dual is total - 1/2 |W|^2.
+        The linear part of the dual, which is total - 1/2 |W|^2.
     inner : array of shape (p, D)
-        Where the steps have led, W or near it.
+        The primal weights that the steps lead to, W or near it.
     passes : int
-        Made so far.
+        The number of passes so far.
     stuck : bool
-        Whether more of them would change nothing.
+        Whether further passes would change nothing.
     begin_warm : int
-        The passes of the first round of a fit that starts from another.
+        The number of passes in the first round of a fit with a warm start.
     """
 
     name: ClassVar[str]
     begin_warm: ClassVar[int] = 16
-    features: Features
+    features: BlockFeatures
     W: FloatArray
     total: float
     inner: FloatArray
@@ -49,27 +50,27 @@ class Blocks(ABC):
 
     @abstractmethod
     def renew(self) -> None:
-        """W and total, summed anew: rounding of many small steps does not build up."""
+        """Recompute W and total, so that rounding errors of many small steps do not accumulate."""
 
     @abstractmethod
     def improve(self, passes: int, tol: float, room: float) -> None:
-        """So many passes, or fewer if they are enough, and then W of the new dual."""
+        """Make at most ``passes`` passes, until the gap is small enough, and recompute W."""
 
     @abstractmethod
     def excess(self) -> float:
-        """By which factor the dual must shrink to be where it belongs: 1 but for rounding."""
+        """Return the factor by which the dual must shrink to be feasible: 1 up to rounding."""
 
     @abstractmethod
     def dual(self, C: float) -> Dual:
-        """A start for any other C."""
+        """Return the dual as a warm start for any other C."""
 
     def candidates(self) -> tuple[FloatArray, ...]:
-        """Weights whose objective may be the best so far."""
+        """Return weights whose objective may be the best so far."""
         return (self.inner,) if self.inner is self.W else (self.inner, self.W)
 
 
 class PulledBlocks(Blocks):
-    """Passes over all sets at once, in stages that are pulled back where the price is high."""
+    """Passes over all sets, in stages with a proximal term if C is large."""
 
     _acceleration: Acceleration
     _short: int = 2
@@ -77,18 +78,18 @@ class PulledBlocks(Blocks):
 
     @abstractmethod
     def _stage(self, most: int, target: float) -> None:
-        """So many passes, or fewer if the gap to the weights they lead to is within the target."""
+        """Make at most ``most`` passes, until the gap to their weights is within the target."""
 
     @abstractmethod
     def _gap_met(self) -> float:
-        """From the dual of the last stage to its weights, as the last pass met the sets."""
+        """Return the gap between the weights and the dual, as the last pass measured it."""
 
     def candidates(self) -> tuple[FloatArray, ...]:
-        """Where the stages have led: W of a dual that is held back is far behind."""
+        """Return the weights of the stages, because with a pull W itself is much worse."""
         return (self.inner,) if self._acceleration.pull else super().candidates()
 
     def improve(self, passes: int, tol: float, room: float) -> None:
-        """Stages of passes, each with its pull."""
+        """Make stages of passes, each with its pull."""
         end = self.passes + passes
         pulled = self._acceleration
         while self.passes < end:
@@ -107,32 +108,32 @@ class PulledBlocks(Blocks):
             self.inner = pulled.end(self.W)
             if not pulled.pull:
                 break
-            # The objective of w less the dual of W is this much, or a tenth less: the sets were met
-            # before the last steps. It is more if many of them were left out.
+            # An estimate of the objective of the weights minus the dual of W. Since a pass measures
+            # sets before its last steps, the gap may be a tenth less, or more if sets were skipped.
             apart = self.W - self.inner
             gap = self._gap_met() + 0.5 * float(np.vdot(apart, apart))
             if near:
                 gap = self._mixed(gap)
             if gap <= self._trust * tol * min(room, self._room()):
-                self._trust /= 2  # if it was not enough
+                self._trust /= 2  # for the case that the estimate was too small
                 break
         self._end_stages()
 
     def _renew_near(self) -> None:
-        """W and total, after a short stage; what rounding adds is gone at the end of all stages."""
+        """Recompute W and total after a short stage; rounding errors are removed at the end."""
         self.renew()
 
     def _unmeasured(self) -> float:
-        """The target of a stage that ends by its number of passes."""
+        """Return the target of a stage that ends by its number of passes."""
         return 0.0
 
     def _mixed(self, gap: float) -> float:
-        """The gap to a mixture of the duals of all stages, from that to the last."""
+        """Return the gap to the best mixture of the duals of all stages, given that to the last."""
         return gap
 
     def _room(self) -> float:
-        """What the gap may be measured against by now, if less than at the beginning."""
+        """Return the present scale of the relative gap, if smaller than at the beginning."""
         return np.inf
 
     def _end_stages(self) -> None:
-        """The dual is the mixture, where that is better."""
+        """Replace the dual by the mixture if that is better."""

@@ -1,4 +1,4 @@
-"""The quadratic program over planes of many sets, by Newton's steps along its central path."""
+"""An interior point method for the quadratic program over planes of many sets."""
 
 from __future__ import annotations
 
@@ -10,25 +10,26 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from setwise._foundation._arguments import FloatArray
 from setwise.learning._cutting_planes._fit import PlaneShares
 
-# How far a step may go towards the boundary.
+# The share of the distance to the boundary that a step may go.
 _NEAR = 0.99
-# A shorter step is rounding.
+# The path ends at a step shorter than this, which is a rounding error.
 _STUCK = 1e-6
-# The least share of the products that a step aims at, and that while planes are still found for
-# more than so many of the sets: a path that runs ahead of them ends far from theirs.
+# The least factor by which a step reduces the mean product is _CENTER. It is _HASTE while the last
+# round found planes for more than the share _STILL of the sets, because a path that is ahead of its
+# planes ends far from the solution with all planes.
 _CENTER, _HASTE, _STILL = 1e-3, 0.1, 0.02
-# The slacks of the first planes, in mean risks: the path begins near the weights 0.
+# The slacks of the first planes as a multiple of the mean risk, so that the path begins near W = 0.
 _WIDE = 10.0
-# A new plane's slack is at least what it was violated by, times this, and its dual at most this
-# part of the price.
+# The slack of a new plane is at least _VIOLATED times its violation, and its dual is at most _PART
+# of C times the weight of the set.
 _VIOLATED, _PART = 0.5, 0.3
-# A plane that is no higher than those which are there, in risks, is one of them.
+# A new plane must be higher than all others by this share of the risk.
 _HIGHER = 1e-6
-# The most steps for one label; a dozen are the rule.
+# The most steps for one label. About a dozen are usual.
 _HINGE_STEPS = 60
 
 
-class _Step(NamedTuple):
+class _NewtonStep(NamedTuple):
     W: FloatArray
     scores: FloatArray
     tops: FloatArray
@@ -37,22 +38,22 @@ class _Step(NamedTuple):
 
 
 class CentralPath:
-    r"""Weights W (p, D), and of each set i its top :math:`\xi_i` and planes with slacks and duals.
+    r"""Weights W (p, D), and for each set i a top :math:`\xi_i` and planes with slacks and duals.
 
     .. math:: \min_{W, \xi}\ \tfrac12 |W|^2 + \sum_i c_i \xi_i, \qquad
         s_{ik} = \xi_i - h_{ik} - \langle a_{ik}, W x_i \rangle \ge 0,
 
     with duals :math:`\lambda_{ik} \ge 0`, :math:`\sum_k \lambda_{ik} = c_i`,
-    :math:`W = -\sum_{ik} \lambda_{ik} a_{ik} x_i^T`. A step goes to where all products
-    :math:`s \lambda` are one number, smaller than their mean (Mehrotra's predictor and corrector).
-    What is unknown beside W is eliminated set by set, which leaves
+    :math:`W = -\sum_{ik} \lambda_{ik} a_{ik} x_i^T`. A step aims at a point where all products
+    :math:`s \lambda` have one value below their mean (Mehrotra's predictor-corrector method). All
+    unknowns except W are eliminated set by set, which leaves the matrix
 
     .. math:: I + \sum_i B_i \otimes x_i x_i^T, \qquad B_i = \sum_k \tfrac{\lambda_{ik}}{s_{ik}}
         a_{ik} (a_{ik} - \bar a_i)^T,
 
-    of p D rows: O(n p^2 D^2 + p^3 D^3) a step, whatever the price. How many steps there are hardly
-    depends on anything. Planes are added on the way, where W has led: the top of a set rises above
-    its new plane, so that the primal stays feasible and the products say what was missing.
+    with p D rows. A step costs O(n p^2 D^2 + p^3 D^3) for any C, and the number of steps hardly
+    depends on the problem. Planes are added on the way, at the present W. The top of a set then
+    rises above its new plane, so that the primal stays feasible.
 
     J. Gondzio, P. González-Brevis, P. Munari, New developments in the primal-dual column generation
     technique, 2013.
@@ -60,7 +61,7 @@ class CentralPath:
 
     def __init__(self, X: FloatArray, prices: FloatArray, p: int, most: int) -> None:
         n, columns = X.shape
-        # A set that costs nothing has a dual of its own all the same.
+        # A set of weight 0 needs a positive dual too.
         self._X, self._prices = X, np.maximum(prices, 1e-9 * float(prices.mean()))
         self._paid = prices
         self.W = np.zeros((p, columns))
@@ -79,7 +80,7 @@ class CentralPath:
         return int(self._slacks.shape[1])
 
     def begin(self, risks: FloatArray, slopes: FloatArray) -> None:
-        """The planes at W = 0, where the slacks are large and the two duals equal."""
+        """Begin at W = 0 with the planes there, large slacks and two equal duals."""
         self._tops = risks + _WIDE * max(float(risks.mean()), 1e-300)
         self._slacks[:, 0] = self._tops
         self._duals[:, :2] = 0.5 * self._prices[:, None]
@@ -88,7 +89,7 @@ class CentralPath:
         self._counts[:] = 2
 
     def begin_with(self, start: PlaneShares, gap: float) -> None:
-        """Planes with shares, of which the plane 0 has the rest, and by how much they are wrong."""
+        """Begin with planes and shares, the rest for the plane 0, and their duality gap."""
         n, most, p = self._slopes.shape
         sets = np.repeat(np.arange(n), start.counts)
         order = np.lexsort((-start.shares, sets))
@@ -110,18 +111,18 @@ class CentralPath:
         product = gap / float(self._counts.sum())
         top, room = highest.max(axis=1), product / (_PART * self._prices)
         self._tops = top + room
-        # Beside scores of 1e10 the room is lost, and without any there is no path.
+        # Computed in this order, slacks stay positive even if scores of 1e10 would absorb the room.
         self._slacks = np.where(mask, (top[:, None] - highest) + room[:, None], 1.0)
         self._duals = np.where(mask, np.maximum(self._duals, product / self._slacks), 0.0)
 
     def shares(self) -> FloatArray:
-        """The duals as they are for the bound: of the sum 1 in each set."""
+        """Return the duals, normalised to the sum 1 in each set, for the bound."""
         duals = self._duals[:, : int(self._counts.max())]
         shares: FloatArray = duals / duals.sum(axis=1, keepdims=True)
         return shares
 
     def dual(self) -> tuple[float, FloatArray]:
-        """The dual of the shares beside |W|^2 / 2, and v of their weights sum_i v_i x_i'."""
+        """Return the linear part of the dual of the shares, and v with W = sum_i v_i x_i'."""
         shares = self.shares()
         K = shares.shape[1]
         total = float(self._paid @ np.einsum("ik,ik->i", shares, self._heights[:, :K]))
@@ -129,7 +130,7 @@ class CentralPath:
         return total, -self._paid[:, None] * v
 
     def used(self) -> PlaneShares:
-        """The planes of each set that have a share, the largest first."""
+        """Return the planes of each set with positive shares, the largest first."""
         shares = self.shares()
         order = np.argsort(-shares, axis=1, kind="stable")
         rows = np.arange(len(shares))[:, None]
@@ -139,7 +140,7 @@ class CentralPath:
         return PlaneShares(kept.sum(axis=1), shares[kept], heights[kept], slopes[kept].ravel())
 
     def add(self, risks: FloatArray, slopes: FloatArray) -> None:
-        """What the surrogate is at the scores, for the sets whose planes are all lower there."""
+        """Add planes at the present scores to the sets whose planes are all lower there."""
         K = int(self._counts.max())
         mask = np.arange(K) < self._counts[:, None]
         along = np.einsum("ikp,ip->ik", self._slopes[:, :K], self.scores)
@@ -150,7 +151,7 @@ class CentralPath:
             return
         full = self._counts[new] == self._most
         at = np.where(full, 1 + np.argmin(self._duals[new, 1:], axis=1), self._counts[new])
-        self._duals[new, at] = 0.0  # before the plane is another one
+        self._duals[new, at] = 0.0  # the plane at this place is replaced below
         self._counts[new] += ~full
         product = float(np.median((self._slacks[:, :K] * self._duals[:, :K])[mask]))
         left = self._tops[new] - risks[new]
@@ -165,7 +166,7 @@ class CentralPath:
         self._slacks[new, at], self._duals[new, at] = slacks, product / slacks
 
     def step(self) -> bool:
-        """To a lower point of the path, as far as slacks and duals stay positive; False if none."""
+        """Step along the path, with positive slacks and duals. Return False if that fails."""
         with np.errstate(all="ignore"):
             try:
                 return self._step()
@@ -187,8 +188,8 @@ class CentralPath:
         factor = cho_factor(_newton(self._X, bent), True, True, False)
         astray = self.W + np.einsum("ik,ikp->ip", duals, slopes).T @ self._X
 
-        def toward(products: FloatArray) -> _Step:
-            """The step that changes the products by so much."""
+        def toward(products: FloatArray) -> _NewtonStep:
+            """Return the Newton step that decreases the products by ``products``."""
             q = np.where(mask, -products / slacks + ratios * apart, 0.0)
             e = q.sum(axis=1) - owed
             v = np.einsum("ik,ikp->ip", q - ratios * (e / sums)[:, None], slopes)
@@ -198,9 +199,9 @@ class CentralPath:
             moved = np.einsum("ikp,ip->ik", slopes, scores)
             tops = e / sums + np.einsum("ip,ip->i", center, scores)
             by = tops[:, None] - moved
-            return _Step(W, scores, tops, np.where(mask, by - apart, 0.0), q - ratios * by)
+            return _NewtonStep(W, scores, tops, np.where(mask, by - apart, 0.0), q - ratios * by)
 
-        def reach(step: _Step) -> float:
+        def reach(step: _NewtonStep) -> float:
             return min(1.0, _reach(slacks, step.slacks), _reach(duals, step.duals))
 
         count = float(self._counts.sum())
@@ -226,7 +227,7 @@ class CentralPath:
 def hinge_path(
     X: FloatArray, signs: FloatArray, most: FloatArray, tol: float
 ) -> tuple[FloatArray, FloatArray]:
-    """The dual b of one label's hinge, 0 <= b <= most, and its weights, to a gap of tol."""
+    """Return the dual b of the hinge of one label, 0 <= b <= most, and its weights."""
     path = CentralPath(X, most, 1, 2)
     path.begin(np.ones(len(X)), -signs[:, None])
     path._found = 0
@@ -244,7 +245,7 @@ def hinge_path(
 
 
 def _newton(X: FloatArray, bent: FloatArray) -> FloatArray:
-    """I + sum_i B_i (x) x_i x_i', its lower half by blocks of labels."""
+    """Return I + sum_i B_i (x) x_i x_i', of which only the lower half of blocks is set."""
     D, p = X.shape[1], bent.shape[1]
     if D == 1:
         return np.eye(p) + np.tensordot(X[:, 0] ** 2, bent, axes=1)
@@ -259,6 +260,6 @@ def _newton(X: FloatArray, bent: FloatArray) -> FloatArray:
 
 
 def _reach(x: FloatArray, step: FloatArray) -> float:
-    """The largest t for which x + t step >= 0."""
+    """Return the largest t with x + t step >= 0."""
     falls = step < 0.0
     return float((x[falls] / -step[falls]).min(initial=np.inf))

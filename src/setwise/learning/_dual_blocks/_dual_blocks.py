@@ -1,4 +1,4 @@
-"""Dual blocks: the exact step of one set after the other."""
+"""Block coordinate ascent in the dual, with an exact step for one set after the other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from setwise._foundation import _kernels as _core
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._progress import Progress
 from setwise.learning._cutting_planes._fit import Dual, Fit, Planes
-from setwise.learning._cutting_planes._search import Search
+from setwise.learning._cutting_planes._learner import Learner
 from setwise.learning._dual_blocks._acceleration import Acceleration
 from setwise.learning._dual_blocks._blocks import ENOUGH, Blocks, PulledBlocks
 from setwise.learning._dual_blocks._central_path import hinge_path
@@ -31,21 +31,23 @@ from setwise.losses._families import Polymatroids
 
 T = TypeVar("T", bound=np.generic)
 
-# The passes of the first round, and the most; in between half as many as all before.
+# The passes of the first round, and the most passes of a round. A round has half as many passes as
+# all rounds before.
 _BEGIN, _MOST = 4, 100
-# Passes between extrapolations.
+# The number of passes between extrapolations.
 _STEPS = 6
-# Where weights are nearly known: passes before the first look at a gap, and what is left of a gap
-# after the pass that met it, at the most.
+# If the weights are nearly known: the number of passes before the gap is measured, and the largest
+# share of a measured gap that is assumed to remain after the pass that measured it.
 _UNSEEN, _AFTER = 3, 2 / 3
-# The weights of a price within this factor are nearly those of another.
+# The weights of a fit whose C differs by at most this factor are nearly the weights to be found.
 _NEAR = 12.0
-# Labels that are not done after so many passes get Newton's steps, where these have room.
+# Labels that have not converged after _BEFORE_STEPS passes get Newton steps, for at most
+# _STEP_COLUMNS weights per label and a matrix of at most _STEP_NUMBERS entries.
 _BEFORE_STEPS, _STEP_COLUMNS, _STEP_NUMBERS = 300, 1500, 1 << 22
 
 
 class LabelBlocks(ElementBlocks):
-    """Boxes: a modular loss is a sum over the labels, and each is learned alone."""
+    """The dual of a modular loss, which is a sum over the labels: each label is learned alone."""
 
     _separable = True
 
@@ -61,7 +63,7 @@ class LabelBlocks(ElementBlocks):
         self._takes_steps = sets.columns <= _STEP_COLUMNS and sets.n * sets.columns <= _STEP_NUMBERS
 
     def improve(self, passes: int, tol: float, room: float) -> None:
-        """Each label that is not done yet, over threads."""
+        """Make passes for each label that has not converged, over threads."""
         if not self._left.any():
             self._left[:] = True
             self._share /= 2
@@ -86,7 +88,7 @@ class LabelBlocks(ElementBlocks):
         self.passes += passes
         self.renew()
         self.inner = self.W
-        if inner:  # the weights of the path are better than those of its dual
+        if inner:  # the primal weights of the path are better than W of its dual
             self.inner = self.W.copy()
             self.inner[list(inner)] = np.array(list(inner.values()))
 
@@ -94,20 +96,20 @@ class LabelBlocks(ElementBlocks):
         return np.minimum(b, self._flat)
 
     def excess(self) -> float:
-        """A box is kept to the last bit."""
+        """Return 1, because box constraints hold exactly."""
         return 1.0
 
     def _by_label(self, flat: NDArray[T]) -> NDArray[T]:
-        """(n p,) as (p, n)."""
+        """Return an array (n p,) as (p, n)."""
         return np.array(flat.reshape(self._shape).T, order="C")
 
 
 class SetBlocks(PolymatroidBlocks, PulledBlocks):
-    """Polymatroids in general, one set after the other on one thread.
+    """The dual over general polymatroids, with one set after the other on one thread.
 
-    Stages that pull towards weights which are nearly known have one pass each, where sets are rows
-    and no boxes. Their duals swing about the best one as the pull moves on: what counts is the best
-    mixture, found as it grows.
+    If the weights are nearly known, and sets are rows whose polymatroids are not boxes, each stage
+    has one pass. The duals of such stages oscillate about the best one as V moves. Therefore the
+    best mixture of them is computed incrementally.
     """
 
     def __init__(
@@ -148,7 +150,7 @@ class SetBlocks(PolymatroidBlocks, PulledBlocks):
         return float(self._gaps.sum())
 
     def _unmeasured(self) -> float:
-        """The first passes are never enough: their gaps are not asked for."""
+        """Return a negative target for the first passes, whose gaps are not measured."""
         return -1.0 if self._mixes and self.passes < _UNSEEN else 0.0
 
     def _mixed(self, gap: float) -> float:
@@ -166,7 +168,7 @@ class SetBlocks(PolymatroidBlocks, PulledBlocks):
         return self._after(gap + _dual(self.W, self.total) - _dual(*self._mixture[1:]))
 
     def _after(self, met: float) -> float:
-        """The gap after a pass: what the next one would meet, if it fell as from the last."""
+        """Estimate the gap after a pass, assuming that it decreases by the same factor again."""
         before, self._met = self._met, met
         return met * (min(met / before, _AFTER) if before < np.inf else _AFTER)
 
@@ -195,8 +197,8 @@ class SetBlocks(PolymatroidBlocks, PulledBlocks):
             self._state = state
 
     def _pass(self, most: int, target: float, order: int, state: FloatArray) -> None:
-        """So many passes, or fewer if the gap as it was met is within the target."""
-        if target > 0.0:  # else the passes of one call are part of those of many
+        """Make at most ``most`` passes, until the measured gap is within the target."""
+        if target > 0.0:  # otherwise the passes of several calls belong together
             self._rest[:, 0] = 0
         self.passes += _core.set_passes(
             self.features.rows,
@@ -214,7 +216,7 @@ class SetBlocks(PolymatroidBlocks, PulledBlocks):
         )
 
     def _extrapolated(self, most: int, target: float, state: FloatArray) -> None:
-        """The same in one order, from where they seem to lead if the dual is higher after that."""
+        """Make passes in a fixed order, with extrapolations that are kept if the dual is higher."""
         end = self.passes + most
         path = self._path
         if not path.begun:
@@ -223,29 +225,28 @@ class SetBlocks(PolymatroidBlocks, PulledBlocks):
             self._pass(1, target, 0, state)
             full = path.add(self.b)
             if self._gaps.sum() <= self._trust * target:
-                self._trust /= 2  # if it was not enough
+                self._trust /= 2  # for the case that the measured gap was too small
                 break
             if not full:
                 continue
             limit = path.limit()
             if limit is not None:
-                before, dual = (self.b, state), self._dual_at(state)
+                before, dual, higher = self.b, self._dual_at(state), False
                 try:
                     self.b = limit
-                    state = self.features.state_of(self._signed()).ravel()
-                    self._pass(1, target, 0, state)
-                    higher = self._dual_at(state) >= dual
-                except KeyboardInterrupt:  # the limit is no dual before each set was projected
-                    self.b = before[0]
-                    raise
+                    moved = self.features.state_of(self._signed()).ravel()
+                    self._pass(1, target, 0, moved)
+                    higher = self._dual_at(moved) >= dual
+                finally:  # the limit is infeasible before all sets are projected
+                    if not higher:
+                        self.b = before
                 if higher:
-                    np.maximum(self.b, 0.0, out=self.b)  # a step that is rounding is not made
-                else:
-                    self.b, state = before
+                    state = moved
+                    np.maximum(self.b, 0.0, out=self.b)  # skipped steps may leave negative entries
             path.begin(self.b)
 
     def _dual_at(self, state: FloatArray) -> float:
-        """The dual of b, whose state this is."""
+        """Return the dual objective of b, given its state."""
         return float(self.b.sum()) - 0.5 * self.features.squared(self._signed(), state)
 
 
@@ -268,81 +269,98 @@ def dual_blocks(
     .. math:: \max_b\ \sum_i b_i(V) - \tfrac12 \Bigl| \sum_i (y_i * b_i) x_i^T \Bigr|^2,
         \qquad b_i \in C c_i\, \{b \ge 0,\ b(A) \le F_i(A)\},
 
-    where the best :math:`b_i`, all others fixed, is the projection of :math:`b_i + (1 - y_i * W
-    x_i) / |x_i|^2`: sort and pool. For a modular loss the polymatroid is a box, and this is dual
-    coordinate descent for each label. A round is some passes over the sets in random order, always
-    the same, and then W anew, the risk there and the bound. A pass costs O(n d p + n p log p).
+    where the best :math:`b_i`, with all others fixed, is the projection of :math:`b_i + (1 - y_i *
+    W x_i) / |x_i|^2`, computed by sorting and pooling. For a modular loss the polymatroid is a box,
+    and this is dual coordinate descent for each label. A round makes some passes over the sets in a
+    reproducible random order, and then recomputes W, the risk and the bound. A pass costs
+    O(n d p + n p log p).
 
-    Any other convex surrogate of the labels of a row has the dual over planes below it, of which
-    some are kept for each set (``PlaneBlocks``). ``init`` is a fit of the same risk at any C, whose
-    dual is a start; ``most_passes`` ends the fit as ``max_iter`` does. ``by`` steps: Newton's, for
-    all sets together instead (``PathBlocks``), whose number hardly depends on C; by splitting:
-    weights and dual in turn, from a fit of a price nearby (``SplitBlocks``).
+    Any other convex surrogate of the labels of a row has a dual over planes below it, some of which
+    are kept for each set (``PlaneBlocks``). ``init`` is a fit of the same risk at any C, whose dual
+    is a warm start. ``most_passes`` limits the passes as ``max_iter`` limits the rounds. With
+    ``by="steps"``, Newton steps for all sets together replace the passes (``PathBlocks``); their
+    number hardly depends on C. With ``by="splitting"``, weights and dual are updated in turn,
+    starting from a fit with a similar C (``SplitBlocks``).
     """
-    search = Search(sets.dimension, C, tol, max_iter, callback, time_limit=time_limit)
-    blocks: Blocks
-    if by == "steps":
-        start = None if init is None else init.dual
-        blocks = PathBlocks(sets, search.C, start, _gap_at(init, search.C))
-    else:
-        blocks = _blocks(sets, search.C, init, by == "splitting")
-    excess: float | None = None
-    try:
-        if init is not None:
-            search.offer(np.zeros(sets.dimension), init.risk_at_zero)
+    learner = _DualBlocks(sets.dimension, C, tol, max_iter, callback, time_limit=time_limit)
+    learner.start(sets, init, most_passes, by)
+    return learner.fit()
+
+
+class _DualBlocks(Learner):
+    """The learner that makes passes over the blocks of the dual and measures the gap."""
+
+    def start(
+        self,
+        sets: LinearSets,
+        init: Fit | None,
+        most_passes: int,
+        by: Literal["passes", "steps", "splitting"],
+    ) -> None:
+        """Set up the blocks, with the dual of an earlier fit."""
+        if by == "steps":
+            start = None if init is None else init.dual
+            self._blocks: Blocks = PathBlocks(sets, self.C, start, _gap_at(init, self.C))
+        else:
+            self._blocks = _blocks(sets, self.C, init, by == "splitting")
+        self.name = self._blocks.name
+        self._sets, self._init, self._most = sets, init, most_passes
+        self._excess: float | None = None
+        self._is_first = True
+
+    def step(self) -> bool:
+        blocks, init = self._blocks, self._init
+        if not self._is_first:
+            begin = _BEGIN if init is None else blocks.begin_warm
+            passes = min(max(begin, blocks.passes // 2), _MOST, self._most - blocks.passes)
+            self._excess = None
+            blocks.improve(passes, self.tol, self.room)
+        elif init is not None:
+            self.offer(np.zeros(self._sets.dimension), init.risk_at_zero)
             if not np.shares_memory(blocks.inner, init.w):
-                _offer(init.w, sets, search)
-            if init.C == search.C:
-                search.know(init.bound, init.size)
-        while True:
-            for W in blocks.candidates():
-                _offer(W, sets, search)
-            total, squares = blocks.total, 0.5 * float(np.vdot(blocks.W, blocks.W))
-            excess = blocks.excess()
-            shrink = 1.0 / excess
-            lower = shrink * (total - shrink * squares)
-            if search.end_round(lower, total + squares):
-                break
-            if blocks.passes >= most_passes or blocks.stuck:
-                break
-            first = _BEGIN if init is None else blocks.begin_warm
-            passes = min(max(first, blocks.passes // 2), _MOST, most_passes - blocks.passes)
-            excess = None
-            blocks.improve(passes, search.tol, search.room)
-    except KeyboardInterrupt:
-        search.interrupt()
-    return search.fit(blocks.name, _plane(blocks, search.C, excess), blocks.dual(search.C))
+                self._try(init.w)
+            if init.C == self.C:
+                self.know(init.bound, init.size)
+        for W in blocks.candidates():
+            self._try(W.ravel())
+        total, squares = blocks.total, 0.5 * float(np.vdot(blocks.W, blocks.W))
+        self._excess = blocks.excess()
+        shrink = 1.0 / self._excess
+        self.know(shrink * (total - shrink * squares), total + squares)
+        self._is_first = False
+        return blocks.passes >= self._most or blocks.stuck
+
+    def _try(self, w: FloatArray) -> None:
+        """Offer the weights with their risk."""
+        risk, _ = self.ask(self._sets.risk, w)
+        self.offer(w, risk)
+
+    def planes(self) -> Planes:
+        """Return the dual as a plane, which proves the same bound at C and a bound at any other C.
+
+        The excess of the dual is computed here if the fit was interrupted before it.
+        """
+        blocks = self._blocks
+        if self._excess is None:
+            blocks.renew()
+            self._excess = blocks.excess()
+        share = 1.0 / (self._excess * self.C)
+        return Planes(-share * blocks.W.reshape(1, -1), np.array([share * blocks.total]))
+
+    def dual(self) -> Dual | None:
+        return self._blocks.dual(self.C)
 
 
 def _gap_at(init: Fit | None, C: float) -> float:
-    """How far an earlier fit can be from the best of this C."""
+    """Return an upper bound of the gap of an earlier fit at this C."""
     if init is None:
         return 0.0
     ratio = max(C / init.C, init.C / C)
     return ratio * init.gap + (ratio - 1.0) * min(C, init.C) * init.risk_at_zero
 
 
-def _offer(W: FloatArray, sets: LinearSets, search: Search) -> None:
-    """The objective of the weights, for the search."""
-    w = W.ravel()
-    risk, _ = search.ask(sets.risk, w)
-    search.offer(w, risk)
-
-
-def _plane(blocks: Blocks, C: float, excess: float | None) -> Planes:
-    """The dual is a plane below the risk, which proves the same bound at C, some at every other.
-
-    Its excess, if it is known: a fit that was interrupted has a dual that was not summed yet.
-    """
-    if excess is None:
-        blocks.renew()
-        excess = blocks.excess()
-    share = 1.0 / (excess * C)
-    return Planes(-share * blocks.W.reshape(1, -1), np.array([share * blocks.total]))
-
-
 def goes_straight(sets: LinearSets, found: Polymatroids) -> bool:
-    """Whether passes converge soon without a pull; steps of labels are exact, of groups not."""
+    """Return whether passes converge in few rounds without a pull."""
     if found.kind == Polymatroids.MODULAR:
         return sets.n <= WIDE * sets.columns
     return sets.by_label and LEAST <= sets.n / max(sets.columns, 1) <= WIDE
@@ -370,7 +388,7 @@ def _blocks(sets: LinearSets, C: float, init: Fit | None, splits: bool = False) 
 
 
 def is_near(init: Fit, C: float) -> bool:
-    """Whether the weights of another price are a place to be pulled to."""
+    """Return whether the weights of a fit with another C are close to those at C."""
     return C != init.C and 1.0 / _NEAR <= C / init.C <= _NEAR
 
 
@@ -379,5 +397,5 @@ def _dual(W: FloatArray, total: float) -> float:
 
 
 def _largest(squares: FloatArray, offsets: IntArray) -> FloatArray:
-    """The largest |x|^2 of each set, the first guess of its curvature."""
+    """Return the largest |x|^2 of each set, as the first estimate of its curvature."""
     return np.array([squares[a:b].max(initial=1e-300) for a, b in pairwise(offsets)])

@@ -1,4 +1,4 @@
-"""Duals with an entry for each element of each set, and the weights that they make."""
+"""Duals with an entry for each element of each set, and their weights."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from setwise.losses._families import Polymatroids
 
 
 class ElementBlocks(Blocks):
-    """b in C c_i times the polymatroid of each set, and W = sum of (y * b) x'."""
+    """A dual b in C c_i times the polymatroid of each set, with W = sum of (y * b) x'."""
 
     name = "dual_blocks"
 
@@ -34,13 +34,13 @@ class ElementBlocks(Blocks):
 
     @abstractmethod
     def _inside(self, b: FloatArray) -> FloatArray:
-        """The nearest dual."""
+        """Return the projection of b onto the feasible set."""
 
     def _begin(self, start: Dual | None, before: float, C: float) -> None:
-        """From the dual of another price: its shares, or what of it is still allowed.
+        """Begin with the dual of another C: rescaled, projected, or the best mixture of both.
 
-        The first where most elements are at their bounds, the second where most are not; each as
-        far along its ray as the dual rises, and the best in between.
+        Rescaling suits duals with most elements at their bounds, and projecting those with few.
+        Each candidate is scaled along its ray to maximise the dual.
         """
         if start is None:
             return
@@ -64,7 +64,7 @@ class ElementBlocks(Blocks):
         self.inner = self.W
 
     def _of_planes(self, start: PlaneShares) -> FloatArray:
-        """b / C as a mixture of planes, whose slopes are -y b and heights b(V)."""
+        """Return b / C of a mixture of planes, whose slopes are -y b and heights b(V)."""
         n, p = self._shape
         sets = np.repeat(np.arange(n), start.counts)
         b = np.zeros(self._shape)
@@ -73,11 +73,11 @@ class ElementBlocks(Blocks):
         return of_weights
 
     def _summed(self, by_label: FloatArray) -> FloatArray:
-        """Over the labels, unless each stands for itself."""
+        """Return the sum over the labels, or the values themselves if labels are separable."""
         return by_label if self._separable else by_label.sum(keepdims=True)
 
     def renew(self) -> None:
-        """From b."""
+        """Recompute W and total from b."""
         self.W = self.features.weights(self._signed())
         self.total = float(self.b.sum())
 
@@ -85,12 +85,12 @@ class ElementBlocks(Blocks):
         return (self._signs * self.b).reshape(self._shape)
 
     def dual(self, C: float) -> Dual:
-        """b, divided by C."""
+        """Return b / C."""
         return self.b / C
 
 
 class PolymatroidBlocks(ElementBlocks):
-    """Polymatroids that kernels project onto."""
+    """Duals in polymatroids onto which compiled kernels project."""
 
     def __init__(self, sets: LinearSets, found: Polymatroids, scales: FloatArray) -> None:
         super().__init__(sets)
@@ -105,18 +105,18 @@ class PolymatroidBlocks(ElementBlocks):
         return inside
 
     def excess(self) -> float:
-        """As the kernel of the family measures it."""
+        """Return the excess as the kernel of the family measures it."""
         return _core.largest_excess(self._sets, self.b)
 
 
 def _products(W: FloatArray, V: FloatArray) -> FloatArray:
-    """Of the weights of each label."""
+    """Return the inner product of W and V for each label."""
     products: FloatArray = np.einsum("jd,jd->j", W, V)
     return products
 
 
 def best_part(gain: FloatArray, squares: FloatArray) -> FloatArray:
-    """The t in [0, 1] with the largest t gain - t^2 squares / 2."""
+    """Return the t in [0, 1] that maximises t gain - t^2 squares / 2."""
     with np.errstate(divide="ignore", invalid="ignore"):
         best = np.where(squares > 0.0, gain / squares, np.where(gain > 0.0, 1.0, 0.0))
     return np.clip(best, 0.0, 1.0)

@@ -1,4 +1,4 @@
-"""Where passes are going: the limit of a linear iteration, from a few of its points."""
+"""Anderson extrapolation of passes: the limit of a linear iteration from a few of its points."""
 
 from __future__ import annotations
 
@@ -6,26 +6,25 @@ import numpy as np
 
 from setwise._foundation._arguments import FloatArray
 
-# Of so many examples a feature at the most, passes in one order do well, and can be extrapolated;
-# of more, a random order does better. Of fewer than the least, few passes are enough.
+# Passes are extrapolated between LEAST and WIDE examples per feature. Extrapolation needs a fixed
+# order of sets; above WIDE, a random order converges faster, and below LEAST few passes suffice.
 LEAST, WIDE = 0.5, 3.0
-# What is added to the products of steps for the sake of rounding.
+# The regularisation of the matrix of inner products of steps, relative to its trace.
 _ROUNDING = 1e-10
 
 
 class Extrapolation:
     r"""Anderson's extrapolation of a sequence of points.
 
-    Near the end a pass in a fixed order is an affine map of the dual b: which of its constraints
-    hold with equality does not change any more. The slow directions of that map are few, and the
-    mixture
+    Near the optimum a pass in a fixed order is an affine map of the dual b, because the active
+    constraints do not change any more. The map has few slow directions, and the mixture
 
     .. math:: \sum_k c_k b_{k+1}, \qquad c = \arg\min_{\sum c = 1}
         \Bigl| \sum_k c_k (b_{k+1} - b_k) \Bigr|^2,
 
-    is free of them. The shares c can be thousands, of either sign: whatever is affine in b is to be
-    made from the mixture, for if it was mixed too, the shares would multiply its rounding, each
-    time anew.
+    removes them. The shares c can be in the thousands, of either sign. Therefore quantities that
+    are affine in b must be recomputed from the mixture: mixing them too would multiply their
+    rounding errors by the shares.
 
     Q. Bertrand, M. Massias, Anderson acceleration of coordinate descent, 2021.
     """
@@ -40,16 +39,16 @@ class Extrapolation:
         return bool(self._points)
 
     def begin(self, b: FloatArray) -> None:
-        """Anew from here."""
+        """Start a new sequence at b."""
         self._points = [b.copy()]
 
     def add(self, b: FloatArray) -> bool:
-        """The next point; whether there are enough now."""
+        """Add a point. Return whether there are enough points for an extrapolation."""
         self._points.append(b.copy())
         return len(self._points) > self._steps
 
     def limit(self) -> FloatArray | None:
-        """Where they seem to go, if anywhere: b, which need not be feasible."""
+        """Return the estimated limit, which need not be feasible, or None."""
         steps = np.diff(np.array(self._points), axis=0)
         products = steps @ steps.T
         products[np.diag_indices(len(steps))] += _ROUNDING * np.trace(products)

@@ -1,4 +1,4 @@
-"""The features as the block steps take them, and weights from the dual."""
+"""The features in the form that block steps need, and weights of the dual."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from scipy.sparse import issparse
 from setwise._foundation import _kernels as _core
 from setwise._foundation._arguments import FloatArray
 
-# All inner products of so many examples take 128 megabytes.
+# The largest number of inner products, which take 128 megabytes.
 _MOST_PRODUCTS = 1 << 24
-# A step by inner products writes n numbers a label, one by features reads and writes d of them.
+# Inner products are used for at most this number of examples per feature: a step with them writes n
+# numbers per label, and a step with features reads and writes d numbers.
 _PRODUCTS_PAY = 2.0
 
 
-class Features:
+class BlockFeatures:
     """Rows of features with the state that the kernels keep of the weights W (p, D).
 
-    By inner products where the examples are few beside the features: the state is then the scores
-    of all examples, else the weights themselves.
+    With few examples per feature, inner products of examples are used: the state is then the scores
+    of all examples. Otherwise the state is the weights themselves.
     """
 
     def __init__(self, X: Any, p: int, intercept: bool) -> None:
@@ -42,14 +43,14 @@ class Features:
         return _core.DenseRows(np.ascontiguousarray(X), self._intercept)
 
     def squares(self) -> FloatArray:
-        """|x|^2 of each example, never 0."""
+        """Return |x|^2 of each example, which is never 0."""
         X = self._X
         sums = X.multiply(X).sum(axis=1) if self._sparse else np.einsum("ij,ij->i", X, X)
         squares: FloatArray = np.asarray(sums, np.float64).ravel() + float(self._intercept)
         return np.maximum(squares, 1e-300)
 
     def weights(self, signed: FloatArray) -> FloatArray:
-        """sum_i signed_i x_i': (n, p) to (p, D)."""
+        """Return the weights sum_i signed_i x_i', (p, D), of an array (n, p)."""
         W = np.empty((self.p, self.columns))
         features = self._X.shape[1]
         W[:, :features] = (self._X.T @ signed).T
@@ -58,7 +59,7 @@ class Features:
         return W
 
     def scores(self, W: FloatArray) -> FloatArray:
-        """W x of each example: (p, D) to (n, p)."""
+        """Return the scores W x of all examples, (n, p), of weights (p, D)."""
         features = self._X.shape[1]
         scores = np.asarray(self._X @ np.ascontiguousarray(W[:, :features].T))
         return scores + W[:, features] if self._intercept else scores
@@ -70,7 +71,7 @@ class Features:
 
     @property
     def has_products(self) -> bool:
-        """Whether ``products`` has room, and not many times the entries of X."""
+        """Whether ``products`` fits into memory and is not much larger than X."""
         return self.gram or (not self._sparse and self.n**2 <= _MOST_PRODUCTS)
 
     @cached_property
@@ -81,23 +82,23 @@ class Features:
         return np.ascontiguousarray(dense + float(self._intercept))
 
     def state(self, W: FloatArray) -> FloatArray:
-        """What the kernels keep of the weights, for all labels: a fresh array."""
+        """Return the state of the weights for the kernels, as a new array."""
         if not self.gram:
             return np.array(W.T if self._sparse else W, order="C")
         return np.array(self.scores(W).T, order="C")
 
     def state_of(self, signed: FloatArray) -> FloatArray:
-        """The state of the weights that (n, p) makes, without them where inner products are."""
+        """Return the state of the weights that an array (n, p) defines."""
         if self.gram:
             return np.array((self.products @ signed).T, order="C")
         return self.state(self.weights(signed))
 
     def squared(self, signed: FloatArray, state: FloatArray) -> float:
-        """|W|^2 for what W was made from (n, p) and its state."""
+        """Return |W|^2, given the array (n, p) that defines W, and its state."""
         if self.gram:
             return float(np.vdot(signed.T, state.reshape(self.p, self.n)))
         return float(np.vdot(state, state))
 
     def label_state(self, W: FloatArray) -> FloatArray:
-        """The same with a row for each label."""
+        """Return the state with one row per label."""
         return self.state(W) if self.gram else W.copy()

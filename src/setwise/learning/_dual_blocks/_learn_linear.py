@@ -1,10 +1,11 @@
-"""Which learner a linear model of many sets gets: by its shape, and by how it goes."""
+"""The choice of learners for a linear model of many sets."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Literal
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
@@ -12,6 +13,7 @@ from scipy.sparse import issparse
 from setwise._foundation._arguments import FloatArray, as_count, check_callback
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._progress import Progress
+from setwise._foundation._search import attempt
 from setwise.learning._cutting_planes._fit import Fit, Planes, PlaneShares
 from setwise.learning._cutting_planes._one_slack import one_slack
 from setwise.learning._dual_blocks._dual_blocks import dual_blocks, goes_straight, is_near
@@ -22,59 +24,184 @@ from setwise.learning._dual_blocks._splitting import MOST_SPLITS, takes_splittin
 from setwise.learning._history import History
 from setwise.losses._families import Polymatroids
 
-Stage = tuple[Literal["planes", "blocks", "steps", "splits"], int]
+Kind = Literal["planes", "blocks", "steps", "splits"]
+Stage = tuple[Kind, int]
 
 _BY: dict[str, Literal["passes", "steps", "splitting"]]
 _BY = {"blocks": "passes", "steps": "steps", "splits": "splitting"}
 
-# Of so many examples a feature, planes need few rounds, whatever C; from so many on, no others are
-# tried, nor for so few weights. Features count by what they weigh: one that is large beside the
-# others is alone.
-_TALL, _VERY_TALL = 20.0, 200.0
+# Cutting planes converge in few rounds above _TALL examples per feature, for any C, or above
+# _TALL_OF_LABELS if each label is learned alone. Above _VERY_TALL, or up to _FEW_WEIGHTS weights,
+# only planes are tried. If one feature is much larger than the others, it counts as the only one
+# (benchmarks/wide.py).
+_TALL, _TALL_OF_LABELS, _VERY_TALL = 20.0, 100.0, 200.0
 _FEW_WEIGHTS = 64
-# More where every label is learned alone.
-_TALL_OF_LABELS = 100.0
-# But where the weights are nearly known, and many, a few passes prove them.
+# The number of passes that prove a fit with a similar C, for more than _MANY_WEIGHTS weights.
 _MANY_WEIGHTS, _WARM_PASSES = 512, 64
-# Fewer where a set has planes of its own and no projection: a pass does less, and is tried a while.
-_WIDE_OF_PLANES = 10.0
-_FOR_EVER = 1 << 40
-# Newton's steps are few at any price, and each takes the time of many passes; of so many weights
-# less so. What comes before them: passes, or rounds of planes.
-_STEPS, _QUICK_STEPS = 150, 600
-_BEFORE_STEPS, _BEFORE_LONG_STEPS, _BEFORE_WARM_STEPS = 100, 400, 80
-_BEFORE_TALL_STEPS, _LITTLE_WORK = (50, 150), 1 << 23
-# Steps, a dozen or three, are products of large matrices, which take a part of the time that the
-# operations of a pass do.
+# The most Newton steps. They are tried after _SHORT passes or rounds, or after _LONG for more than
+# _QUICK_STEPS weights, for which a step takes as long as many passes.
+_STEPS, _QUICK_STEPS, _SHORT, _LONG = 150, 600, 100, 400
+# The number of passes before Newton steps is this times the ratio of the operations of a step and a
+# pass. The operations of steps are faster, because they are products of large matrices.
 _STEPS_WORK = 10.0
-# A stage of blocks that leaves more of the gap is not worth another.
+# If a stage of blocks leaves more than this share of the gap, later stages of blocks are skipped.
 _HELP = 0.5
-# |x|^2 beyond has no room for the sums of a dual.
+# If the sum of squares of the features is larger, sums in the dual could overflow.
 _MOST_SQUARES = 1e200
-_PLANES: tuple[Stage, ...] = (("planes", _FOR_EVER),)
-_OF_TALL: tuple[Stage, ...] = (
-    ("planes", 100),
-    ("blocks", 300),
-    ("planes", 300),
-    ("blocks", 3000),
-    ("planes", _FOR_EVER),
+_ENDLESS = 1 << 40  # a number of passes or rounds without limit
+# Sequences of stages, each with its largest number of rounds of planes or passes of blocks.
+_PLANES: tuple[Stage, ...] = (("planes", _ENDLESS),)
+_BY_PLANES: tuple[Stage, ...] = (("planes", 100), ("blocks", 300), *_PLANES)
+_BY_BLOCKS: tuple[Stage, ...] = (("blocks", 3000), ("planes", 300), ("blocks", _ENDLESS), *_PLANES)
+
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """The sets, and a fit with a similar C if there is one, from which stages are chosen."""
+
+    sets: LinearSets
+    near: Fit | None
+
+    @cached_property
+    def polymatroids(self) -> Polymatroids | None:
+        """The dual polymatroids of the surrogate, or None."""
+        found = self.sets.surrogate._polymatroids(self.sets.labels)
+        return None if found is None else found[0]
+
+    @property
+    def is_modular(self) -> bool:
+        """Whether each label is learned alone."""
+        found = self.polymatroids
+        return found is not None and found.kind == Polymatroids.MODULAR
+
+    @property
+    def steps(self) -> tuple[Stage, ...]:
+        """The stage of Newton steps, if there is memory for them."""
+        return (("steps", _STEPS),) if takes_steps(self.sets) else ()
+
+    def steps_after(self, kind: Kind, most: int) -> tuple[Stage, ...]:
+        """Return a first stage and Newton steps, or neither."""
+        return ((kind, most), *self.steps) if self.steps else ()
+
+    @cached_property
+    def squares(self) -> FloatArray:
+        """The mean square of each feature, with that of the intercept at the end."""
+        X = self.sets.X
+        sums = X.multiply(X).sum(axis=0) if issparse(X) else np.einsum("ij,ij->j", X, X)
+        squares = np.asarray(sums, np.float64).ravel() / max(self.sets.n, 1)
+        return np.append(squares, 1.0) if self.sets.intercept else squares
+
+    @property
+    def examples_per_feature(self) -> float:
+        """The number of examples per feature, weighted by the scale of the features."""
+        shares = self.squares / self.squares.sum()
+        return self.sets.n * float(shares @ shares)
+
+    @property
+    def is_tall(self) -> bool:
+        """Whether cutting planes converge in few rounds."""
+        return self.examples_per_feature > (_TALL_OF_LABELS if self.is_modular else _TALL)
+
+    def needs_planes(self) -> bool:
+        """Return whether only cutting planes are possible or useful."""
+        sets = self.sets
+        few = sets.dimension <= _FEW_WEIGHTS or sets.labels.n <= 1
+        if few or sets.n > _VERY_TALL * sets.columns:
+            return True
+        total = float(self.squares.sum())
+        return not (np.isfinite(total) and 0.0 < total < _MOST_SQUARES)
+
+    def has_no_blocks(self) -> bool:
+        """Return whether the surrogate has neither projections nor kept planes."""
+        return self.polymatroids is None and not takes_planes(self.sets)
+
+    def keeps_planes(self) -> bool:
+        """Return whether the surrogate has kept planes instead of projections."""
+        return self.polymatroids is None
+
+    def is_straight(self) -> bool:
+        """Return whether passes converge soon without a pull."""
+        found = self.polymatroids
+        return found is not None and goes_straight(self.sets, found)
+
+    def of_kept_planes(self) -> tuple[Stage, ...]:
+        """Return the stages for kept planes."""
+        warm = self.near is not None and isinstance(self.near.dual, PlaneShares)
+        if self.is_tall:
+            return (*self.steps_after("blocks" if warm else "planes", _SHORT), *_BY_PLANES)
+        quick = self.sets.dimension <= _QUICK_STEPS
+        return (*self.steps_after("blocks", _SHORT if quick else _LONG), *_BY_BLOCKS)
+
+    def of_tall_projections(self) -> tuple[Stage, ...]:
+        """Return the stages for projections of many examples."""
+        stages = (*_BY_PLANES[:2], *self._steps_of_rows, *_BY_PLANES[2:])
+        warm = self.near is not None and self.sets.dimension > _MANY_WEIGHTS
+        return (("blocks", _WARM_PASSES), *stages) if warm else stages
+
+    def of_straight_projections(self) -> tuple[Stage, ...]:
+        """Return the stages for passes that converge soon; labels have steps of their own."""
+        if self.is_modular:
+            return _BY_BLOCKS
+        stages = (*self.steps_after("blocks", self._passes_before_steps), *_BY_BLOCKS)
+        splits = self.near is not None and takes_splitting(self.sets)
+        return (("splits", MOST_SPLITS), *stages) if splits else stages
+
+    def of_other_projections(self) -> tuple[Stage, ...]:
+        """Return the stages for passes with a pull."""
+        return (*_BY_BLOCKS[:2], *self._steps_of_rows, *_BY_BLOCKS[2:])
+
+    @property
+    def _steps_of_rows(self) -> tuple[Stage, ...]:
+        return self.steps if self.sets.by_label else ()
+
+    @property
+    def _passes_before_steps(self) -> int:
+        """The number of passes that take about the time of Newton steps, by their operations."""
+        n, p, columns = self.sets.n, self.sets.p, self.sets.columns
+        step = n * (p * columns) ** 2 + (p * columns) ** 3 // 3
+        one_pass = 2 * n * p * min(n, 2 * columns)
+        return max(_SHORT, int(_STEPS_WORK * step / one_pass))
+
+
+class Plan(NamedTuple):
+    """A sequence of stages, the condition for its problems, and the reason."""
+
+    fits: Callable[[_Problem], bool]
+    stages: Callable[[_Problem], tuple[Stage, ...]]
+    because: str
+
+
+# The first plan that fits is used. Every number above was multiplied by 1/4 and 4, counting the
+# operations of 260 fits and paths, and numbers that changed nothing were removed.
+PLANS = (
+    Plan(_Problem.needs_planes, lambda _: _PLANES, "few weights, one set, or very many examples"),
+    Plan(
+        _Problem.has_no_blocks,
+        lambda problem: (*problem.steps_after("planes", _SHORT), *_PLANES),
+        "sets too large for kept planes, and no projections",
+    ),
+    Plan(_Problem.keeps_planes, _Problem.of_kept_planes, "no projections, but kept planes"),
+    Plan(
+        lambda problem: problem.is_tall,
+        _Problem.of_tall_projections,
+        "projections, and many examples per feature: planes converge soon",
+    ),
+    Plan(
+        _Problem.is_straight,
+        _Problem.of_straight_projections,
+        "projections whose passes converge soon without a pull",
+    ),
+    Plan(lambda _: True, _Problem.of_other_projections, "projections whose passes need a pull"),
 )
-_OF_TALL_PLANES: tuple[Stage, ...] = (
-    ("planes", 600),
-    ("blocks", 300),
-    ("planes", 1000),
-    ("blocks", 3000),
-    ("planes", _FOR_EVER),
-)
-_OF_MEDIUM_PLANES: tuple[Stage, ...] = (("blocks", 300), *_OF_TALL_PLANES)
-# Passes that are extrapolated, or of each label by itself: planes of all together are no help.
-_STRAIGHT: tuple[Stage, ...] = (("blocks", 100_000), ("planes", _FOR_EVER))
-_OF_WIDE: tuple[Stage, ...] = (
-    ("blocks", 3000),
-    ("planes", 300),
-    ("blocks", 100_000),
-    ("planes", _FOR_EVER),
-)
+
+
+def stages(sets: LinearSets, near: Fit | None = None) -> tuple[Stage, ...]:
+    """Return the stages that are tried in order until the gap is small enough.
+
+    ``near`` is a fit with a similar C.
+    """
+    problem = _Problem(sets, near)
+    return next(plan.stages(problem) for plan in PLANS if plan.fits(problem))
 
 
 def learn_linear(
@@ -89,17 +216,17 @@ def learn_linear(
 ) -> Fit:
     r"""Minimise 1/2 |W|^2 + C risk(W) by dual blocks, by cutting planes, or by both in turn.
 
-    Blocks are fast where examples are few beside the features, planes where they are many. What
-    one has found, the other goes on from: the dual that blocks end with is a plane, which proves
-    the same bound, and the best weights are kept. A stage that is not enough is followed by one of
-    the other kind; the blocks are not asked again after a stage that gained little. The stages
-    depend on the data alone, not on a clock. ``learner`` of the fit names those that ran.
+    Blocks are fast with few examples per feature, and planes with many. Each stage continues from
+    the last one: the final dual of blocks is a plane, which proves the same bound, and the best
+    weights are kept. A stage that does not converge is followed by one of the other kind. Blocks
+    are not used again after a stage that gained little. The stages depend on the data only, not on
+    time. ``learner`` of the fit names the learners that ran.
 
     Parameters
     ----------
     sets : LinearSets
     C, tol, max_iter, time_limit, init, callback
-        As in ``one_slack``; ``max_iter`` is of the rounds of all stages together.
+        See ``one_slack``. ``max_iter`` limits the rounds of all stages together.
     """
     check_callback(callback)
     limit = as_count(max_iter, "max_iter", least=1)
@@ -107,7 +234,7 @@ def learn_linear(
     done: Fit | None = None
     blocks_help = True
     plan = stages(sets, init if isinstance(init, Fit) and is_near(init, C) else None)
-    if isinstance(init, np.ndarray):  # a dual starts from a dual, planes from weights
+    if isinstance(init, np.ndarray):  # only planes can start from weights
         plan = (*_PLANES, *plan)
     for kind, most in plan:
         if kind == "blocks" and not blocks_help:
@@ -115,120 +242,64 @@ def learn_linear(
         start = init if done is None else done
         left = limit if done is None else limit - done.n_iter
         told = _told(callback, done)
-        try:
-            if kind != "planes":
-                assert start is None or isinstance(start, Fit)
-                fit = dual_blocks(
-                    sets,
-                    C,
-                    tol=tol,
-                    max_iter=left,
-                    time_limit=deadline.inherited,
-                    init=start,
-                    callback=told,
-                    most_passes=most,
-                    by=_BY[kind],
-                )
-            else:
-                fit = one_slack(
-                    sets.risk,
-                    sets.dimension,
-                    C,
-                    tol=tol,
-                    max_iter=min(left, most),
-                    time_limit=deadline.inherited,
-                    init=start,
-                    callback=told,
-                )
-        except KeyboardInterrupt:
+        fit, ended = attempt(_learn, sets, C, kind, most, tol, left, deadline, start, told)
+        if fit is None:
             if done is None:
-                raise
-            if deadline.struck:
+                raise KeyboardInterrupt
+            if deadline.expired:
                 return replace(done, reason=deadline.sentence)
-            return replace(done, interrupted=True, reason="a callback or Ctrl-C ended it")
+            return replace(done, interrupted=ended, reason="a callback or Ctrl-C ended it")
         if kind == "blocks":
             blocks_help = done is None or fit.gap <= _HELP * done.gap
         done = fit if done is None else _joined(done, fit)
-        if done.converged or done.interrupted or deadline.struck or done.n_iter == limit:
+        if done.converged or done.interrupted or deadline.expired or done.n_iter == limit:
             break
     assert done is not None
     return done
 
 
-def stages(sets: LinearSets, init: Fit | None = None) -> tuple[Stage, ...]:
-    """What is tried, in this order, until the gap is small enough; ``init`` is of a near price."""
-    few = sets.dimension <= _FEW_WEIGHTS or sets.labels.n <= 1
-    if few or sets.n > _VERY_TALL * sets.columns:
-        return _PLANES
-    answer = sets.surrogate._polymatroids(sets.labels)
-    if answer is None and not takes_planes(sets):
-        return _with_steps(sets, ("planes", _BEFORE_TALL_STEPS[1]), _PLANES)
-    squares = _column_squares(sets)
-    total = float(squares.sum())
-    if not (np.isfinite(total) and 0.0 < total < _MOST_SQUARES):
-        return _PLANES
-    shares = squares / total
-    examples = sets.n * float(shares @ shares)
-    if answer is None:
-        if examples > _TALL:
-            first: Stage = ("planes", _rounds_before_steps(sets))
-            if init is not None and isinstance(init.dual, PlaneShares):
-                first = ("blocks", _BEFORE_WARM_STEPS)
-            return _with_steps(sets, first, _OF_TALL_PLANES)
-        passes = _BEFORE_STEPS if sets.dimension <= _QUICK_STEPS else _BEFORE_LONG_STEPS
-        wide = _OF_MEDIUM_PLANES if examples > _WIDE_OF_PLANES else _OF_WIDE
-        return _with_steps(sets, ("blocks", passes), wide)
-    if examples > (_TALL_OF_LABELS if answer[0].kind == Polymatroids.MODULAR else _TALL):
-        near = init is not None and sets.dimension > _MANY_WEIGHTS
-        tall = _steps_after(sets, 3, _OF_TALL)
-        return (("blocks", _WARM_PASSES), *tall) if near else tall
-    if not goes_straight(sets, answer[0]):
-        return _steps_after(sets, 2, _OF_WIDE)
-    if answer[0].kind == Polymatroids.MODULAR:  # whose labels have steps of their own
-        return _STRAIGHT
-    straight = _with_steps(sets, ("blocks", _passes_before_steps(sets)), _STRAIGHT)
-    splits = init is not None and takes_splitting(sets)
-    return (("splits", MOST_SPLITS), *straight) if splits else straight
-
-
-def _rounds_before_steps(sets: LinearSets) -> int:
-    """Fewer where a step costs little more than a round."""
-    work = sets.n * sets.dimension**2
-    return _BEFORE_TALL_STEPS[0] if work <= _LITTLE_WORK else _BEFORE_TALL_STEPS[1]
-
-
-def _passes_before_steps(sets: LinearSets) -> int:
-    """As many as take the time of the steps, as far as their operations tell."""
-    n, p, columns = sets.n, sets.p, sets.columns
-    step = n * (p * columns) ** 2 + (p * columns) ** 3 // 3
-    one_pass = 2 * n * p * min(n, 2 * columns)
-    return max(_BEFORE_STEPS, int(_STEPS_WORK * step / one_pass))
-
-
-def _steps_after(sets: LinearSets, first: int, stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
-    """Newton's steps for rows after so many stages: features in a large unit, or a large C."""
-    if not (sets.by_label and takes_steps(sets)):
-        return stages
-    return (*stages[:first], ("steps", _STEPS), *stages[first:])
-
-
-def _with_steps(sets: LinearSets, first: Stage, stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
-    """Newton's steps after a first stage, where there is room for them."""
-    return (first, ("steps", _STEPS), *stages) if takes_steps(sets) else stages
-
-
-def _column_squares(sets: LinearSets) -> FloatArray:
-    """The mean square of each feature, that of the intercept at the end."""
-    X = sets.X
-    sums = X.multiply(X).sum(axis=0) if issparse(X) else np.einsum("ij,ij->j", X, X)
-    squares = np.asarray(sums, np.float64).ravel() / max(sets.n, 1)
-    return np.append(squares, 1.0) if sets.intercept else squares
+def _learn(
+    sets: LinearSets,
+    C: float,
+    kind: Kind,
+    most: int,
+    tol: float,
+    left: int,
+    deadline: Deadline,
+    start: Fit | FloatArray | None,
+    callback: Callable[[Progress], object] | None,
+) -> Fit:
+    """Run one stage: at most ``most`` passes of blocks, or rounds of planes."""
+    limit = deadline.inherited
+    if kind == "planes":
+        return one_slack(
+            sets.risk,
+            sets.dimension,
+            C,
+            tol=tol,
+            max_iter=min(left, most),
+            time_limit=limit,
+            init=start,
+            callback=callback,
+        )
+    assert start is None or isinstance(start, Fit)
+    return dual_blocks(
+        sets,
+        C,
+        tol=tol,
+        max_iter=left,
+        time_limit=limit,
+        init=start,
+        callback=callback,
+        most_passes=most,
+        by=_BY[kind],
+    )
 
 
 def _told(
     callback: Callable[[Progress], object] | None, done: Fit | None
 ) -> Callable[[Progress], object] | None:
-    """The callback, to which the rounds of all stages are one count."""
+    """Return a callback that counts the rounds of all stages together."""
     if callback is None or done is None:
         return callback
     rounds, seconds = done.n_iter, float(done.history.seconds[-1])
@@ -240,7 +311,7 @@ def _told(
 
 
 def _joined(before: Fit, fit: Fit) -> Fit:
-    """One fit of two stages; the second went on from what the first had found."""
+    """Return the joint record of two stages, of which the second started from the first."""
     first, second = before.history, fit.history
     primal = np.minimum.accumulate(np.concatenate([first.primal, second.primal]))
     dual = np.maximum.accumulate(np.concatenate([first.dual, second.dual]))

@@ -1,4 +1,4 @@
-"""A linear model of many sets: what a learner may know beyond the risk and its subgradient."""
+"""A linear model of many sets, with the structure that a learner may use beside the risk."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from setwise._foundation._arguments import FloatArray
-from setwise.learning._dual_blocks._features import Features
+from setwise.learning._dual_blocks._features import BlockFeatures
 from setwise.learning._executors import Executor
 from setwise.losses._labels import Labels
 from setwise.surrogates import Surrogate
@@ -16,21 +16,21 @@ from setwise.surrogates import Surrogate
 
 @dataclass(frozen=True, eq=False)
 class LinearSets:
-    r"""W -> :math:`\sum_i c_i\, S(y_i, g_i)` with the scores g of the rows of X.
+    r"""The risk W -> :math:`\sum_i c_i\, S(y_i, g_i)` with the scores g of the rows of X.
 
     Attributes
     ----------
     X : array or CSR matrix of shape (n, d)
-        In the order of the sets.
+        The features, in the order of the sets.
     labels : Labels
-        Rows (n, p), with p rows of weights; else n elements of ragged sets, with one.
+        Rows (n, p), with p rows of weights, or n elements of ragged sets, with one row of weights.
     weights : array
-        What each set counts.
+        The weight of each set.
     surrogate : Surrogate
     intercept : bool
-        Whether each row of weights has one more, of a constant feature 1, at its end.
+        Whether each row of weights ends with the weight of a constant feature 1.
     risk : callable
-        w -> (risk, subgradient), with w the rows of weights one after the other.
+        A function w -> (risk, subgradient), where w concatenates the rows of weights.
     executor : Executor
     """
 
@@ -43,31 +43,31 @@ class LinearSets:
     executor: Executor
 
     @cached_property
-    def features(self) -> Features:
-        """The rows of X as block steps take them, made once for all fits."""
-        return Features(self.X, self.p, self.intercept)
+    def features(self) -> BlockFeatures:
+        """The rows of X in the form that block steps need, made once for all fits."""
+        return BlockFeatures(self.X, self.p, self.intercept)
 
     @property
     def by_label(self) -> bool:
-        """Whether a set is the labels of one example."""
+        """Whether a set consists of the labels of one example."""
         return self.labels.layout == "rows"
 
     @property
     def n(self) -> int:
-        """How many examples."""
+        """The number of examples."""
         return int(self.X.shape[0])
 
     @property
     def p(self) -> int:
-        """How many rows of weights."""
+        """The number of rows of weights."""
         return int(self.labels.shape[1]) if self.by_label else 1
 
     @property
     def columns(self) -> int:
-        """How many weights a row has."""
+        """The number of weights per row."""
         return int(self.X.shape[1]) + self.intercept
 
     @property
     def dimension(self) -> int:
-        """How many weights there are."""
+        """The number of all weights."""
         return self.p * self.columns

@@ -1,4 +1,4 @@
-"""The dual over planes of every set, by Newton's steps where the weights are not too many."""
+"""The dual over planes of every set, solved by Newton steps if there are not too many weights."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from setwise.learning._dual_blocks._blocks import Blocks
 from setwise.learning._dual_blocks._central_path import CentralPath
 from setwise.learning._dual_blocks._linear_sets import LinearSets
 
-# The matrix of a step takes 64 megabytes at the most, and so do the planes.
+# The most weights, and the most numbers of all planes: the matrix of a step and the planes then
+# take at most 64 megabytes each.
 _MOST_WEIGHTS, _MOST_NUMBERS = 2800, 1 << 23
-# Planes of a set: those with the least share go.
+# The most planes per set. A new plane then replaces the one with the smallest share.
 _KEPT = 64
 
 
 def takes_steps(sets: LinearSets) -> bool:
-    """Whether Newton's steps have room: for few weights."""
+    """Return whether there is memory for Newton steps."""
     if not (sets.surrogate.is_convex and sets.n > 0 and sets.labels.n > 0):
         return False
     numbers = sets.labels.n * _KEPT * (sets.p if sets.by_label else sets.columns)
@@ -27,9 +28,10 @@ def takes_steps(sets: LinearSets) -> bool:
 
 
 class PathBlocks(Blocks):
-    """The central path of the program over planes; a pass is one step, and planes where it led.
+    """Passes along the central path of the program over planes: one step each, then new planes.
 
-    The planes of a row are functions of the scores of its labels, those of a group of the weights.
+    The planes of a row are functions of the scores of its labels. The planes of a group are
+    functions of the weights.
     """
 
     name = "interior_point"
@@ -50,7 +52,7 @@ class PathBlocks(Blocks):
         self._renew_inner()
 
     def _risks(self) -> tuple[FloatArray, FloatArray]:
-        """The surrogate of each set where the path is, and its slopes."""
+        """Return the surrogate of each set at the present weights, and its slopes."""
         labels, of_labels = self._sets.labels, self._sets.surrogate._of_labels
         if self._sets.by_label:
             values, slopes = of_labels(labels, self._path.scores)
@@ -68,28 +70,28 @@ class PathBlocks(Blocks):
         self.renew()
 
     def renew(self) -> None:
-        """From the shares."""
+        """Recompute W and total from the shares."""
         self.total, v = self._path.dual()
         self.W = v.T @ self._X if self._sets.by_label else v.sum(axis=0, keepdims=True)
 
     def improve(self, passes: int, tol: float, room: float) -> None:
-        """One step."""
+        """Add planes and make one step."""
         self._path.add(*self._risks())
         self.stuck = not self._path.step()
         self.passes += 1
         self._renew_inner()
 
     def excess(self) -> float:
-        """Shares sum to 1."""
+        """Return 1, because shares sum to 1."""
         return 1.0
 
     def dual(self, C: float) -> Dual:
-        """Shares do not depend on C."""
+        """Return the shares, which do not depend on C."""
         return self._path.used()
 
 
 def _one_plane_each(sets: LinearSets, start: FloatArray) -> PlaneShares:
-    """The dual of polymatroids: its b is a plane of each set, of the slopes -y b / c."""
+    """Return the dual b of polymatroids as one plane per set, with slopes -y b / c."""
     counts = np.maximum(sets.weights, 1e-300)[:, None]
     b = start.reshape(sets.n, sets.p) / counts
     positive = sets.labels.positive.reshape(b.shape) != 0
@@ -99,6 +101,6 @@ def _one_plane_each(sets: LinearSets, start: FloatArray) -> PlaneShares:
 
 
 def dense(sets: LinearSets) -> FloatArray:
-    """The features as a matrix, with that of the intercept."""
+    """Return the features as a dense matrix, with a column for the intercept."""
     X = sets.X.toarray() if issparse(sets.X) else np.asarray(sets.X, np.float64)
     return np.hstack([X, np.ones((sets.n, 1))]) if sets.intercept else X

@@ -1,4 +1,4 @@
-"""Blocks of the dual for any convex surrogate: a few planes of each set, and their shares."""
+"""Blocks of the dual for any convex surrogate: a few planes per set, and their shares."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ from setwise.learning._dual_blocks._blocks import PulledBlocks
 from setwise.learning._dual_blocks._extrapolation import LEAST, WIDE, Extrapolation
 from setwise.learning._dual_blocks._linear_sets import LinearSets
 
-# Planes kept of a set: beyond its elements a few, since a face of so many holds the best mixture.
+# The number of planes per set is _SPARE more than its elements, since the best mixture lies in a
+# face with about as many planes as elements. It is between _FEWEST and _MOST.
 _SPARE, _FEWEST, _MOST = 12, 16, 60
-# All of them take 256 megabytes at the most.
+# The most numbers of all planes, which take 256 megabytes.
 _MOST_NUMBERS = 1 << 25
-# A price beyond this one is reached in steps: passes at the one before until the gap is a share of
-# the dual, or so many.
+# A value of C |x|^2 above _HIGH is reached in steps by factors of at most _RISE. Each step makes
+# passes until the gap is at most the share _COARSE of the objective, or at most _RAMP passes.
 _HIGH, _RISE, _COARSE, _RAMP = 300.0, 30.0, 0.05, 300
-# A pull that is asked for, but where passes are extrapolated up to so many examples a feature; and
-# the share of the price that it may be, of fewer examples and of more. One towards weights that are
-# nearly known.
+# The least pull, except between LEAST and _VERY_WIDE examples per feature, where passes are
+# extrapolated, and the least pull towards weights that are nearly known.
 _PULL, _VERY_WIDE, _PULL_NEAR = 3.0, 1.5, 15.0
+# The least pull is at most this share of C |x|^2, for fewer and for more examples per feature.
 _OF_FEW, _OF_MANY = 0.03, 0.6
 
 
 def takes_planes(sets: LinearSets) -> bool:
-    """Whether the surrogate's subgradients are planes below it, and there is room for them."""
+    """Return whether the surrogate is convex and there is memory for its planes."""
     if not (sets.by_label and sets.surrogate.is_convex):
         return False
     return sets.n * _kept(sets) * (sets.p + _kept(sets)) <= _MOST_NUMBERS
@@ -38,23 +39,23 @@ def _kept(sets: LinearSets) -> int:
 
 
 def _first_share(price: float) -> float:
-    """1, or the first step towards a high price."""
+    """Return the first share of C: 1, or less if C |x|^2 is above ``_HIGH``."""
     if not _HIGH < price < np.inf:
         return 1.0
     return float(_RISE ** -np.ceil(np.log(price / _HIGH) / np.log(_RISE)))
 
 
 class PlaneBlocks(PulledBlocks):
-    r"""Shares of planes :math:`S_i(g) \ge h_k + \langle a_k, g \rangle`, a simplex for each set.
+    r"""Shares of planes :math:`S_i(g) \ge h_k + \langle a_k, g \rangle`, in a simplex per set.
 
     .. math:: \max_\alpha\ \sum_i C c_i \langle \alpha_i, h_i \rangle - \tfrac12 |W|^2, \qquad
         W = -\sum_i C c_i \sum_k \alpha_{ik}\, a_{ik} x_i^T.
 
-    A pass asks the surrogate of all sets at once where W has led, which gives each set a plane more
+    A pass evaluates the surrogate of all sets at the present W, which adds a plane to each set
     (block Frank-Wolfe: N. Shah, V. Kolmogorov, C. H. Lampert, A multi-plane block-coordinate
-    Frank-Wolfe algorithm, 2015), and then goes from set to set: its shares move from the lowest
-    plane to the highest until they are near the best, all others fixed. The plane 0 is one of them,
-    so that a dual for a lower price is one for C, and a high price is reached in steps.
+    Frank-Wolfe algorithm, 2015). Then, set by set, shares move from the lowest plane to the highest
+    until they are nearly optimal with all other sets fixed. The plane 0 is one of them, so that a
+    dual for a smaller C is feasible for C, and a large C is reached in steps.
     """
 
     name = "kept_planes"
@@ -76,7 +77,7 @@ class PlaneBlocks(PulledBlocks):
         self._squares = self.features.squares()
         self._price = float(scales.mean() * self._squares.mean()) if sets.n else 0.0
         warm = isinstance(start, PlaneShares)
-        # The share of the price that is paid so far.
+        # The present C as a share of the final C.
         self._paid = 1.0 if warm else _first_share(self._price)
         self._planes = _core.KeptPlanes(sets.labels.offsets, self._paid * scales, _kept(sets))
         self._near = near if warm and self._ratio > WIDE else None
@@ -85,7 +86,7 @@ class PlaneBlocks(PulledBlocks):
         self._hold()
 
     def _begin(self, start: PlaneShares, scales: FloatArray, ratio: float) -> None:
-        """From the shares of another price, or from what they were of it; the best in between."""
+        """Begin with the shares of another C, its rescaled dual, or their best mixture."""
         start = _without_zero(start)
         shares = start.shares
         if ratio < 1.0:
@@ -113,12 +114,12 @@ class PlaneBlocks(PulledBlocks):
         self._planes.raise_price(1.0, min(self._along(), 1.0))
 
     def _along(self) -> float:
-        """As far along the ray from 0 as the dual rises."""
+        """Return the factor of the dual point that maximises the dual along its ray."""
         squares = float(np.vdot(self.W, self.W))
         return max(self.total / squares, 0.0) if squares > 0.0 else 1.0
 
     def _hold(self) -> None:
-        """The weights of a price, and how they are held back at it."""
+        """Recompute the weights and set up the acceleration for the present C."""
         self.renew()
         self.inner = self.W
         self._acceleration = Acceleration(
@@ -141,13 +142,13 @@ class PlaneBlocks(PulledBlocks):
         return min(_PULL, share * self._paid * self._price)
 
     def renew(self) -> None:
-        """From the shares, brought to the sum 1."""
+        """Recompute W and total from the shares, normalised to the sum 1."""
         v = np.empty(self._shape)
         self.total = self._planes.dual(v.ravel())
         self.W = self.features.weights(v)
 
     def improve(self, passes: int, tol: float, room: float) -> None:
-        """Passes at the price so far; where they have led far enough, it rises."""
+        """Make passes at the present C, and increase it when the gap is small enough."""
         while self._paid < 1.0:
             super().improve(passes, 0.0, 0.0)
             dual = self.total - 0.5 * float(np.vdot(self.W, self.W))
@@ -163,7 +164,7 @@ class PlaneBlocks(PulledBlocks):
         return self._gap
 
     def _stage(self, most: int, target: float) -> None:
-        """Passes until the gap where they have led is small, at least one."""
+        """Make at least one pass, until the gap at the present weights is small."""
         rows, gain = self.features.rows, self._acceleration.gain
         state = self.features.state(self._acceleration.begin(self.W)).ravel()
         scores = np.empty(self._shape)
@@ -184,7 +185,7 @@ class PlaneBlocks(PulledBlocks):
                 state = self._extrapolated(path, state)
 
     def _extrapolated(self, path: Extrapolation, state: FloatArray) -> FloatArray:
-        """The shares where the passes seem to lead, if the dual of the stage is higher there."""
+        """Move to the extrapolated shares if the dual of the stage is higher there."""
         before, dual = self._shares(), self._dual_of(state)
         limit = path.limit()
         if limit is not None:
@@ -202,7 +203,7 @@ class PlaneBlocks(PulledBlocks):
         return shares
 
     def _dual_of(self, state: FloatArray) -> float:
-        """The same as below, of the shares whose state this is."""
+        """Return the dual of the stage for the present shares, given their state."""
         if self._acceleration.pull:
             return self._stage_dual()
         v = np.empty(self._shape)
@@ -210,17 +211,17 @@ class PlaneBlocks(PulledBlocks):
         return total - 0.5 * self.features.squared(v, state)
 
     def _stage_dual(self) -> float:
-        """Up to a constant of the stage."""
+        """Return the dual objective of the stage, up to a constant."""
         self.renew()
         w = self._acceleration.begin(self.W)
         return self.total - 0.5 * float(np.vdot(w, w)) / self._acceleration.gain
 
     def excess(self) -> float:
-        """Shares sum to 1."""
+        """Return 1, because shares sum to 1."""
         return 1.0
 
     def dual(self, C: float) -> Dual:
-        """Shares do not depend on C."""
+        """Return the shares, which do not depend on C."""
         if self._paid < 1.0:
             self._planes.raise_price(1.0 / self._paid, self._paid)
         counts = np.empty(self._shape[0], np.int64)
@@ -233,7 +234,7 @@ class PlaneBlocks(PulledBlocks):
 
 
 def _without_zero(start: PlaneShares) -> PlaneShares:
-    """Without the plane 0, which every set has."""
+    """Return the planes without the plane 0, which every set has."""
     p = len(start.slopes) // max(len(start.shares), 1)
     slopes = start.slopes.reshape(len(start.shares), p)
     kept = slopes.any(axis=1) | (start.heights != 0.0)

@@ -1,4 +1,4 @@
-"""Where a price nearby is solved: weights and dual in turn, each for all sets at once."""
+"""Douglas-Rachford splitting from a fit with a similar C: weights and dual in turn."""
 
 from __future__ import annotations
 
@@ -16,22 +16,23 @@ from setwise.learning._dual_blocks._linear_sets import LinearSets
 from setwise.learning._room import room_of
 from setwise.losses._families import Polymatroids
 
-# How far a step goes beyond the middle of both: 1 is safe, 2 the limit.
+# The relaxation factor of the splitting: it converges below 2, and 1 is the plain method.
 _RELAXED = 1.8
-# Slacks count at least as so much of the scores: all are 0 where every example is a support vector.
+# The least norm of the slacks relative to the scores, for the choice of rho: all slacks are 0 if
+# every example is a support vector.
 _LEAST_SLACKS = 0.1
-# Of the tolerance: the gap is that of the weights and the dual but for rounding.
+# The target of the gap as a share of the tolerance, which leaves room for rounding errors.
 _ENOUGH = 0.98
-# Passes before the first look at the gap, and over which their rate is measured.
+# The number of passes before the gap is measured, and over which the rate is measured.
 _FIRST, _WINDOW = 6, 6
-# The most passes: where more seem to be needed, steps set by set go on.
+# The most passes. If more seem to be needed, passes set by set continue.
 MOST_SPLITS = 64
-# A matrix is factored where that takes no longer than so many passes, as far as operations tell.
+# The matrix is factored if that takes at most the operations of this number of passes.
 _FACTOR_WORK = 40.0
 
 
 def takes_splitting(sets: LinearSets) -> bool:
-    """Whether all inner products have room, and their factor takes no longer than some passes."""
+    """Return whether inner products fit into memory and factoring them is fast enough."""
     if not (sets.by_label and sets.features.has_products):
         return False
     n, p, columns = sets.n, sets.p, sets.columns
@@ -41,20 +42,21 @@ def takes_splitting(sets: LinearSets) -> bool:
 class SplitBlocks(PolymatroidBlocks):
     r"""Douglas and Rachford's splitting of 1/2 |W|^2 and of the hinges of all sets.
 
-    With K the inner products of the examples and a price :math:`\rho` of the slacks that the hinges
-    see being apart from those of the weights, a pass over :math:`z = b + \rho s` is
+    With K the inner products of the examples and a penalty :math:`\rho` for the difference between
+    the slacks of the hinges and those of the weights, a pass over :math:`z = b + \rho s` is
 
     .. math:: b = \Pi_P(z), \qquad a = (K + 1/\rho)^{-1}\, y * (1 + (2 b - z) / \rho), \qquad
         z \leftarrow z + 1.8\, (y * a - b).
 
-    b is in its polymatroids all the while; the weights :math:`\sum_i a_i x_i^T` are those that suit
-    all sets together. Steps set by set have a dual that is far better than its weights: near the
-    end the gap is what these pay for slacks that are not quite tied, the square root of what the
-    dual lacks. Here both are about as good. How many passes there are depends on :math:`\rho`,
-    which ought to be as large as b is beside the slacks: a fit of a price nearby tells.
+    b always stays in its polymatroids, and the weights :math:`\sum_i a_i x_i^T` fit all sets
+    together. Passes set by set have a dual that is far better than its weights: near the optimum
+    the primal error is about the square root of the dual error, because slacks that should be tied
+    are not quite equal. Here both errors are similar. The number of passes depends on
+    :math:`\rho`, which should be the ratio of the norms of b and the slacks. A fit with a similar C
+    gives an estimate.
 
-    A pass is a projection of each set and two triangular systems, O(n^2 p + n p log p); before the
-    first, K is factored, O(n^3).
+    A pass projects each set and solves two triangular systems, O(n^2 p + n p log p). Before the
+    first pass, K is factored, O(n^3).
 
     P.-L. Lions, B. Mercier, Splitting algorithms for the sum of two nonlinear operators, 1979.
     """
@@ -89,7 +91,7 @@ class SplitBlocks(PolymatroidBlocks):
             self.stuck = failed
 
     def improve(self, passes: int, tol: float, room: float) -> None:
-        """Passes, until a look at the gap shows that they are enough or would be too many."""
+        """Make passes until the measured gap is small enough, or too many would be needed."""
         end = self.passes + passes
         b, a = np.empty(self._shape), np.empty(self._shape)
         while self.passes < end:
@@ -113,7 +115,7 @@ class SplitBlocks(PolymatroidBlocks):
             target = _ENOUGH * tol * min(room, room_of(value, value - gap, self._zero))
             if gap <= target:
                 break
-            self._next = self._sizes[-1] * target / gap  # the gap is in proportion to the steps
+            self._next = self._sizes[-1] * target / gap  # the gap is proportional to the steps
             if self._left(target / gap) > MOST_SPLITS - self.passes:
                 self.stuck = True
                 break
@@ -121,17 +123,17 @@ class SplitBlocks(PolymatroidBlocks):
         self.inner = self.W + self._apart
 
     def candidates(self) -> tuple[FloatArray, ...]:
-        """The weights of a, which are the better ones."""
+        """Return the weights of a, which are better than those of b."""
         return (self.inner,)
 
     def dual(self, C: float) -> Dual:
-        """b, divided by C; or what it started from, where passes had better go on from there."""
+        """Return b / C, or the initial dual if that is the better start."""
         if self._start is not None and (self.passes == 0 or (self.stuck and self._is_worse(C))):
             return self._start
         return super().dual(C)
 
     def _is_worse(self, C: float) -> bool:
-        """Whether the dual is lower than that of the start's shares, as far as they are best."""
+        """Return whether the dual is lower than that of the start, scaled optimally."""
         start = self._start
         if not isinstance(start, np.ndarray):
             return False
@@ -142,7 +144,7 @@ class SplitBlocks(PolymatroidBlocks):
         return now < part * (total - 0.5 * part * squares)
 
     def _measured(self, a: FloatArray, b: FloatArray) -> tuple[float, float]:
-        """P - D of the weights of a and the dual b, and P, nearly: W itself proves them later."""
+        """Estimate P - D for the weights of a and the dual b, and P. Exact values follow later."""
         step = self._y * a - b
         slacks = (self._z + (1.0 - _RELAXED) * step - b) / self._rho
         scores = self._y * (1.0 - slacks)
@@ -153,7 +155,7 @@ class SplitBlocks(PolymatroidBlocks):
         return gap, paid + 0.5 * float(np.vdot(a, scores))
 
     def _left(self, share: float) -> float:
-        """How many passes take the gap down to a share of it, as it went lately."""
+        """Estimate the number of passes that reduce the gap to a share of it."""
         sizes = self._sizes[-1 - _WINDOW :]
         if len(sizes) < 2 or not (0.0 < sizes[-1] < sizes[0] and share > 0.0):
             return inf
@@ -161,7 +163,7 @@ class SplitBlocks(PolymatroidBlocks):
 
 
 def _factored(products: FloatArray, added: float) -> tuple[FloatArray, bool]:
-    """U of K + added = U'U, above the diagonal and on it; whether rounding left none."""
+    """Return U with K + added = U'U in its upper triangle, and whether factoring failed."""
     square = products.copy()
     square[np.diag_indices(len(square))] += added
     lower, failed = dpotrf(square.T, lower=1, clean=0, overwrite_a=1)

@@ -1,1 +1,1 @@
-"""Weak learners, and how the best is found."""
+"""Weak learners, and the searches for the best one."""

@@ -1,4 +1,4 @@
-"""Stumps that tell categories apart by a subset of them."""
+"""Stumps that separate a subset of categories from the others."""
 
 from __future__ import annotations
 
@@ -8,22 +8,23 @@ from typing import Any
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray, as_count, as_numbers
+from setwise._foundation._record import Record
 from setwise.learning._weak_learners._one_feature import OneFeature
 from setwise.learning._weak_learners._rows import check_missing, feature_of
 
 
-@dataclass(frozen=True)
-class CategoryStump(OneFeature):
+@dataclass(frozen=True, repr=False)
+class CategoryStump(Record, OneFeature):
     """A stump on categories: 1 where a feature is in one set of them, -1 where it is in the other.
 
     Parameters
     ----------
     feature : int
     positive, negative : tuples of floats
-        The categories, numbers; none is in both.
+        The categories, as numbers. The two sets must be disjoint.
     missing : {0, 1, -1}, default=0
-        The response where the feature is missing (NaN) or no known category. A search gives 0, so
-        that the stump adds nothing, if it never met a missing value.
+        The response if the feature is missing (NaN) or not a known category. A search sets it to 0,
+        so that the stump contributes nothing, if there was no missing value.
 
     Examples
     --------

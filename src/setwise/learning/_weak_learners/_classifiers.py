@@ -53,14 +53,14 @@ class WeakClassifier:
         check_sign(self.sign)
 
     def predict(self, X: Any) -> FloatArray:
-        """The responses, +1 or -1, on the rows of an array or a sparse matrix: shape (n,)."""
+        """Return the responses, +1 or -1, (n,), on the rows of an array or a sparse matrix."""
         return self._respond(X if issparse(X) else as_rows(X, allow_nan=takes_nan(self.model)))
 
     def _respond(self, X: Any) -> FloatArray:
         return self.sign * np.asarray(self.model.predict(X), np.float64)
 
     def importances(self, n_features: int) -> FloatArray:
-        """The share of each feature, (n_features,); zeros where the classifier has no opinion."""
+        """Return the importance of each feature, (n_features,), or zeros if unknown."""
         as_count(n_features, "n_features", most=MOST_FEATURES)
         own = getattr(self.model, "feature_importances_", None)
         if own is None and hasattr(self.model, "coef_"):
@@ -72,28 +72,28 @@ class WeakClassifier:
 
 
 class ClassifierSearch:
-    r"""Finds weak learners by fitting a classifier to the signs of the weights.
+    r"""A search that fits a classifier to the signs of the weights.
 
-    The best :math:`h` with values -1 and +1 for :math:`\sum_i U_{ki} h(x_i)` has the least weighted
-    error, with labels sign U and weights abs(U). A classifier is fitted for each segment k, those
-    with the largest sum of abs(U), which no gain exceeds, first; a segment that cannot do better
-    than what was found is left out. The answer is as good as the classifier, so not exact. A
-    classifier that is worse than chance is turned round.
+    The :math:`h` with values -1 and +1 that maximises :math:`\sum_i U_{ki} h(x_i)` has the least
+    weighted error, with labels sign U and weights abs(U). A classifier is fitted for each segment
+    k, in decreasing order of the sum of abs(U), which is an upper bound of the gain. Segments whose
+    bound is below the gains found are skipped. The search is not exact. A classifier that is worse
+    than chance is negated.
 
     Parameters
     ----------
     X : array or sparse matrix of shape (m, d)
-        Finite; NaN stands for missing values where the classifier says that it takes them.
+        Finite. NaN stands for missing values if the classifier supports them.
     estimator : scikit-learn classifier
-        Must take ``sample_weight``; the weights of the rows that count have the mean 1. Warnings
-        that it did not converge are kept quiet: the linear program sees how good the answer is.
+        It must support ``sample_weight``. The positive weights have mean 1. Convergence warnings
+        are suppressed, because the linear program measures the quality of the answer.
     n_columns : int, default=1
-        How many to give, at most one for each segment.
+        The number of columns to return, at most one per segment.
     drop : float, default=0.0
         This share of the non-zero weights, the smallest, is set to zero before the fit: 0.1 in
         Section 4.3 of the paper, against overfitting.
     rng : None, int or generator
-        For estimators that have a ``random_state`` which is None.
+        The source of ``random_state`` for estimators whose ``random_state`` is None.
 
     Attributes
     ----------
@@ -134,11 +134,11 @@ class ClassifierSearch:
         if self.drop >= 1:
             raise ValueError(f"drop must be below 1, got {drop}")
         self._rng = as_generator(rng, "rng")
-        # Rows are picked for each fit, which CSC cannot do quickly.
+        # Each fit selects rows, which is slow for CSC matrices.
         self._by_row = self.X.tocsr() if hasattr(self.X, "tocsr") else self.X
 
     def __call__(self, weights: FloatArray) -> list[Column]:
-        """The best learners found for weights of shape (n_segments m,), best first."""
+        """Return the best learners found for weights of shape (n_segments m,), best first."""
         segments = as_segments(weights, self.X.shape[0])
         return best_of_segments(segments, self.n_columns, self._fit)
 
@@ -160,7 +160,7 @@ class ClassifierSearch:
         return Column(learner, segment, response)
 
     def _kept(self, magnitudes: FloatArray) -> Any:
-        """The rows that count: weights above zero, but for the smallest of them."""
+        """Return the rows with nonzero weight, without the share ``drop`` of smallest weights."""
         rows = np.flatnonzero(magnitudes)
         n_dropped = int(self.drop * len(rows))
         if n_dropped:
@@ -176,7 +176,7 @@ class ClassifierSearch:
 
 
 def takes_nan(estimator: Any) -> bool:
-    """Whether a scikit-learn estimator says that it takes missing values."""
+    """Return whether a scikit-learn estimator supports missing values."""
     if isinstance(estimator, type) or not hasattr(estimator, "__sklearn_tags__"):
         return False
     return bool(load("sklearn.utils").get_tags(estimator).input_tags.allow_nan)

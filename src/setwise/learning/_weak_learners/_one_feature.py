@@ -1,4 +1,4 @@
-"""What weak learners that look at one feature share, and the searches for them."""
+"""Base classes of weak learners that use one feature, and of the searches for them."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from setwise._foundation._arguments import FloatArray, as_count, as_number
 from setwise._foundation._threads import as_threads
 from setwise.learning._weak_learners._rows import MOST_FEATURES, as_rows, check_width
 
-# Gains that differ by less, as a share of all weights, are equal: sums in another order differ so.
+# Gains that differ by less than this share of the sum of absolute weights are equal up to rounding.
 _ROUNDING = 1e-12
 
 
 class OneFeature:
-    """A weak learner that looks at one feature."""
+    """A weak learner that uses one feature."""
 
     feature: int
 
     def predict(self, X: Any) -> FloatArray:
-        """The responses on the rows of an array or a sparse matrix: shape (n,)."""
+        """Return the responses, (n,), on the rows of an array or a sparse matrix."""
         rows = as_rows(X, least=0, allow_nan=True)
         check_width(rows, self.feature)
         return self._respond(rows)
 
     def importances(self, n_features: int) -> FloatArray:
-        """The share of each feature, (n_features,): all is this one's; a constant has none."""
+        """Return the importances (n_features,): 1 for its feature, or all 0 for a constant."""
         least = self.feature + 1
         shares = np.zeros(as_count(n_features, "n_features", least=least, most=MOST_FEATURES))
         if not self._constant:
@@ -36,19 +36,19 @@ class OneFeature:
 
     @property
     def _constant(self) -> bool:
-        """Whether it says the same of all rows."""
+        """Whether the response is the same for all rows."""
         raise NotImplementedError
 
     def _respond(self, X: Any) -> FloatArray:
-        """What ``predict`` says of rows that were checked."""
+        """Return the responses on validated rows."""
         raise NotImplementedError
 
 
 class FeatureSearch:
-    """A search over the cuts of every feature, by compiled tables that are made once.
+    """A search over the cuts of every feature, with compiled tables that are made once.
 
-    Of equal gains, but for rounding, the first wins, so that the answer is the same for a repeated
-    row and one of weight 2, for sparse rows and dense ones.
+    Of gains that are equal up to rounding, the first wins. Therefore a repeated row and a row of
+    weight 2 give the same answer, and so do sparse and dense rows.
     """
 
     exact = True
@@ -60,33 +60,33 @@ class FeatureSearch:
         self._n_threads = as_threads(n_jobs, default=1)
 
     def __reduce__(self) -> tuple[partial[Self], tuple[Any, int]]:
-        """The compiled tables are made again from the rows."""
+        """Pickle the rows, from which the compiled tables are made again."""
         make = partial(type(self), n_jobs=self.n_jobs, **self._settings())
         return make, (self.X, self.n_columns)
 
     def _settings(self) -> dict[str, Any]:
-        """The words of the search beside rows, columns and threads."""
+        """Return the keyword arguments of the search, without rows, columns and threads."""
         raise NotImplementedError
 
 
 def check_threshold(feature: object, threshold: object) -> None:
-    """Raise unless they are a place and a number, or -inf for a constant."""
+    """Raise an error unless they are an index and a number, or -inf for a constant."""
     as_count(feature, "feature")
     if not (isinstance(threshold, float) and threshold == -np.inf):
         as_number(threshold, "threshold", largest=np.inf)
 
 
 def rounding_of(segments: FloatArray) -> float:
-    """What gains may differ by and still be equal."""
+    """Return the largest difference of gains that count as equal."""
     return _ROUNDING * max(float(np.abs(own).sum()) for own in segments)
 
 
 def ranks_of(gains: FloatArray, rounding: float) -> FloatArray:
-    """Gains in units of their rounding: equal where that alone tells them apart."""
+    """Return gains rounded to multiples of ``rounding``."""
     return np.round(gains / rounding) if rounding > 0 else gains
 
 
 def midway(low: float, high: float) -> float:
-    """A number t with low <= t < high, in the middle if there is one; high > low."""
+    """Return a number t with low <= t < high, near the middle if possible, for low < high."""
     middle = 0.5 * low + 0.5 * high
     return middle if low <= middle < high else low

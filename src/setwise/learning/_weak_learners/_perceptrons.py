@@ -10,17 +10,18 @@ from scipy.optimize import minimize
 from scipy.sparse import issparse
 
 from setwise._foundation._arguments import SQUARABLE, FloatArray, as_count, as_number, as_numbers
+from setwise._foundation._record import Record
 from setwise.learning._boosting._problem import Column
 from setwise.learning._weak_learners._rows import as_rows, as_segments, best_of_segments
 from setwise.learning._weak_learners._stumps import Stump, StumpSearch
 
-# How steep the ascent starts, in deviations of the feature: steep enough to be like the stump, flat
-# enough for rows far from the threshold to have a say.
+# The initial slope of the ascent per standard deviation of the feature: steep enough to resemble
+# the stump, and flat enough for a gradient at rows far from the threshold.
 _STEEPNESS = 3.0
 
 
-@dataclass(frozen=True, eq=False)
-class Perceptron:
+@dataclass(frozen=True, eq=False, repr=False)
+class Perceptron(Record):
     """The sign of a linear function of the features, equation (31); -1 where it is 0.
 
     Parameters
@@ -46,7 +47,7 @@ class Perceptron:
         as_number(self.intercept, "intercept")
 
     def predict(self, X: Any) -> FloatArray:
-        """The responses, +1 or -1, on the rows of an array or a sparse matrix: shape (n,)."""
+        """Return the responses, +1 or -1, (n,), on the rows of an array or a sparse matrix."""
         rows = as_rows(X, least=0)
         if rows.shape[1] != len(self.coef):
             raise ValueError(
@@ -60,7 +61,7 @@ class Perceptron:
         return np.where(scores > 0, 1.0, -1.0)
 
     def importances(self, n_features: int) -> FloatArray:
-        """The share of each feature, (n_features,), by the size of its coefficient."""
+        """Return the share of each feature in the absolute coefficients, (n_features,)."""
         if as_count(n_features, "n_features") != len(self.coef):
             raise ValueError(f"n_features must be {len(self.coef)}, got {n_features}")
         sizes = np.abs(self.coef)
@@ -69,26 +70,26 @@ class Perceptron:
 
 
 class PerceptronSearch:
-    r"""Finds perceptrons :math:`h(x) = \mathrm{sign}(v^T x + b)` with a large gain, equation (31).
+    r"""A search for perceptrons :math:`h(x) = \mathrm{sign}(v^T x + b)` of equation (31).
 
-    For each segment k of the weights the smooth
+    For each segment k of the weights, the smooth function
 
     .. math:: \sum_i U_{ki} \tanh(v^T x_i + b)
 
-    is raised by L-BFGS from the segment's best stump. The answer is the better of the perceptron's
-    sign and the stump itself, so never worse than ``StumpSearch``; it is a local optimum, so not
-    exact. One step costs O(m d).
+    is maximised by L-BFGS, starting from the best stump of the segment. The answer is the better of
+    the perceptron and the stump, and thus never worse than that of ``StumpSearch``. It is a local
+    optimum, so the search is not exact. One step costs O(m d).
 
     Parameters
     ----------
     X : array or sparse matrix of shape (m, d)
     n_columns : int, default=1
-        How many to give, at most one for each segment. Segments whose sum of abs(U), which no gain
-        exceeds, is too small to be among them are left out.
+        The number of columns to return, at most one per segment. Segments are skipped if their sum
+        of abs(U), an upper bound of the gain, is too small.
     max_iter : int, default=100
-        The most steps of L-BFGS.
+        The largest number of steps of L-BFGS.
     n_jobs : int, optional
-        Threads of the search for stumps; None is one, -1 all cores.
+        The number of threads of the search for stumps. None means one, -1 all cores.
 
     Attributes
     ----------
@@ -97,7 +98,7 @@ class PerceptronSearch:
 
     Examples
     --------
-    A diagonal that no stump can follow:
+    Two classes that are separated by a diagonal, but by no stump:
 
     >>> import numpy as np
     >>> from setwise.learning import PerceptronSearch
@@ -117,9 +118,8 @@ class PerceptronSearch:
         self.n_columns = as_count(n_columns, "n_columns", least=1)
         self.max_iter = as_count(max_iter, "max_iter")
         self.n_jobs = n_jobs
-        # Ascent in deviations from the mean is well conditioned. Sparse rows stay sparse: for them
-        # the intercept has to make up for the mean.
-        # In parts of the largest, lest squares or the coefficients overflow.
+        # Standardised features make the ascent well conditioned. Sparse rows are scaled but not
+        # centred, so that they stay sparse. Dividing by the largest value prevents overflow.
         if issparse(self.X):
             self._largest = _bounded(abs(self.X).max(axis=0).toarray().ravel())
             rows = self.X.multiply(1.0 / self._largest).tocsr()
@@ -135,7 +135,7 @@ class PerceptronSearch:
             self._rows = (rows - self._center) / self._scale
 
     def __call__(self, weights: FloatArray) -> list[Column]:
-        """The best perceptrons found for weights of shape (n_segments m,), best first."""
+        """Return the best perceptrons found for weights of shape (n_segments m,), best first."""
         segments = as_segments(weights, self.X.shape[0])
         return best_of_segments(segments, self.n_columns, self._climb)
 
@@ -169,7 +169,7 @@ class PerceptronSearch:
         return Column(stump, segment, start.response)
 
     def _point_of(self, stump: Stump) -> FloatArray:
-        """Slopes and intercept, in deviations, of a perceptron much like the stump."""
+        """Return the parameters, for standardised features, of a perceptron like the stump."""
         f = stump.feature
         point = np.zeros(self.X.shape[1] + 1)
         point[f] = stump.sign * _STEEPNESS
@@ -179,7 +179,7 @@ class PerceptronSearch:
 
 
 def _bounded(largest: FloatArray) -> FloatArray:
-    """1 where squares cannot overflow, so that what is of a usual size is not rounded."""
+    """Return scales: the largest value where its square could overflow, and 1 elsewhere."""
     return np.where(largest > SQUARABLE, largest, 1.0)
 
 

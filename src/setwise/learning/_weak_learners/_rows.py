@@ -1,4 +1,4 @@
-"""What every search for weak learners takes: rows of features, and weights of the rows."""
+"""Readers for the arguments of searches: rows of features, and weights of the rows."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ from setwise._foundation._arguments import (
 )
 from setwise.learning._boosting._problem import Column
 
-MOST_FEATURES = 1 << 30
+MOST_FEATURES = 1 << 30  # the largest number of features in an array of importances
 
 
 def check_sign(sign: object) -> None:
-    """Raise unless it is 1 or -1."""
+    """Raise an error unless ``sign`` is 1 or -1."""
     as_count(sign, "sign", least=-1, most=1)
     if sign == 0:
         raise ValueError("sign must be 1 or -1, got 0")
 
 
 def check_missing(missing: object) -> None:
-    """Raise unless it is 1, -1 or 0."""
+    """Raise an error unless ``missing`` is 1, -1 or 0."""
     as_count(missing, "missing", least=-1, most=1)
 
 
 def respond(learner: Any, X: Any) -> FloatArray:
-    """What a weak learner says of rows that were checked: those of this library look no more."""
+    """Return the responses of a weak learner on validated rows, if possible without checks."""
     response: FloatArray = getattr(learner, "_respond", learner.predict)(X)
     return response
 
 
 def as_rows(X: Any, *, least: int = 1, allow_nan: bool = False) -> Any:
-    """Finite features (m, d), m and d at least 1: float64, C-ordered and not copied if they were.
+    """Return finite features (m, d) as C-ordered float64, without a copy if they already were.
 
-    A sparse matrix comes back as a CSC array of its own, without stored zeros. ``allow_nan``: NaN
-    stands for a value that is missing.
+    A sparse matrix is copied to a CSC array without stored zeros. With ``allow_nan``, NaN stands
+    for a missing value.
     """
     if issparse(X):
         if X.dtype.kind not in "fiub":
@@ -70,13 +70,13 @@ def as_rows(X: Any, *, least: int = 1, allow_nan: bool = False) -> Any:
 
 
 def feature_of(X: Any, feature: int) -> FloatArray:
-    """One feature of rows that were checked, (m,)."""
+    """Return one feature of validated rows, (m,)."""
     values = X[:, [feature]].toarray().ravel() if issparse(X) else X[:, feature]
     return np.ascontiguousarray(values)
 
 
 def check_width(X: Any, feature: int) -> None:
-    """Raise unless the rows have the feature of a stump."""
+    """Raise an error unless the rows have the feature of a stump."""
     if X.shape[1] <= feature:
         raise ValueError(
             f"X must have more than {feature} columns, the stump's feature, got {X.shape[1]}"
@@ -84,7 +84,7 @@ def check_width(X: Any, feature: int) -> None:
 
 
 def as_segments(weights: Any, m: int) -> FloatArray:
-    """Finite weights as (n_segments, m), of one flat vector or of that shape; to be read alone."""
+    """Return finite weights as (n_segments, m), which must not be modified."""
     array = as_array(weights, "weights")
     if array.size == 0 or array.size % m or (array.ndim == 2 and array.shape[1] != m):
         raise ValueError(
@@ -102,10 +102,10 @@ def as_segments(weights: Any, m: int) -> FloatArray:
 def best_of_segments(
     segments: FloatArray, n_columns: int, fit: Callable[[int, FloatArray], Column]
 ) -> list[Column]:
-    """The columns of largest gain, best first, from one fit a segment.
+    """Return the columns of largest gain, best first, from one fit per segment.
 
-    No response in [-1, 1] gains more than the sum of abs(weights): segments come in that order, and
-    the rest are left out once they cannot enter.
+    The gain of a response in [-1, 1] is at most the sum of abs(weights). Segments are fitted in
+    decreasing order of this bound, until the rest cannot be among the best.
     """
     bounds = np.abs(segments).sum(axis=1)
     found: list[tuple[float, Column]] = []

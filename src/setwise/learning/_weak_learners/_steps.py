@@ -1,4 +1,4 @@
-"""Steps: stumps with levels of their own, and the search for the best of them for all classes."""
+"""Steps, which are stumps with their own levels, and the search for the best one."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ Floats32 = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Step(OneFeature):
-    """Two levels: ``high`` where a feature exceeds a threshold, ``low`` elsewhere.
+    """A weak learner with two levels: ``high`` above a threshold of a feature, else ``low``.
 
     Parameters
     ----------
     feature : int
     threshold : float
-        ``-inf`` makes it constant, but for missing values.
+        ``-inf`` makes the step constant, except for missing values.
     low, high : float
     missing : float, default=0.0
-        The response where the feature is missing (NaN).
+        The response if the feature is missing (NaN).
 
     Examples
     --------
@@ -69,46 +69,46 @@ class Step(OneFeature):
 
 
 class StepSearch(FeatureSearch):
-    r"""Finds the steps h with the largest norm over the segments k of :math:`\sum_i U_{ki} h(x_i)`,
+    r"""An exact search for the steps of largest gain over all segments together.
+
+    The gain of a step h is the norm over the segments k,
 
     .. math:: \Bigl( \sum_k \Bigl( \sum_i U_{ki} h(x_i) \Bigr)^2 \Bigr)^{1/2} ,
 
-    as learners that all segments share need them under ``penalty="group"`` of ``struct_boost``.
-    Over all features and thresholds (midways between neighbouring values; the constant 1 is a step
-    too), exactly. The levels of a step are fixed by its threshold. With p the share of the rows, by
-    their weight, that lie above, and :math:`\sigma = 2 \sqrt{p (1 - p)}`, they are
+    as ``penalty="group"`` of ``struct_boost`` needs it for shared learners. The search covers all
+    features and thresholds (midpoints between neighbouring values), and the constant step 1. The
+    levels of a step are determined by its threshold. With p the weighted share of the rows above
+    it, and :math:`\sigma = 2 \sqrt{p (1 - p)}`, they are
 
     .. math:: \text{high} = 2 (1 - p) / \sqrt\sigma, \qquad \text{low} = -2 p / \sqrt\sigma
 
-    (``levels="balanced"``): a stump that speaks for few rows, less its mean and enlarged, so that a
-    unit of its weight has a deviation of :math:`\sqrt\sigma` over the rows, between the
-    :math:`\sigma` of a stump of signs and the 1 of a standardised column. ``levels="sign"`` has -1
-    and 1. Levels are of single precision. Missing values (NaN) have one of the two levels,
-    whichever is better, and may be the whole of one side.
+    for ``levels="balanced"``: a centred stump, scaled such that its standard deviation over the
+    rows is :math:`\sqrt\sigma`, between the :math:`\sigma` of a stump with levels -1 and 1 and the
+    1 of a standardised column. ``levels="sign"`` has the levels -1 and 1. Levels have single
+    precision. Missing values (NaN) get the better of the two levels, and may be alone on one side.
 
-    A search costs O(m d) additions for each segment, for the zeros of a sparse matrix too.
+    A search costs O(m d) additions per segment, also for the zeros of a sparse matrix.
 
-    Of steps that are equally good, but for rounding, the first feature and the lowest threshold
-    win.
+    Of steps with equal gain up to rounding, the first feature and the lowest threshold win.
 
     Parameters
     ----------
     X : array or sparse matrix of shape (m, d)
-        Finite, or NaN for what is missing.
+        Finite, or NaN for missing values.
     n_columns : int, default=1
-        How many steps to give, at most one a feature, best first.
+        The number of steps to return, at most one per feature, best first.
     levels : {"balanced", "sign"}, default="balanced"
     sample_weight : array of shape (m,) or number, optional
-        Weights of the rows in p.
+        The weights of the rows in p.
     n_jobs : int, optional
-        Threads; None is one, -1 all cores. The answer does not depend on it.
+        The number of threads. None means one, -1 all cores. The answer does not depend on it.
 
     Attributes
     ----------
     exact : bool
         True.
     joint : bool
-        True: of all segments together.
+        True, because gains are for all segments together.
 
     Examples
     --------
@@ -142,10 +142,10 @@ class StepSearch(FeatureSearch):
         self._features = [self._add(f) for f in range(features)]
 
     def __call__(self, weights: FloatArray) -> list[Column]:
-        """The best steps for weights of shape (n_segments m,), flat or (n_segments, m).
+        """Return the best steps for weights of shape (n_segments m,) or (n_segments, m).
 
-        Their segment is 0, since they are for all of them. Of one segment they have the sign that
-        makes the sum positive.
+        Their segment is 0, although they are for all segments. If there is one segment, they have
+        the sign that makes the gain positive.
         """
         segments = as_segments(weights, self.X.shape[0])
         rounding = rounding_of(segments)
@@ -171,23 +171,23 @@ class StepSearch(FeatureSearch):
     def _step(self, feature: int, cut: int) -> Step:
         own = self._features[feature]
         low, high = float(own.low[cut]), float(own.high[cut])
-        below = cut >= len(own.values)  # what is missing is
+        below = cut >= len(own.values)  # missing values lie below
         place = cut - len(own.values) if below else cut
         missing = 0.0 if not own.missing else low if below else high
-        if place == len(own.values) - 1:  # of what is missing alone
+        if place == len(own.values) - 1:  # only missing values lie above
             return Step(feature, -np.inf, low, low, missing)
         lower, upper = own.values[place : place + 2].tolist()
         return Step(feature, midway(lower, upper), low, high, missing)
 
     def _add(self, feature: int) -> _Cuts:
-        """Put a feature into the tables."""
+        """Add a feature to the tables."""
         values, codes = np.unique(feature_of(self.X, feature), return_inverse=True)
         values = values[~np.isnan(values)]
         missing = bool((codes == len(values)).any())
         by_value: FloatArray = np.bincount(codes, self._shares, len(values) + 1).astype(np.float64)
         below: FloatArray = np.cumsum(by_value[:-1])
-        # What is missing lies above, then below; the largest value has a cut of its own in the
-        # first case, if anything is missing.
+        # The first cuts have missing values above, the others below. If values are missing, the
+        # first group also has a cut at the largest value.
         if missing:
             below = np.concatenate([below, below[:-1] + by_value[-1]])
         else:
@@ -212,7 +212,7 @@ class _Cuts:
 
 
 def _upward(column: Column, weights: FloatArray) -> Column:
-    """The column, or its negation if that has the larger gain."""
+    """Return the column, or its negation if that has the larger gain."""
     if weights @ column.response >= 0:
         return column
     own = column.learner
@@ -221,10 +221,10 @@ def _upward(column: Column, weights: FloatArray) -> Column:
 
 
 def _levels(below: FloatArray, *, balanced: bool) -> tuple[Floats32, Floats32]:
-    """The levels of steps with so large a share of the rows below."""
+    """Return the levels of steps with the share ``below`` of the rows below."""
     if not balanced:
         return np.full(len(below), -1, np.float32), np.ones(len(below), np.float32)
-    inside = np.clip(below, 1e-9, 1.0 - 1e-9)  # a row of hardly any weight is no reason for more
+    inside = np.clip(below, 1e-9, 1.0 - 1e-9)  # limits the levels for rows of tiny weight
     root = np.sqrt(2.0 * np.sqrt(inside * (1.0 - inside)))
     low, high = -2.0 * (1.0 - inside) / root, 2.0 * inside / root
     return low.astype(np.float32), high.astype(np.float32)

@@ -1,4 +1,4 @@
-"""Decision stumps, and the search for the best of them."""
+"""Decision stumps, and the search for the best ones."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ from setwise.learning._weak_learners._traits import as_categorical, as_trends
 
 @dataclass(frozen=True)
 class Stump(OneFeature):
-    """A decision stump: ``sign`` where a feature exceeds a threshold, ``-sign`` elsewhere.
+    """A decision stump: ``sign`` if a feature exceeds a threshold, else ``-sign``.
 
     Parameters
     ----------
     feature : int
     threshold : float
-        ``-inf`` makes it constant, but for missing values.
+        ``-inf`` makes the stump constant, except for missing values.
     sign : {1, -1}
     missing : {0, 1, -1}, default=0
-        The response where the feature is missing (NaN). A search gives 0, so that the stump adds
-        nothing, if it never met a missing value; a constant then says ``sign`` all the same.
+        The response if the feature is missing (NaN). A search sets it to 0, so that the stump
+        contributes nothing, if there was no missing value. A constant then still responds ``sign``.
 
     Examples
     --------
@@ -79,39 +79,39 @@ class Stump(OneFeature):
 
 
 class StumpSearch(FeatureSearch):
-    r"""Finds the decision stumps h with the largest :math:`\sum_i U_{ki} h(x_i)`.
+    r"""An exact search for the decision stumps h with the largest :math:`\sum_i U_{ki} h(x_i)`.
 
-    Over all features, thresholds (midways between neighbouring values; a constant is a stump too),
-    signs and segments k of the weights U, exactly. Features are sorted once. A search then takes
-    O(m d) additions for each segment, made for several segments in one pass: feature by feature
-    over the sorted rows, or, where a feature has few values, into a sum for each. The zeros of a
-    sparse matrix are not visited: O(number of non-zeros).
+    The search covers all features, thresholds (midpoints between neighbouring values), signs and
+    segments k of the weights U, and constants. Features are sorted once. A search then takes O(m d)
+    additions per segment, for several segments in one pass: over the sorted rows of a feature, or
+    with one sum per value if a feature has few values. The zeros of a sparse matrix are not
+    visited, so that the cost is O(number of non-zeros).
 
-    Missing values (NaN) of a feature go to the better of the two sides, whichever it is: with N the
-    sum of their weights every threshold gains :math:`|N|`. On a feature of categories a stump is
-    any subset S of them, 1 inside and -1 outside. The gain is linear in what it says of each, so
-    the best S holds the categories whose weights sum to more than zero, and gains
-    :math:`\sum_c |\sum_{i: x_i = c} U_{ki}|`; missing values are a category there. Both are exact.
+    Missing values (NaN) of a feature go to the better of the two sides: with N the sum of their
+    weights, every threshold gains :math:`|N|`. A stump on a categorical feature is any subset S of
+    the categories, with response 1 inside and -1 outside. The gain is linear in the response of
+    each category. Therefore the best S consists of the categories with a positive sum of weights,
+    and gains :math:`\sum_c |\sum_{i: x_i = c} U_{ki}|`. Missing values are one more category.
 
-    Of stumps that are equally good, but for rounding (1e-12 of the sum of abs(U)), the first
-    feature, segment and threshold win, in this order: so the answer is the same for a repeated row
-    and one of weight 2, for sparse rows and dense ones.
+    Of stumps with equal gain up to rounding (1e-12 of the sum of abs(U)), the first feature,
+    segment and threshold win, in this order. Therefore a repeated row and a row of weight 2 give
+    the same answer, and so do sparse and dense rows.
 
     Parameters
     ----------
     X : array or sparse matrix of shape (m, d)
-        Finite, or NaN for what is missing. A C-ordered float64 array is kept, not copied.
+        Finite, or NaN for missing values. A C-ordered float64 array is not copied.
     n_columns : int, default=1
-        How many stumps to give: the best of each pair of feature and segment, best first, but no
-        more than ``ceil(n_columns / n_segments)`` of a segment.
+        The number of stumps to return, best first: at most one per pair of feature and segment, and
+        at most ``ceil(n_columns / n_segments)`` per segment.
     categorical_features : array of bools (d,) or of indices, optional
-        The features whose values are categories, at most 65536 of them, that of missing values
-        included.
+        The features whose values are categories. A feature may have at most 65536 categories,
+        including that of missing values.
     monotonic_cst : array of shape (d,), optional
-        1 for features in which a stump may only increase, -1 for decrease, 0 for either. Constants
-        and the side of missing values stay free.
+        1 for features in which a stump may only increase, -1 for features in which it may only
+        decrease, 0 for others. Constants and the side of missing values are not constrained.
     n_jobs : int, optional
-        Threads; None is one, -1 all cores. The answer does not depend on it.
+        The number of threads. None means one, -1 all cores. The answer does not depend on it.
 
     Attributes
     ----------
@@ -149,7 +149,7 @@ class StumpSearch(FeatureSearch):
         self._missing = [self._add(f) for f in range(features)]
 
     def __call__(self, weights: FloatArray) -> list[Column]:
-        """The best stumps for weights of shape (n_segments m,), flat or (n_segments, m)."""
+        """Return the best stumps for weights of shape (n_segments m,) or (n_segments, m)."""
         segments = as_segments(weights, self.X.shape[0])
         rounding = rounding_of(segments)
         pairs = self._best_pairs(self._ranks(segments))
@@ -159,13 +159,13 @@ class StumpSearch(FeatureSearch):
         return {"categorical_features": self._categorical, "monotonic_cst": self._trends}
 
     def _ranks(self, segments: FloatArray) -> FloatArray:
-        """The best gain of each feature and segment, equal where rounding alone tells apart."""
+        """Return the best gain of each feature and segment, in multiples of the rounding error."""
         gains = np.empty((self.X.shape[1], len(segments)))
         self._search.gains(segments, gains, self._n_threads)
         return ranks_of(gains, rounding_of(segments))
 
     def _best_pairs(self, gains: FloatArray) -> list[tuple[int, int]]:
-        """Pairs of feature and segment, best first."""
+        """Return the best pairs of feature and segment, best first."""
         segments = gains.shape[1]
         if self.n_columns == 1:
             return [divmod(int(gains.argmax()), segments)]
@@ -202,7 +202,7 @@ class StumpSearch(FeatureSearch):
         categories = self._categories[feature]
         sums = np.empty(len(categories))
         self._search.sums(weights, feature, sums)
-        usual = 1 if sums.sum() >= 0 else -1  # of categories that do not matter
+        usual = 1 if sums.sum() >= 0 else -1  # the response for categories without gain
         answers = np.where(np.abs(sums) <= rounding, usual, np.sign(sums)).astype(np.int64)
         missing = int(answers[-1]) if self._missing[feature] else 0
         if (answers == answers[0]).all():
@@ -215,7 +215,7 @@ class StumpSearch(FeatureSearch):
         return float(self.X[row, feature]) if row >= 0 else 0.0
 
     def _add(self, feature: int) -> bool:
-        """Put a feature into the tables; whether it has missing values."""
+        """Add a feature to the tables. Return whether it has missing values."""
         trend = int(self._trends[feature])
         if self._categorical[feature]:
             values = feature_of(self.X, feature)

@@ -1,4 +1,4 @@
-"""What the search for stumps asks again every round: the features of one matrix, sorted once."""
+"""The tables of the search for stumps: the features of one matrix, sorted once."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from numpy.typing import NDArray
 from setwise import _core
 from setwise._foundation._arguments import FloatArray
 
-# Sums of so many values stay in a processor's cache; beyond, a walk over sorted rows is as fast.
+# Features with at most this number of values get one sum per value, which fits into the cache of a
+# processor. For more values, a pass over the sorted rows is as fast.
 FEW_VALUES = 4096
-MOST_CATEGORIES = 1 << 16  # with that of missing values
-_MARK = np.uint32(1 << 31)
-_NONE = np.empty(0, np.uint32)
+# The most categories, including that of missing values: codes have 16 bits.
+MOST_CATEGORIES = 1 << 16
+_MARK = np.uint32(1 << 31)  # the bit that marks the last row of a run of equal values
+_NONE = np.empty(0, np.uint32)  # no rows
 
 
 def add_dense(search: _core.StumpSearch, values: FloatArray, trend: int) -> bool:
-    """Add a feature, a value a row; whether some are missing."""
+    """Add a feature with one value per row. Return whether values are missing."""
     order = np.argsort(values, kind="stable").astype(np.uint32)  # NaN comes last
     n_missing = int(np.count_nonzero(np.isnan(values)))
     present, missing = np.split(order, [len(order) - n_missing])
@@ -35,9 +37,9 @@ def add_dense(search: _core.StumpSearch, values: FloatArray, trend: int) -> bool
 
 
 def add_sparse(search: _core.StumpSearch, X: Any, feature: int, trend: int) -> bool:
-    """The same for a feature of a CSC array.
+    """Add a feature of a CSC array. Return whether values are missing.
 
-    Zeros are met in one step, between the negative values and the positive ones.
+    All zeros are handled in one step, between the negative and the positive values.
     """
     entries = slice(X.indptr[feature], X.indptr[feature + 1])
     rows, values = X.indices[entries], X.data[entries]
@@ -56,7 +58,7 @@ def add_sparse(search: _core.StumpSearch, X: Any, feature: int, trend: int) -> b
 
 
 def add_categories(search: _core.StumpSearch, values: FloatArray, feature: int) -> FloatArray:
-    """Add a feature of categories; these, in order, with NaN for the missing ones at the end."""
+    """Add a categorical feature. Return its sorted categories, with NaN for missing values last."""
     categories, codes = np.unique(values, return_inverse=True)
     if len(categories) > MOST_CATEGORIES:
         raise ValueError(
@@ -72,7 +74,7 @@ def _small(codes: NDArray[np.uint16], below: int) -> NDArray[np.uint8] | NDArray
 
 
 def _last_of_runs(values: FloatArray) -> NDArray[np.bool_]:
-    """Where a run of equal values ends."""
+    """Return a mask of the last entries of runs of equal values."""
     lasts = np.ones(len(values), np.bool_)
     lasts[:-1] = values[1:] != values[:-1]
     return lasts

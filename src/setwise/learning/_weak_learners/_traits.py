@@ -1,4 +1,4 @@
-"""What a search for stumps is told of its features: which are categories, which keep to a trend."""
+"""Readers for the traits of features: which are categorical, and which are monotonic."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from setwise._foundation._arguments import BoolArray, as_array
 
 
 def as_categorical(features: Any, n_features: int) -> BoolArray:
-    """A bool a feature, (n_features,), from such a mask, from indices, or from None."""
+    """Return a mask (n_features,) of categorical features, given a mask, indices or None."""
     mask = np.zeros(n_features, np.bool_)
     if features is None:
         return mask
@@ -44,7 +44,7 @@ def as_categorical(features: Any, n_features: int) -> BoolArray:
 
 
 def as_trends(monotonic_cst: Any, categorical: BoolArray) -> NDArray[np.int8]:
-    """1, -1 or 0 a feature, (n_features,), from such numbers or from None: 0 for categories."""
+    """Return 1, -1 or 0 per feature, (n_features,), given such numbers or None."""
     n_features = len(categorical)
     if monotonic_cst is None:
         return np.zeros(n_features, np.int8)

@@ -59,14 +59,14 @@ class Arrangement:
         return None if self.positive.ndim == 2 else self.offsets
 
     def gather(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Values of the samples, (n,) or (n, p), in the places of the elements."""
+        """Return values of the samples, (n,) or (n, p), in the places of the elements."""
         chosen = values[self.order]
         if self.kind == "columns":
             return chosen.T
         return chosen.reshape(-1) if self.kind == "cells" else chosen
 
     def distinct(self, key: Callable[[NDArray[np.bool_]], object]) -> Iterator[NDArray[np.bool_]]:
-        """A truth for each key that the sets have."""
+        """Yield a truth for each key that the sets have."""
         seen: set[object] = set()
         for i in range(self.n_sets):
             truth: NDArray[np.bool_] = (
@@ -89,7 +89,7 @@ def arrange(
     separate: bool = False,
     fractional: bool = False,
 ) -> Arrangement:
-    """The sets of a fit or a score; if ``separate``, any sets with the same elements will do.
+    """Arrange the sets of a fit or score; if ``separate``, any sets of the same elements will do.
 
     A weight says how often a sample counts. A row of labels is a set, and weighs as one: any
     weight that is not negative. In a group it is an element of a set, and can be there twice but
@@ -130,7 +130,7 @@ def _large_sets(
     order: IntArray,
     multiplicity: FloatArray | None = None,
 ) -> Arrangement:
-    """Sets that reach over all samples: the columns, the cells, the sample."""
+    """Arrange sets that reach over all samples: the columns, the cells, the sample."""
     chosen = positive[order]
     p = 1 if chosen.ndim == 1 else chosen.shape[1]
     if kind == "columns":

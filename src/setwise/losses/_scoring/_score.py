@@ -18,7 +18,7 @@ def score_of_sets(
     groups: ArrayLike | None,
     sample_weight: ArrayLike | None,
 ) -> float:
-    """1 - the mean over the sets of (loss / loss of everything wrong)."""
+    """Return 1 - the mean over the sets of (loss / loss of everything wrong)."""
     arranged = arrange(
         positive,
         sets,
@@ -38,6 +38,6 @@ def score_of_sets(
 
 
 def worst_losses(loss: Loss, arranged: Arrangement) -> FloatArray:
-    """The loss of everything wrong, of each set."""
+    """Return the loss of everything wrong, of each set."""
     offsets = arranged.ragged_offsets
     return np.atleast_1d(loss(arranged.positive, ~arranged.positive, offsets=offsets))

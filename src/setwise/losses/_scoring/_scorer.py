@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from setwise._foundation._arguments import as_array
 from setwise._foundation._imports import load
+from setwise._foundation._keywords import hints_at_names
 from setwise.losses._base import Loss
 from setwise.losses._labels import read_labels
 from setwise.losses._registry import get
@@ -19,8 +20,9 @@ Request = bool | str | None
 _KEEP = "$keep$"
 
 
+@hints_at_names
 def scorer(loss: Loss | str, *, sets: Sets = "auto", pos_label: Any = None) -> Scorer:
-    r"""A scorer by a loss, for ``scoring=`` in scikit-learn: greater is better.
+    r"""Make a scorer of a loss, for ``scoring=`` in scikit-learn: greater is better.
 
     .. math:: 1 - \operatorname{mean}_{\text{sets } i}
         \frac{\Delta(y_i, \tilde y_i)}{\Delta(y_i, \text{everything wrong})}
@@ -80,7 +82,7 @@ class Scorer:
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> float:
-        """The score of what the estimator predicts for X."""
+        """Return the score of what the estimator predicts for X."""
         if groups is None and self._sets == "auto" and getattr(estimator, "sets", 0) == "groups":
             raise ValueError(
                 "groups must be given to the scorer of an estimator with sets='groups', got None: "
@@ -95,7 +97,7 @@ class Scorer:
         return score_of_sets(self._loss, positive, found, self._sets, groups, sample_weight)
 
     def _read(self, labels: NDArray[Any], estimator: Any) -> NDArray[np.bool_]:
-        """Which labels are positive."""
+        """Return which labels are positive."""
         label = self._pos_label
         if labels.ndim == 1 and label is None:
             label = getattr(estimator, "pos_label", None)
@@ -139,7 +141,7 @@ class Scorer:
         return self
 
     def get_metadata_routing(self) -> Any:
-        """What is asked for, as scikit-learn's routers read it."""
+        """Return what is requested, as scikit-learn's routers read it."""
         routing = load("sklearn.utils.metadata_routing").MetadataRequest(owner=self)
         for name, alias in self._requests.items():
             routing.score.add_request(param=name, alias=alias)
@@ -152,12 +154,12 @@ class Scorer:
 
 
 def dense_labels(y: Any, name: str) -> NDArray[Any]:
-    """Labels as an array; a sparse matrix of them is written out."""
+    """Return labels as an array; a sparse matrix of them is written out."""
     return as_array(y.toarray() if hasattr(y, "toarray") else y, name)
 
 
 def as_label(pos_label: Any) -> Any:
-    """A label, or None."""
+    """Check that it is a label or None."""
     kind = np.asarray(pos_label).dtype.kind if isinstance(pos_label, np.generic) else "-"
     plain = pos_label is None or isinstance(pos_label, str | int | float)
     if not (plain or kind in "biufU"):

@@ -25,7 +25,7 @@ from setwise.inference._map._moves._terms import NOT_PAIRS
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
+class FactorPairs:
     """Pairs of variables low < high, each once, with a Potts weight or a table."""
 
     low: IntArray
@@ -83,7 +83,7 @@ class Factors:
 
     constant: float
     unary: FloatArray
-    pairs: Pairs
+    pairs: FactorPairs
     counts: list[CountFactor]
     robust: list[RobustFactor]
     cliques: list[Cliques]
@@ -146,7 +146,7 @@ def factors_of(field: Field) -> Factors:
 
 
 def _whole_tables(term: CliqueTerm, n_labels: int) -> Cliques:
-    """With an axis of all labels a variable; those beyond a side are forbidden and cost 0."""
+    """Return tables over all labels per variable; those beyond a side are forbidden and cost 0."""
     sides = [(0, 0), *((0, n_labels - side) for side in term.sides.tolist())]
     tables = np.pad(term.tables, sides)
     return Cliques(term.cliques, tables.reshape(len(tables), -1))
@@ -180,7 +180,7 @@ def _members(regions: IntArray, count: int) -> list[IntArray]:
     return [order[a:b] for a, b in pairwise(bounds)]
 
 
-def _merge(potts: list[PottsTerm], tables: list[TableTerm], n: int, n_labels: int) -> Pairs:
+def _merge(potts: list[PottsTerm], tables: list[TableTerm], n: int, n_labels: int) -> FactorPairs:
     """Each pair of variables once: weights add, tables add, and a table takes weights in."""
     ends = np.concatenate(
         [np.zeros((0, 2), np.int64), *(t.edges for t in potts), *(t.edges for t in tables)]
@@ -203,4 +203,4 @@ def _merge(potts: list[PottsTerm], tables: list[TableTerm], n: int, n_labels: in
         else:
             np.add.at(sums, place, given)
         sums += weights[with_table, None, None] * ~np.eye(n_labels, dtype=bool)
-    return Pairs(keys // max(n, 1), keys % max(n, 1), weights, table, sums)
+    return FactorPairs(keys // max(n, 1), keys % max(n, 1), weights, table, sums)

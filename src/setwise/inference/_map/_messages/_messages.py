@@ -6,12 +6,17 @@ import numpy as np
 
 from setwise._core import MessageSearch
 from setwise._foundation._arguments import IntArray
+from setwise._foundation._certificate import EPS
+from setwise._foundation._search import Ending
 from setwise.fields._field import Field
+from setwise.inference._conditioning._energy_scale import FEW_ROUNDINGS, Sums
+from setwise.inference._conditioning._largest_energy import largest_of_terms
 from setwise.inference._map._messages._bound_ascent import Ascent
 from setwise.inference._map._messages._factor_graph import Factors, factors_of
 from setwise.inference._map._messages._search import message_search
 from setwise.inference._map._options import MapOptions
-from setwise.inference._map._result import MapResult
+from setwise.inference._map._result import MapProgress, MapResult
+from setwise.inference._map._search import MapSearch
 
 _DAMPING = 0.5
 _HEAD_START = 10  # passes before forests are relabelled: most fields are solved by then
@@ -21,7 +26,7 @@ _PATIENCE = 50  # passes without news before the search ends
 
 
 def messages(field: Field, options: MapOptions) -> MapResult:
-    r"""A labelling of low energy and a bound, for pairs of any kind and functions of counts.
+    r"""Find a labelling of low energy and a bound, for pairs of any kind and functions of counts.
 
     Two kinds of messages run side by side. Those of the dual reparametrise the energy,
 
@@ -57,49 +62,52 @@ def messages(field: Field, options: MapOptions) -> MapResult:
     of its min-marginals that leaves its own minimum where it was, twice; so do cycles, with what
     their pairs hold.
     """
-    most = 1000 if options.max_iter is None else options.max_iter
-    random = np.random.default_rng(0) if options.random is None else options.random
-    factors = factors_of(field)
-    search, order = message_search(factors, _DAMPING)
-    ascent = Ascent(search, factors, order)
-    options.watch.lap("set-up")
-    # A labelling to return whatever happens: an interruption may come in the first pass.
-    best = options.start(field)
-    value = _energy(field, best)
-    bound = min(options.scale.trivial, value)
-    values: list[float] = []
-    bounds: list[float] = []
-    n_iter, converged, interrupted = 0, False, False
-    try:
-        search.offer(np.ascontiguousarray(best[order]))
-        while n_iter < most and not (converged or interrupted):
-            raised = ascent.advance(value)
-            search.max_product_pass()
-            if len(values) >= _HEAD_START and values[-1] == values[-3]:
-                _walk(search, n_iter - _HEAD_START, factors, random)
-            labels = _best(search, order)
-            energy = _energy(field, labels)
-            if energy < value:
-                best, value = labels, energy
-            before, bound = value - bound, min(max(bound, raised), value)
-            n_iter += 1
-            values.append(value)
-            bounds.append(bound)
-            settled = options.settled(value, bound, search.paid(), before)
-            converged = settled or _has_stopped(values, bounds)
-            interrupted = options.ends(n_iter, value, bound) and not converged
-    except KeyboardInterrupt:
-        interrupted = True
-    return options.result(
-        best,
-        value,
-        bound,
-        method="messages",
-        n_iter=n_iter,
-        converged=converged,
-        interrupted=interrupted,
-        paid=search.paid(),
-    )
+    return _MessagePasses(field, options).run()
+
+
+class _MessagePasses(MapSearch):
+    method = "messages"
+
+    def __init__(self, field: Field, options: MapOptions) -> None:
+        super().__init__(field, options)
+        self.limit = 1000 if options.max_iter is None else options.max_iter
+        self._random = np.random.default_rng(0) if options.random is None else options.random
+        self._factors = factors_of(field)
+        self._lost = FEW_ROUNDINGS * EPS * largest_of_terms(field)  # of messages, which cancel
+        self._search, self._order = message_search(self._factors, _DAMPING)
+        self._ascent = Ascent(self._search, self._factors, self._order)
+        options.watch.lap("set-up")
+        # A labelling to return whatever happens: an interruption may come in the first pass.
+        labels = options.start(field)
+        self.best = labels, _energy(field, labels)
+        self.bound = min(self.bound, self.best[1])
+        self._values: list[float] = []
+        self._bounds: list[float] = []
+
+    def step(self) -> bool:
+        search, values, n_iter = self._search, self._values, len(self._values)
+        if n_iter == 0:
+            search.offer(np.ascontiguousarray(self.best[0][self._order]))
+        raised = self._ascent.advance(self.best[1])
+        search.max_product_pass()
+        if n_iter >= _HEAD_START and values[-1] == values[-3]:
+            _walk(search, n_iter - _HEAD_START, self._factors, self._random)
+        labels = _best(search, self._order)
+        energy = _energy(self.field, labels)
+        if energy < self.best[1]:
+            self.best = labels, energy
+        value, before = self.best[1], self.best[1] - self.bound
+        self.bound = min(max(self.bound, raised), value)
+        values.append(value)
+        self._bounds.append(self.bound)
+        self.sums = Sums(search.paid(), self._lost)
+        settled = self.options.settled(value, self.bound, self.sums, before)
+        self.converged = settled or _has_stopped(values, self._bounds)
+        return self.converged
+
+    def result(self, ending: Ending[MapProgress]) -> MapResult:
+        self.sums = Sums(self._search.paid(), self._lost)
+        return super().result(ending)
 
 
 def _has_stopped(values: list[float], bounds: list[float]) -> bool:

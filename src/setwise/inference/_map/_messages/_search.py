@@ -10,11 +10,11 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from setwise._core import MessageSearch
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
-from setwise.inference._map._messages._factor_graph import Factors, Pairs
+from setwise.inference._map._messages._factor_graph import FactorPairs, Factors
 
 
-def _visit_order(pairs: Pairs, n: int) -> tuple[IntArray, bool]:
-    """In which order messages visit the variables, and whether the pairs form a forest.
+def _visit_order(pairs: FactorPairs, n: int) -> tuple[IntArray, bool]:
+    """Return the order in which messages visit the variables, and whether pairs form a forest.
 
     A forest is visited from its roots (breadth first), so that one sweep to the roots and one
     back are dynamic programming. Otherwise the order is the variables' own.
@@ -35,7 +35,7 @@ def _visit_order(pairs: Pairs, n: int) -> tuple[IntArray, bool]:
     return order[1:].astype(np.int64), True
 
 
-def _in_order(pairs: Pairs, rank: IntArray) -> Pairs:
+def _in_order(pairs: FactorPairs, rank: IntArray) -> FactorPairs:
     """The pairs with variables numbered by rank, sorted."""
     first, second = rank[pairs.low], rank[pairs.high]
     tables = pairs.tables.copy()
@@ -54,9 +54,9 @@ def _in_order(pairs: Pairs, rank: IntArray) -> Pairs:
 
 
 def _shares(
-    pairs: Pairs, n: int, is_forest: bool, other_factors: BoolArray
+    pairs: FactorPairs, n: int, is_forest: bool, other_factors: BoolArray
 ) -> tuple[FloatArray, FloatArray]:
-    """What part of a variable's unaries each pair ahead gets, in forward and backward sweeps.
+    """Return the part of a variable's unaries that each pair ahead gets, in both sweeps.
 
     1 / max(pairs ahead, pairs behind), the weights of sequential tree-reweighted message passing,
     counting one more for the other factors of a variable; a lone forest gives all to its roots.

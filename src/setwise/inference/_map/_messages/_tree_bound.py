@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import inf
 
 import numpy as np
 
 from setwise._core import TreeReweighted
 from setwise._foundation._arguments import FloatArray, IntArray
+from setwise._foundation._certificate import EPS
+from setwise._foundation._interrupts import completed
+from setwise._foundation._search import Ending
 from setwise.fields._field import Field
 from setwise.fields._terms import PottsTerm, TableTerm
+from setwise.inference._conditioning._energy_scale import Sums
+from setwise.inference._conditioning._largest_energy import largest_of_terms
 from setwise.inference._map._messages._factor_graph import Factors, factors_of
 from setwise.inference._map._options import MapOptions
-from setwise.inference._map._result import MapResult
+from setwise.inference._map._result import MapProgress, MapResult
 from setwise.inference._map._rise import AT_LIMIT, Rise
+from setwise.inference._map._search import MapSearch
 
 _PASSES = 1000
 _LOOK = 4  # passes between decoded labellings
@@ -34,7 +41,7 @@ def certify_by_trees(
     options: MapOptions,
     moves: Callable[[Field, MapOptions], MapResult],
 ) -> MapResult:
-    r"""The result of moves with the bound of tree-reweighted messages, and with their labelling.
+    r"""Bound the result of moves by tree-reweighted messages, and improve its labelling.
 
     Sequential sweeps over the variables (Kolmogorov, 2006) raise the bound to that of the linear
     relaxation in which pairs agree on single variables, or a little below it. Labels that alone
@@ -47,16 +54,16 @@ def certify_by_trees(
     With ``max_iter`` it makes that many passes unless ``tol`` is reached. A pass is O(E L) for
     Potts, O(E L^2) for tables, on one thread.
     """
-    search = _Search(field, result, options, moves)
-    try:
-        search.run()
-    except KeyboardInterrupt:
-        search.interrupted = True
-    return search.answer()
+    return _TreeSearch(field, result, options, moves).run()
 
 
-class _Search:
-    """Where the passes stand: the best labelling, the bound, and the best labelling decoded."""
+class _TreeSearch(MapSearch):
+    """Rounds of four passes that end with a decoded labelling, and moves when the bound is stuck.
+
+    The callback hears of a round of passes that leaves something to do, not of moves.
+    """
+
+    sums = Sums(0.0)
 
     def __init__(
         self,
@@ -65,97 +72,109 @@ class _Search:
         options: MapOptions,
         moves: Callable[[Field, MapOptions], MapResult],
     ) -> None:
-        self._field, self._result, self._options, self._moves = field, result, options, moves
-        self._value, self._labels, self._is_local = result.value, result.labels, result.converged
-        self._bound, self._paid = result.bound, 0.0
+        super().__init__(field, options)
+        self._result, self._moves, self._rise = result, moves, Rise()
+        self.best, self._is_local = (result.labels, result.value), result.converged
+        self.bound, self._n_passes = result.bound, 0
+        self._most = _PASSES if options.max_iter is None else options.max_iter
+        self.limit = inf if self._most > 0 else 0
+        self._sweeps: TreeSweeps | None = None
         self._decoded: tuple[float, IntArray] | None = None
-        self._is_at_limit = False
-        self.interrupted = False
+        self._is_over = self._is_at_limit = self._is_heard = False
 
-    def run(self) -> None:
-        """Passes until one of the ends; an interruption leaves the best so far."""
-        options, rise = self._options, Rise()
-        limit = _PASSES if options.max_iter is None else options.max_iter
-        sweeps = TreeSweeps(self._field, self._reach)
-        for n_iter in range(1, limit + 1):
-            raised = sweeps.advance()
-            if n_iter % _LOOK and n_iter != limit:
-                continue
-            before = self._value - self._bound
-            self._bound, self._paid = max(self._bound, raised), sweeps.paid()
-            self._meet(sweeps.decode())
-            rise.note(n_iter, min(self._bound, self._value))
-            if options.settled(self._value, self._bound, self._paid, before):
-                if not (self._is_local or self._is_exact):
-                    self._improve()
-                return
-            self.interrupted = options.ends(self._result.n_iter, self._value, self._bound)
-            if self.interrupted:
-                return
-            is_over = options.max_iter is None and rise.is_over(self._gap, self._goal)
-            if is_over or n_iter == limit:
-                gap = self._gap
-                if self._improve() or options.close_enough(self._value, self._bound):
-                    return
-                if self._gap > _CLOSES * gap or self._gap <= _MUCH * self._room:
-                    self._is_at_limit = is_over
-                    return
+    def step(self) -> bool:
+        if self._is_over or self._n_passes == self._most:
+            self._is_heard = False
+            return self._ends_with_moves()
+        self._is_heard = not self._settles_by_passes()
+        return not self._is_heard
 
-    def answer(self) -> MapResult:
-        """The result with the labelling and the bound, and why the search ended."""
-        result, options = self._result, self._options
-        if self._labels is not result.labels:
+    def progress(self, n_iter: int, seconds: float) -> MapProgress | None:
+        return super().progress(self._result.n_iter, seconds) if self._is_heard else None
+
+    def result(self, ending: Ending[MapProgress]) -> MapResult:
+        """Return the result with the labelling and the bound, and why the search ended."""
+        result, (labels, value) = self._result, self.best
+        if labels is not result.labels:
             converged = self._is_local or self._is_exact
-            result = replace(result, labels=self._labels, value=self._value, converged=converged)
+            result = replace(result, labels=labels, value=value, converged=converged)
         if self._is_at_limit:
             result = replace(result, reason=AT_LIMIT)
-        return options.improved(result, self._bound, self.interrupted, self._paid)
+        return self.options.improved(result, self.bound, ending.cut_short, self.sums)
+
+    def _settles_by_passes(self) -> bool:
+        """Make passes and decode a labelling. Return whether they settle the search."""
+        sweeps = self._sweeps = self._sweeps or TreeSweeps(self.field, self._reach)
+        passes = min(_LOOK, self._most - self._n_passes)
+        raised = [sweeps.advance() for _ in range(passes)][-1]
+        self._n_passes += passes
+        before = self.best[1] - self.bound
+        self.bound, self.sums = max(self.bound, raised), sweeps.sums()
+        self._meet(sweeps.decode())
+        self._rise.note(self._n_passes, min(self.bound, self.best[1]))
+        if self.options.settled(self.best[1], self.bound, self.sums, before):
+            if not (self._is_local or self._is_exact):
+                self._improve()
+            return True
+        is_free = self.options.max_iter is None
+        self._is_over = is_free and self._rise.is_over(self._gap, self._goal)
+        return False
+
+    def _ends_with_moves(self) -> bool:
+        """Improve the best decoded labelling by moves. Return whether further passes do not pay."""
+        gap, is_over, self._is_over = self._gap, self._is_over, False
+        self._improve()
+        if self.options.close_enough(self.best[1], self.bound):
+            return True
+        if self._gap > _CLOSES * gap or self._gap <= _MUCH * self._room:
+            self._is_at_limit = is_over
+            return True
+        return self._n_passes == self._most
 
     @property
     def _gap(self) -> float:
-        return max(self._value - self._bound, 0.0)
+        return max(self.best[1] - self.bound, 0.0)
 
     @property
     def _is_exact(self) -> bool:
-        return self._options.scale.is_exact(self._value, self._bound, self._paid)
+        return self.options.scale.is_exact(self.best[1], self.bound, self.sums)
 
     @property
     def _goal(self) -> float:
         """The gap that ``tol`` allows."""
-        return min(self._options.tol, 1.0) * self._room
+        return min(self.options.tol, 1.0) * self._room
 
     @property
     def _room(self) -> float:
-        return self._value - self._options.scale.floor
+        return self.best[1] - self.options.scale.floor
 
     @property
     def _reach(self) -> float:
-        """What a label may cost above its row's least in a labelling no worse than the best."""
-        scale = self._options.scale
-        return (self._value - scale.trivial) + scale.rounding(self._value, 0.0)
+        """The largest excess of a label over its row's least in a labelling no worse."""
+        scale = self.options.scale
+        return (self.best[1] - scale.trivial) + scale.rounding(self.best[1], 0.0)
 
     def _meet(self, labels: IntArray) -> None:
         """Keep a decoded labelling if it is the best of them, or of all."""
-        energy = float(self._field._energies(labels[None])[0])
+        energy = float(self.field._energies(labels[None])[0])
         if self._decoded is None or energy < self._decoded[0]:
             self._decoded = energy, labels
-        if energy < self._value:
-            self._value, self._labels, self._is_local = energy, labels, False
+        if energy < self.best[1]:
+            self._is_local, self.best = False, (labels, energy)
 
-    def _improve(self) -> bool:
-        """Moves from the best labelling decoded since the last; whether they were interrupted."""
+    def _improve(self) -> None:
+        """Make moves from the best labelling that was decoded since the last time."""
         if self._decoded is None or (
-            self._is_local and np.array_equal(self._decoded[1], self._labels)
+            self._is_local and np.array_equal(self._decoded[1], self.best[0])
         ):
-            return False
-        options, self._decoded = replace(self._options, init=self._decoded[1], callback=None), None
-        found = self._moves(self._field, options)
-        self.interrupted = found.interrupted
+            return
+        options, self._decoded = replace(self.options, init=self._decoded[1], callback=None), None
+        found = self._moves(self.field, options)
         self._result = replace(self._result, n_iter=self._result.n_iter + found.n_iter)
-        if found.value < self._value or (found.value == self._value and not self._is_local):
-            self._value, self._labels = found.value, found.labels
-            self._is_local = found.converged
-        return self.interrupted
+        value = self.best[1]
+        if found.value < value or (found.value == value and not self._is_local):
+            self._is_local, self.best = found.converged, (found.labels, found.value)
+        completed(found)
 
 
 class TreeSweeps:
@@ -168,6 +187,9 @@ class TreeSweeps:
         if len(tables) > 1 and (tables == tables[0]).all():  # a single one stays in the cache
             tables, table = tables[:1], np.minimum(table, 0)
         self._labels: IntArray = np.empty(n, np.int64)
+        ends = np.bincount(pairs.low, minlength=n) + np.bincount(pairs.high, minlength=n)
+        self._degree = int(ends.max(initial=0))
+        self._prices = largest_of_terms(field)
         self._sweeps = TreeReweighted(
             n=n,
             labels=n_labels,
@@ -187,6 +209,10 @@ class TreeSweeps:
     def paid(self) -> float:
         """The sum of the sizes of what the bound is a sum of."""
         return self._sweeps.paid()
+
+    def sums(self) -> Sums:
+        """The summands of the bound; messages are sums over the edges of a variable."""
+        return Sums(self.paid(), EPS * self._degree * self._prices, self._degree)
 
     def decode(self) -> IntArray:
         """Each variable's best label given those before it and the messages of those after it."""

@@ -4,23 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import fsum
 
 import numpy as np
 
-from setwise._foundation._progress import is_heard
+from setwise import _core
+from setwise._foundation._arguments import IntArray
+from setwise._foundation._certificate import EPS
+from setwise._foundation._progress import is_observed
+from setwise._foundation._search import Ending, attempt
 from setwise.fields._field import Field
 from setwise.fields._terms import PottsTerm
-from setwise.inference._flows._potts_cut import above_least, as_potts, cut_potts
-from setwise.inference._map._energy_scale import NEGLIGIBLE, EnergyScale
-from setwise.inference._map._ground import difference_below, ground
+from setwise.inference._conditioning._energy_scale import (
+    FEW_ROUNDINGS,
+    NEGLIGIBLE,
+    EnergyScale,
+    Sums,
+    sum_below,
+)
+from setwise.inference._conditioning._ground import ground
+from setwise.inference._conditioning._largest_energy import largest_of_terms
+from setwise.inference._conditioning._reach import rounding_of
+from setwise.inference._flows._potts_cut import above_least, as_potts, cut_potts, least_of_all
 from setwise.inference._map._moves._terms import start_moves
 from setwise.inference._map._options import MapOptions
-from setwise.inference._map._reach import rounding_of
-from setwise.inference._map._result import MapResult
+from setwise.inference._map._result import MapProgress, MapResult
+from setwise.inference._map._search import MapSearch
+
+# How often a weight is rounded where prices are added up at the ends of its edge.
+_ADDED = 4.0
 
 
 def cut(field: Field, options: MapOptions) -> MapResult:
-    r"""The labelling of least energy of a field of at most two labels.
+    r"""Find the labelling of least energy of a field of at most two labels.
 
     Edges need :math:`\theta(0, 0) + \theta(1, 1) \le \theta(0, 1) + \theta(1, 0)`; functions of
     counts must be concave. Each is bounded from below by a function that is linear between a few
@@ -46,29 +62,26 @@ def cut_at_once(field: Field, read: Callable[..., MapOptions]) -> MapResult | No
     if potts is None:
         return None
     summands = field.n_variables + sum(len(edges) for edges, _ in potts.pairs)
-    options = read(field, scale=EnergyScale(field, 0.0, 0.0, summands))
+    options = read(field, scale=EnergyScale(field, field, 0.0, 0.0, summands, potts.total))
     if options.init is not None or options.max_iter == 0:
         return None
-    if is_heard(options.callback):
-        options = replace(options, offset=ground(field).constant)
+    if is_observed(options.callback):
+        options = replace(options, ground=ground(field))
     options.watch.lap("set-up")
-    try:
-        found = cut_potts(*potts[:2], options.n_threads)
-        options.watch.lap("search")
-    except KeyboardInterrupt:
+    found, ended = attempt(cut_potts, *potts[:2], options.n_threads)
+    options.watch.lap("search")
+    if ended:
         grounded = ground(field).field
-        options = replace(options, scale=EnergyScale.of(grounded))
-        return _with_value_in(field, _not_cut(grounded, "cut", options))
+        options = replace(options, scale=EnergyScale.of(grounded, field))
+        return _with_value_in(field, options, options.not_begun(grounded, "cut"))
     if found is None:
         return None
-    paid = found.paid if potts.largest == 0.0 else above_least(field, found.labels)
+    above = above_least(field, found.labels) if potts.largest > 0.0 else None
+    paid = found.paid if above is None else above
     if rounding_of(potts.largest) > NEGLIGIBLE * paid:
         return None
-    interrupted = False
-    try:
-        options.ends(1, paid, paid - found.gap)
-    except KeyboardInterrupt:
-        interrupted = True
+    sums = Sums(paid, found.rounding, depth=0)
+    _, interrupted = attempt(options.tell, 1, paid, paid - found.gap, sums)
     result = options.result(
         found.labels,
         paid,
@@ -77,32 +90,20 @@ def cut_at_once(field: Field, read: Callable[..., MapOptions]) -> MapResult | No
         n_iter=1,
         converged=True,
         interrupted=interrupted,
+        sums=sums,
     )
     if not result.exact:
         return None
     alone = len(potts.pairs) == 1 and potts.unary is field.unary
-    return _with_value_in(field, result, found.value if alone else None)
+    return _with_value_in(field, options, result, found.value if alone else None)
 
 
-def _with_value_in(field: Field, result: MapResult, value: float | None = None) -> MapResult:
+def _with_value_in(
+    field: Field, options: MapOptions, result: MapResult, value: float | None = None
+) -> MapResult:
     """The result of a field less what is the same for all labels, of the field itself."""
     value = float(field._energies(result.labels[None])[0]) if value is None else value
-    return replace(result, value=value, bound=difference_below(value, result.gap))
-
-
-def _not_cut(field: Field, method: str, options: MapOptions) -> MapResult:
-    """The labels of least unary, and the bound before any cut: what Ctrl-C leaves of it."""
-    labels = options.start(field)
-    value = float(field._energies(labels[None])[0])
-    return options.result(
-        labels,
-        value,
-        options.scale.trivial,
-        method=method,
-        n_iter=0,
-        converged=False,
-        interrupted=True,
-    )
+    return options.claimed(result, value, lambda bound: sum_below(*least_of_all(field), bound))
 
 
 def best_of_two(field: Field, method: str, options: MapOptions) -> MapResult:
@@ -111,68 +112,89 @@ def best_of_two(field: Field, method: str, options: MapOptions) -> MapResult:
         found = _cut_of_edges(field, method, options)
         if found is not None:
             return found
-    kernel, labels = start_moves(field, options.init)
-    options.watch.lap("set-up")
-    start = float(field.energy(labels))
-    value, bound = start, options.scale.trivial
-    # What a start that pays much takes from the digits of what is told.
-    lost = options.scale.rounding(start, 0.0)
-    n_iter, done, interrupted = 0, False, False
-    if field.n_labels == 1:
-        bound, done = value, True
-    else:
-        kernel.offer_swap(0, 1)
-        try:
-            while not done and not interrupted and n_iter != options.max_iter:
-                done = kernel.round()
-                n_iter += 1
-                value = min(start, start + kernel.change())
-                is_lost = lost > NEGLIGIBLE * (value - options.scale.trivial)
-                below = start + kernel.bound() - (lost if is_lost else 0.0)
-                bound = min(value, max(bound, below))
-                done = done or options.close_enough(value, bound)
-                interrupted = options.ends(n_iter, value, bound) and not done
-        except KeyboardInterrupt:
-            interrupted = True
-        gap, change = kernel.gap(), kernel.change()
-        gap += kernel.commit() - change  # a gain of rounding only is not taken
-        labels = np.empty(field.n_variables, np.int64)
-        kernel.read(labels)
-        value = float(field._energies(labels[None])[0])
-        # From the answer: the start may cost more than the digits hold.
-        bound = max(options.scale.trivial, value - gap)
-    return options.result(
-        labels,
-        value,
-        bound,
-        method=method,
-        n_iter=n_iter,
-        converged=done,
-        interrupted=interrupted,
-    )
+    return _CutSearch(field, method, options).run()
+
+
+class _CutSearch(MapSearch):
+    """Cuts of the functions below the terms, which the counts of each answer refine."""
+
+    def __init__(self, field: Field, method: str, options: MapOptions) -> None:
+        super().__init__(field, options)
+        self.method = method
+        self._kernel, labels = start_moves(field, options.init)
+        options.watch.lap("set-up")
+        self._start = float(field.energy(labels))
+        self.best = labels, self._start
+        if field.n_labels == 1:
+            self.bound, self.converged, self.limit = self._start, True, 0
+            return
+        # The rounding error that a start with a high energy causes in reported values.
+        self._lost = options.scale.rounding(self._start, 0.0)
+        self._prices = FEW_ROUNDINGS * EPS * largest_of_terms(field)
+        self._kernel.offer_swap(0, 1)
+
+    def step(self) -> bool:
+        kernel, start, options = self._kernel, self._start, self.options
+        done = kernel.round()
+        value = min(start, start + kernel.change())
+        is_lost = self._lost > NEGLIGIBLE * (value - options.scale.trivial)
+        below = start + kernel.bound() - (self._lost if is_lost else 0.0)
+        self.bound = min(value, max(self.bound, below))
+        self.sums = self._sums()
+        self.best = self.best[0], value  # the labels are read in the end
+        self.converged = done or options.close_enough(value, self.bound)
+        return self.converged
+
+    def result(self, ending: Ending[MapProgress]) -> MapResult:
+        field, kernel = self.field, self._kernel
+        if field.n_labels > 1:
+            gap, change, rounding = kernel.gap(), kernel.change(), kernel.rounding()
+            gap += kernel.commit() - change  # a gain of rounding only is not taken
+            labels: IntArray = np.empty(field.n_variables, np.int64)
+            kernel.read(labels)
+            value = float(field._energies(labels[None])[0])
+            # From the answer: the start may cost more than the digits hold.
+            self.best, self.bound = (labels, value), max(self.options.scale.trivial, value - gap)
+            self.sums = _summed(field, labels, value, self._sums(), rounding)
+        return super().result(ending)
+
+    def _sums(self) -> Sums:
+        """Return the summands of the bound; slopes are rounded, unlike tables."""
+        return Sums(max(self.bound - self.options.scale.trivial, 0.0), self._prices)
+
+
+def _summed(field: Field, labels: IntArray, value: float, sums: Sums, rounding: float) -> Sums:
+    """Return the summands of a bound that is computed relative to its labelling.
+
+    Of edges and unaries alone it is known what the value has lost; ``rounding`` took the flow.
+    """
+    paid = above_least(field, labels)
+    if paid is None:
+        return sums
+    off = max(value - fsum((*least_of_all(field), paid)), 0.0)
+    prices = _ADDED * EPS * largest_of_terms(field)
+    return Sums(sums.paid, off + rounding + prices, depth=0)
 
 
 def _cut_of_edges(field: Field, method: str, options: MapOptions) -> MapResult | None:
     """The one cut of a field whose terms are all unary or Potts; None of another."""
-    _, unary, rest = field._folded()
+    constant, unary, rest = field._folded()
     pairs = [(term.edges, term.weights) for _, term in rest if isinstance(term, PottsTerm)]
     if not pairs or len(pairs) < len(rest):
         return None
-    try:
-        found = cut_potts(unary, pairs, options.n_threads)
-    except KeyboardInterrupt:
-        return _not_cut(field, method, options)
+    found, ended = attempt(cut_potts, unary, pairs, options.n_threads)
+    if ended:
+        return options.not_begun(field, method)
     if found is None:
         return None
     value = float(field._energies(found.labels[None])[0])
     bound = max(options.scale.trivial, value - found.gap)
+    off = max(value - fsum((*_core.sum_of_least(unary), constant, found.paid)), 0.0)
+    sums = Sums(max(bound - options.scale.trivial, 0.0), off + found.rounding, depth=0)
     result = options.result(
-        found.labels, value, bound, method=method, n_iter=1, converged=True, interrupted=False
+        found.labels, value, bound, method=method, n_iter=1, converged=True, sums=sums
     )
     if not result.exact:  # rounding took more from the flow than there is to be paid
         return None
-    try:
-        options.ends(1, value, bound)
-    except KeyboardInterrupt:
-        return replace(result, interrupted=True)
-    return result
+    _, ended = attempt(options.tell, 1, value, bound, sums)
+    return replace(result, interrupted=True) if ended else result

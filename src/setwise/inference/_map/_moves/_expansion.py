@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from setwise.fields._field import Field
 from setwise.inference._map._moves._cut import best_of_two
-from setwise.inference._map._moves._search import search_moves
+from setwise.inference._map._moves._search import MoveSearch
 from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapResult
 
@@ -26,10 +26,10 @@ def expansion(field: Field, options: MapOptions) -> MapResult:
     """
     if field.n_labels <= 2:
         return best_of_two(field, "expansion", options)
-    return search_moves(
+    return MoveSearch(
         field,
         "expansion",
         [(a,) for a in range(field.n_labels)],
         lambda kernel, move: kernel.expand(*move),
         options,
-    )
+    ).run()

@@ -7,7 +7,7 @@ from itertools import combinations
 from setwise.fields._field import Field
 from setwise.fields._terms import TransitionTerm
 from setwise.inference._map._moves._cut import best_of_two
-from setwise.inference._map._moves._search import search_moves
+from setwise.inference._map._moves._search import MoveSearch
 from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapResult
 
@@ -27,10 +27,10 @@ def swap(field: Field, options: MapOptions) -> MapResult:
     moves_decide = any(isinstance(term, TransitionTerm) for _, term in field._terms())
     if field.n_labels <= 2 and not moves_decide:
         return best_of_two(field, "swap", options)
-    return search_moves(
+    return MoveSearch(
         field,
         "swap",
         list(combinations(range(field.n_labels), 2)),
         lambda kernel, move: kernel.swap(*move),
         options,
-    )
+    ).run()

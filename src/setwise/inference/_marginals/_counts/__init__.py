@@ -1,1 +1,1 @@
-"""Functions of counts, summed as they are."""
+"""Marginals and bounds of functions of counts without relaxation."""

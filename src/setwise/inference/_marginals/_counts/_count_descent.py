@@ -1,4 +1,4 @@
-"""The bound of trees and counts, being lowered: messages of pairs, steps of the counts' costs."""
+"""The minimisation of the bound of trees and counts, by messages of pairs and steps of costs."""
 
 from __future__ import annotations
 
@@ -9,38 +9,51 @@ import numpy as np
 from setwise import _core
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise.fields._field import Field
-from setwise.inference._marginals._counts._count_dual import dual_of_counts, total_correlations
 from setwise.inference._marginals._counts._count_factors import (
     Counted,
     CountLaws,
     count_laws,
     merged,
 )
-from setwise.inference._marginals._counts._count_parts import CountParts
-from setwise.inference._marginals._counts._newton_step import newton_step
-from setwise.inference._marginals._descent import Descent
-from setwise.inference._marginals._elimination_order import Order, order_of, pairs_of
-from setwise.inference._marginals._tree_covers import (
+from setwise.inference._marginals._counts._count_parts import (
+    CountParts,
+    dual_of_counts,
+    newton_step,
+    total_correlations,
+)
+from setwise.inference._marginals._descent import BoundDescent
+from setwise.inference._marginals._pairs import logs_of, pairs_of
+from setwise.inference._marginals._tree_descent import (
+    ENOUGH,
+    FORESTS,
+    LEAST_STEP,
+    SMALL,
+)
+from setwise.inference._marginals._tree_shares import (
     Cover,
+    Order,
+    Shares,
     as_numbers,
     bound_of,
     from_numbers,
     mixed,
+    order_of,
     shares_of,
     strongest_forest,
 )
-from setwise.inference._marginals._tree_descent import ENOUGH, FORESTS, SMALL
-from setwise.inference._marginals._tree_shares import Shares
 
-LEAST_STEP = 1.0 / 64.0
-CLOSE = 1e-5  # relative: the fall of the bound that parts of a small field are moved for
-EVERY = 3  # passes between moves of the parts
+# The fall of the bound, relative to its size, that parts of a small field are moved for, before the
+# first pass that a callback sees. Four times more or less changes nothing; 0 wastes passes.
+CLOSE = 1e-5
+# The number of passes between two moves of the parts. With one the parts are evaluated too early,
+# and the interval can be twice as wide; twelve gain nothing.
+EVERY = 3
 
 
-class CountDescent(Descent):
+class CountDescent(BoundDescent):
     r"""An upper bound on log Z of two labels that keeps pairs and functions of counts.
 
-    With costs d of the members that count, of any sizes, and parts :math:`\kappa` of the entropies,
+    With any costs d of the members that count, and parts :math:`\kappa` of the entropies,
 
     .. math:: \log Z \le B(u - d) + \sum_f \kappa_f \log \sum_{b} \exp((-h_f(|b|) - d_f(b)) /
        \kappa_f),
@@ -97,15 +110,15 @@ class CountDescent(Descent):
 
     @property
     def size(self) -> int:
-        """How many messages, costs, parts and shares there are, without those of covers."""
+        """The number of messages, costs, parts and shares, without those of covers."""
         return 5 * len(self.edges) + len(self._costs) + len(self._parts.now)
 
     def fits(self, state: FloatArray) -> bool:
-        """Whether a state is one of a field like this."""
+        """Return whether a state is that of a similar field."""
         return len(state) > self.size if self._covers else len(state) == self.size
 
     def state(self) -> FloatArray:
-        """What the gradient of the bound is taken at."""
+        """Return the state at which the gradient of the bound is computed."""
         messages: FloatArray = np.empty((2 * len(self.edges), 2))
         self.kernel.messages(np.arange(len(self.edges)), messages)
         covers = as_numbers(self._covers) if self._covers else np.zeros(0)
@@ -114,7 +127,7 @@ class CountDescent(Descent):
         )
 
     def restore(self, state: FloatArray) -> None:
-        """The bound as it was."""
+        """Restore the bound of a state."""
         sizes = [4 * len(self.edges), len(self._costs), len(self._parts.now), len(self.edges)]
         messages, self._costs, self._parts.now, self._shares.now, covers = np.split(
             state, np.cumsum(sizes)
@@ -130,14 +143,14 @@ class CountDescent(Descent):
     # ------------------------------------------------------------------------------------ the bound
 
     def _weighed(self) -> CountLaws:
-        """The counts at their costs."""
+        """Return the laws of the counts at the current costs."""
         parts = self._parts.now
         logits = -self._costs / parts[self._parts.owner]
         heights = self._heights / np.repeat(parts, self.counted.sizes + 1)
         return count_laws(self.counted, logits, heights, self._threads)
 
     def _set_parts(self) -> None:
-        """Parts or shares that changed: no bound or dual of others says anything about them."""
+        """Set changed parts or shares, and forget the bound and dual of the earlier ones."""
         self.kernel.set_weights(self._parts.rest)
         if self._covers:
             self.kernel.set_shares(shares_of(self._scaled()))
@@ -147,7 +160,7 @@ class CountDescent(Descent):
         self._forget()
 
     def _scaled(self) -> list[Cover]:
-        """The covers with what the counts leave the first end of each edge."""
+        """Return the covers scaled by the entropy that counts leave the first end of each edge."""
         rest = self._parts.rest
         return [
             cover._replace(shares=cover.shares * rest[_first_of(cover, self.edges)])
@@ -155,7 +168,7 @@ class CountDescent(Descent):
         ]
 
     def _set_costs(self) -> None:
-        """The trees' unaries are what the counts leave them."""
+        """Set the unaries of the trees to those of the field minus the costs of the counts."""
         unary = self._unary / self._t
         np.subtract.at(unary, (self.counted.members, self._side), self._costs)
         self.kernel.set_unary(unary)
@@ -163,14 +176,14 @@ class CountDescent(Descent):
     def _eliminate(self) -> float:
         self.laws = self._weighed()
         trees = self.kernel.forward(self._threads)
-        if self._covers and not self._chooses:  # while forests are chosen, the pass alone will tell
+        if self._covers and not self._chooses:  # forests are fixed
             trees = bound_of(self.kernel, self._scaled())
         of_counts = float((self._parts.now * self.laws.logs).sum())
         sizes = float(np.abs(self._costs).sum()) + abs(of_counts) + len(self._unary)
         return float(trees) + of_counts + self.laws.slack + 1e-15 * sizes
 
     def begin(self) -> None:
-        """The first bound; small fields first choose their forests, then the parts."""
+        """Compute the first bound. Small fields first choose their forests, then the parts."""
         self.history.append(self._eliminate())
         if self._is_small and self._parts.rounds:
             if self._covers:
@@ -185,7 +198,7 @@ class CountDescent(Descent):
         self.history = [self.value]
 
     def _choose_forests(self) -> None:
-        """Spanning forests that cover the graph: those whose edges say most, one a round."""
+        """Choose spanning forests that cover the graph, in each round that of most information."""
         self._chooses = True
         for k in range(FORESTS):
             for _ in range(2):
@@ -203,11 +216,11 @@ class CountDescent(Descent):
         self.history = [self.value]
 
     def _probabilities_inside(self, p: FloatArray) -> FloatArray:
-        """(P,): the trees' probabilities that members count."""
+        """Return the probabilities (P,) under the trees that members count."""
         return p[self.counted.members, self._side]
 
     def sweep(self) -> None:
-        """One pass."""
+        """Make one pass."""
         self.kernel.backward(self._step, self._logs, self._threads)
         before = self._costs
         self._costs = before - self._move * newton_step(
@@ -233,7 +246,7 @@ class CountDescent(Descent):
     # -------------------------------------------------------------------------------- the parts
 
     def _move_parts(self, tol: float) -> None:
-        """Parts and shares for those that say more, kept while the next passes lower the bound."""
+        """Move parts and shares to more informative ones, if the next passes lower the bound."""
         if self._awaits and self.history[-1] >= self.history[-1 - EVERY]:
             self._parts.take_back()
             self._shares.take_back()
@@ -243,7 +256,7 @@ class CountDescent(Descent):
         if not self._parts.rounds:
             return
         self.measure()
-        of_edges = self._told_by_edges()
+        of_edges = self._information_of_edges()
         self._costs_before = self._costs
         before = self._parts.now
         fall = self._parts.move(self._totals(), of_edges)
@@ -257,28 +270,29 @@ class CountDescent(Descent):
         self._set_parts()
         self._awaits = True
 
-    def _told_by_edges(self) -> FloatArray:
-        """(N,): the information of a variable's edges to later ones, had the trees all of it."""
+    def _information_of_edges(self) -> FloatArray:
+        """Return (N,): the information of each variable's edges to later ones."""
         covers = self._covers or [Cover(1.0, self._first, self._shares.now)]
-        told: FloatArray = np.zeros(len(self._unary))
+        total: FloatArray = np.zeros(len(self._unary))
         for cover in covers:
             first = _first_of(cover, self.edges) if self._covers else self._first
             weights = cover.weight * cover.shares * self.informations
-            told += np.bincount(first, weights, minlength=len(told))
-        return told
+            total += np.bincount(first, weights, minlength=len(total))
+        return total
 
     def _totals(self) -> FloatArray:
-        """(F,): the total correlation of each count's variables, in nats."""
+        """Return the total correlation of each count's variables (F,), in nats."""
         return total_correlations(
             self.counted, self.laws, self._parts.now, self._heights, self._costs
         )
 
     def measure(self) -> None:
-        r"""The gap between the least bound and the largest value of the dual that were seen.
+        r"""Measure the gap between the least bound and the largest value of the dual so far.
 
-        At marginals of the trees, and at those that the counts have. A count whose marginals differ
-        from them has each member changed by itself, as often as they do: that adds nothing to its
-        total correlation, and to its energy no more than its largest rise, or fall, each time.
+        The dual is evaluated at the marginals of the trees, and at those of the counts. If the
+        marginals of a count differ from these, each member is changed independently with the
+        probability of the difference. This does not increase the total correlation, and each change
+        increases the energy by at most the largest rise or fall of the function.
         """
         self.kernel.beliefs(self._logs, self._threads)
         p = self.probabilities()
@@ -287,10 +301,8 @@ class CountDescent(Descent):
         counts = self.laws.q
         q[self.counted.members[::-1], self._side[::-1]] = counts[::-1]
         q[self.counted.members[::-1], 1 - self._side[::-1]] = 1.0 - counts[::-1]
-        logs = np.full(q.shape, -750.0)
-        np.log(q, out=logs, where=q > 0)
         informations = self.informations.copy()
-        dual = max(dual, self._dual_at(logs))
+        dual = max(dual, self._dual_at(logs_of(q)))
         self.informations = informations
         self._saw(dual)
 
@@ -301,13 +313,13 @@ class CountDescent(Descent):
         )
         return float(self.kernel.dual(logs, self.informations, self._threads)) + of_counts
 
-    def _measure_start(self, limit: int) -> int:
+    def measure_start(self, limit: float) -> int:
         if limit == 0:
             self.kernel.backward(1.0, self._logs, self._threads)
             self.measure()
         return 5
 
-    def _pass(self, tol: float, limit: int, due: int) -> bool:
+    def advance(self, tol: float, limit: float, due: int) -> bool:
         self.sweep()
         if self.n_iter % EVERY == 0 and (self._parts.rounds or self._awaits):
             self._move_parts(tol)
@@ -315,14 +327,14 @@ class CountDescent(Descent):
         return self.n_iter >= due or self.n_iter == limit
 
     @property
-    def _is_settled(self) -> bool:
+    def is_settled(self) -> bool:
         return not self._awaits
 
     def hold_parts(self) -> None:
-        """Parts and shares stay as they are."""
+        """Keep the current parts and shares."""
         self._parts.rounds = self._shares.rounds = 0
 
 
 def _first_of(cover: Cover, edges: IntArray) -> IntArray:
-    """(E,): which end of each edge a cover eliminates first."""
+    """Return the end of each edge (E,) that a cover eliminates first."""
     return Order(cover.order, np.zeros(1, np.int64)).first(edges)

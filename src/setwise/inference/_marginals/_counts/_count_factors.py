@@ -1,7 +1,7 @@
-r"""The functions of counts in a field, each of how many of its variables take a label that counts.
+r"""The functions of counts in a field, of the numbers of variables with a label that counts.
 
-With two labels all regions, label costs and cardinality potentials are such; with more a label cost
-or a cardinality potential is one each.
+With two labels, all regions, label costs and cardinality potentials are functions of counts. With
+more labels, each label cost and each cardinality potential is one.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ COUNTED = (CardinalityTerm, CountTerm, LabelTerm)
 
 
 @dataclass(frozen=True, eq=False)
-class CountFactor:
-    """``table[number of members whose label counts]``."""
+class CountFunction:
+    """A function of a count: ``table[number of members whose label counts]``."""
 
     members: IntArray
     """(m,)"""
@@ -34,23 +34,25 @@ class CountFactor:
 
     @property
     def key(self) -> tuple[bytes, bytes]:
-        """What two factors of one count have in common."""
+        """The key that two functions of the same count share."""
         return self.members.tobytes(), self.inside.tobytes()
 
-    def turned(self) -> CountFactor:
-        """The same as a function of how many do not count."""
-        return CountFactor(self.members, ~self.inside, self.table[::-1].copy())
+    def turned(self) -> CountFunction:
+        """Return the same function, as one of the number of members that do not count."""
+        return CountFunction(self.members, ~self.inside, self.table[::-1].copy())
 
 
-def factors_of(term: Term, n: int, n_labels: int) -> list[CountFactor]:
-    """The functions of counts that a term is a sum of; regions have two labels."""
+def factors_of(term: Term, n: int, n_labels: int) -> list[CountFunction]:
+    """Return the functions of counts that a term is a sum of. Regions must have two labels."""
     everyone = np.arange(n)
     match term:
         case CardinalityTerm():
-            found = [CountFactor(everyone, np.arange(n_labels) != term.center[:, None], term.table)]
+            found = [
+                CountFunction(everyone, np.arange(n_labels) != term.center[:, None], term.table)
+            ]
         case LabelTerm():
             table = np.where(np.arange(n + 1) > 0, term.cost, 0.0)
-            found = [CountFactor(everyone, np.tile(term.labels, (n, 1)), table)]
+            found = [CountFunction(everyone, np.tile(term.labels, (n, 1)), table)]
         case CountTerm():
             members, offsets = members_of(term.regions)
             ones = np.arange(n_labels) == 1
@@ -58,7 +60,7 @@ def factors_of(term: Term, n: int, n_labels: int) -> list[CountFactor]:
             for r, (begin, end) in enumerate(pairwise(offsets)):
                 heights = term.table[term.starts[r] : term.starts[r + 1]]
                 inside = np.tile(ones, (end - begin, 1))
-                found.append(CountFactor(members[begin:end], inside, heights + heights[::-1]))
+                found.append(CountFunction(members[begin:end], inside, heights + heights[::-1]))
         case _:
             return []
     if n_labels > 2:
@@ -66,20 +68,20 @@ def factors_of(term: Term, n: int, n_labels: int) -> list[CountFactor]:
     return [f.turned() if len(f.members) and f.inside[0, 0] else f for f in found]
 
 
-def merged(terms: tuple[tuple[Any, Term], ...], n: int, n_labels: int) -> list[CountFactor]:
-    """The functions of counts of a field, those of one count added up."""
-    of_key: dict[tuple[bytes, bytes], CountFactor] = {}
+def merged(terms: tuple[tuple[Any, Term], ...], n: int, n_labels: int) -> list[CountFunction]:
+    """Return the functions of counts of a field. Functions of the same count are added."""
+    of_key: dict[tuple[bytes, bytes], CountFunction] = {}
     for _, term in terms:
         for factor in factors_of(term, n, n_labels):
             before = of_key.get(factor.key)
             table = factor.table if before is None else before.table + factor.table
-            of_key[factor.key] = CountFactor(factor.members, factor.inside, table)
+            of_key[factor.key] = CountFunction(factor.members, factor.inside, table)
     return list(of_key.values())
 
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """Functions of counts over the members that have a choice, one after the other."""
+    """Functions of counts over their members that have a choice, as concatenated arrays."""
 
     starts: IntArray
     """(F + 1,): where the members of each begin"""
@@ -90,11 +92,11 @@ class Counted:
     heights: FloatArray
     """(P + F,): one more than members for each"""
     constant: float
-    """of those in which no member has a choice"""
+    """the sum of the functions in which no member has a choice"""
 
     @classmethod
-    def of(cls, factors: list[CountFactor], unary: FloatArray) -> Counted:
-        """Without members that forbidden labels leave no choice."""
+    def of(cls, factors: list[CountFunction], unary: FloatArray) -> Counted:
+        """Concatenate functions without the members whose other labels are forbidden."""
         allowed = np.isfinite(unary)
         members, inside, heights = [], [], []
         constant = 0.0
@@ -123,35 +125,35 @@ class Counted:
 
     @property
     def sizes(self) -> IntArray:
-        """(F,)"""
+        """The numbers of members, of shape (F,)."""
         return np.diff(self.starts)
 
     def sums(self, values: FloatArray) -> FloatArray:
-        """(F,): values (P,) of the members, or (P + F,) of the counts, added up."""
+        """Sum values (P,) of the members, or (P + F,) of the counts, for each function."""
         sizes = self.sizes + (len(values) > len(self.members))
         return np.add.reduceat(values, np.cumsum(sizes) - sizes) if len(sizes) else np.zeros(0)
 
 
 @dataclass(frozen=True, eq=False)
 class CountLaws:
-    r"""Of independent members of odds :math:`e^a` and a weight :math:`e^{-h(k)}` of their count."""
+    r"""The laws of members with odds :math:`e^a` and weights :math:`e^{-h(k)}` of their count."""
 
     logs: FloatArray
-    """(F,): log Z, with the members that do not count of weight 1"""
+    """log Z of each function, (F,), where members that do not count have weight 1"""
     q: FloatArray
-    """(P,): how probable it is that a member counts"""
+    """the probability that a member counts, (P,)"""
     with_count: FloatArray
-    """(P,): the expectation of the count where it does, times that"""
+    """the expectation of the count given that a member counts, times this probability, (P,)"""
     counts: FloatArray
-    """(P + F,): the laws of the counts"""
+    """the distributions of the counts, (P + F,)"""
     slack: float
-    """nats that rounding may have moved the logarithms by, in all"""
+    """a bound on the sum of the rounding errors of the logarithms, in nats"""
 
 
 def count_laws(
     counted: Counted, logits: FloatArray, heights: FloatArray, n_threads: int
 ) -> CountLaws:
-    """Sums over all counts: O(m^2) for a factor of m members."""
+    """Sum over all counts, in O(m^2) for a function of m members."""
     n, f = len(counted.members), len(counted.sizes)
     laws = CountLaws(np.empty(f), np.empty(n), np.empty(n), np.empty(n + f), 0.0)
     _core.count_sums(

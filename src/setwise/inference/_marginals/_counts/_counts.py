@@ -1,4 +1,7 @@
-"""log Z where functions of counts are kept as they are: exact without pairs, else a bound."""
+"""log Z with functions of counts that are not relaxed: exact without pairs, otherwise a bound.
+
+The module also computes the gradient in the weight of each potential.
+"""
 
 from __future__ import annotations
 
@@ -9,25 +12,31 @@ import numpy as np
 from setwise._foundation._arguments import FloatArray
 from setwise.fields._field import Field
 from setwise.fields._terms import CountTerm, PottsTerm, TableTerm
-from setwise.inference._map._largest_energy import rounding_of_logs
+from setwise.inference._conditioning._largest_energy import rounding_of_logs
 from setwise.inference._marginals._counts._count_descent import CountDescent
 from setwise.inference._marginals._counts._count_factors import (
     COUNTED,
     Counted,
+    CountFunction,
     CountLaws,
     count_laws,
+    factors_of,
     merged,
 )
 from setwise.inference._marginals._descent import lowered
-from setwise.inference._marginals._elimination_order import pairs_of
-from setwise.inference._marginals._options import Options, Solution
+from setwise.inference._marginals._pairs import expected_energies, pairs_of
+from setwise.inference._marginals._result import MarginalsResult
+from setwise.inference._marginals._search import ExactSum, MarginalsOptions, MarginalsSolution
 
-MOST = 1e9  # products that one pass may take: the squares of the sizes of all counts
-FEW = 2e7  # that "auto" takes where one pass is all
-FEW_A_PASS = 4e6  # and where there may be hundreds, of logarithms if need be
+# The number of products in a pass, which is the sum of the squared sizes of all counts: at most
+# MOST where counts are asked for (a few seconds), and for "auto" FEW where one pass is all, or
+# FEW_A_PASS where there may be hundreds.
+MOST = 1e9
+FEW = 2e7
+FEW_A_PASS = 4e6
 
 
-def counts(field: Field, options: Options) -> Solution:
+def counts(field: Field, options: MarginalsOptions) -> MarginalsSolution:
     r"""Keep every function of a count: exact alone, one more kind of tree among pairs.
 
     Sums over independent variables and a function of a count are sums over counts, for any
@@ -46,14 +55,18 @@ def counts(field: Field, options: Options) -> Solution:
     if not has_exact_counts(field):
         return _bounded(field, options)
     t = options.temperature
-    _, laws, p, log_z = exact_counts(field, t, options.n_threads)
-    return Solution.exact(p, log_z, rounding_of_logs(field, t) + laws.slack, options)
+
+    def compute() -> tuple[FloatArray, float, float]:
+        _, laws, p, log_z = exact_counts(field, t, options.n_threads)
+        return p, log_z, rounding_of_logs(field, t) + laws.slack
+
+    return options.run(ExactSum(options, compute))
 
 
 def exact_counts(
     field: Field, temperature: float, n_threads: int
 ) -> tuple[Counted, CountLaws, FloatArray, float]:
-    """The counts of a field without pairs, their laws, the marginals (N, L) and log Z."""
+    """Return the counts of a field without pairs, their laws, the marginals (N, L) and log Z."""
     constant, unary, terms = field._folded()
     counted = Counted.of(merged(terms, *unary.shape), unary)
     scores = -unary / temperature
@@ -74,19 +87,19 @@ def exact_counts(
 
 
 def _log_sum(rows: FloatArray) -> FloatArray:
-    """(P,): the logarithms of sums of exponentials."""
+    """Return the logarithms of sums of exponentials of each row."""
     highest = rows.max(axis=1, initial=-inf)
     return np.asarray(highest + np.log(np.exp(rows - highest[:, None]).sum(axis=1)))
 
 
-def _bounded(field: Field, options: Options) -> Solution:
+def _bounded(field: Field, options: MarginalsOptions) -> MarginalsSolution:
     descent = CountDescent(field, options.temperature, options.n_threads)
     options.watch.lap("set-up")
     return lowered(descent, field, options)
 
 
 def has_exact_counts(field: Field) -> bool:
-    """Whether there are no pairs, and no variable is in two counts."""
+    """Return whether there are no pairs, and no variable is in two counts."""
 
     def compute() -> bool:
         _, unary, terms = field._folded()
@@ -99,7 +112,7 @@ def has_exact_counts(field: Field) -> bool:
 
 
 def few_counts(field: Field) -> bool:
-    """Whether "auto" takes it: counts that cost little beside what else a pass does."""
+    """Return whether "auto" chooses it: counts that cost little compared with a pass."""
     work = _work(field)
     if not 0 < work <= FEW:
         return False
@@ -107,7 +120,7 @@ def few_counts(field: Field) -> bool:
 
 
 def lacks_counts(field: Field) -> str | None:
-    """What it asks of a field: None, or what it lacks."""
+    """Return the requirement that a field does not meet, or None."""
     terms = [term for _, term in field._folded().terms]
     pairs = any(isinstance(term, PottsTerm | TableTerm) for term in terms)
     if field.n_labels != 2:
@@ -122,7 +135,7 @@ def lacks_counts(field: Field) -> str | None:
 
 
 def _work(field: Field) -> float:
-    """The squares of the sizes of all counts, added up."""
+    """Return the sum of the squared sizes of all counts."""
     n, total = field.n_variables, 0.0
     for _, term in field._folded().terms:
         if isinstance(term, CountTerm):
@@ -130,3 +143,55 @@ def _work(field: Field) -> float:
         elif isinstance(term, COUNTED):
             total += float(n) ** 2
     return total
+
+
+def counts_weights(field: Field, result: MarginalsResult, n_threads: int) -> FloatArray:
+    """Return minus the expected potentials (K,) over t, under the laws of pairs and counts."""
+    t, p = result.temperature, result.probabilities.astype(np.float64)
+    other = ValueError("result must be of this field, got one of other edges or regions")
+    if lacks_counts(field) is not None:
+        raise other
+    descent = None
+    if has_exact_counts(field):
+        counted, laws, p, _ = exact_counts(field, t, n_threads)
+        counts = laws.counts
+    else:
+        descent = CountDescent(field, t, n_threads)
+        if result.state is None or not descent.fits(result.state):
+            raise other
+        descent.restore(result.state)
+        counted, counts = descent.counted, descent.laws.counts
+    factors = merged(field._folded().terms, *field.unary.shape)
+    place = {factor.key: k for k, factor in enumerate(factors)}
+    flat = Field(np.zeros(field.unary.shape))
+    values = []
+    for potential in field.potentials:
+        constant, unary, terms = (flat + potential)._folded()
+        value = constant + float((unary * p).sum())
+        for _, term in terms:
+            if descent is not None and isinstance(term, PottsTerm | TableTerm):
+                energies = expected_energies(descent.kernel, descent.edges, term, p)
+                value += float(energies.sum())
+            elif isinstance(term, COUNTED):
+                tables = [np.zeros(len(factor.table)) for factor in factors]
+                for factor in factors_of(term, *field.unary.shape):
+                    tables[place[factor.key]] += factor.table
+                value += _expected(factors, tables, counted, counts, field.unary)
+        values.append(value)
+    return -np.array(values, np.float64) / t
+
+
+def _expected(
+    factors: list[CountFunction],
+    tables: list[FloatArray],
+    counted: Counted,
+    counts: FloatArray,
+    unary: FloatArray,
+) -> float:
+    """Return the expectations of other functions of the same counts."""
+    own = [
+        CountFunction(factor.members, factor.inside, table)
+        for factor, table in zip(factors, tables, strict=True)
+    ]
+    same = Counted.of(own, unary)
+    return float((same.heights * counts).sum()) + same.constant

@@ -1,0 +1,110 @@
+"""Files that are written completely or not at all, and unpacked within limits."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import signal
+import stat
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from secrets import token_hex
+from threading import current_thread, main_thread
+from typing import BinaryIO
+
+# The most bytes of an unpacked file, absolutely and as a multiple of the packed size. Text with
+# numbers is not compressed by a larger factor.
+_MOST_UNPACKED = 1 << 28
+_MOST_PACKING = 32
+# The most bytes of a word that may be a number.
+LONGEST_WORD = 1 << 12
+# Paths of open streams. A file behind one of them must not be replaced.
+_STREAMS = ("/dev/fd/", "/dev/std", "/proc/")
+# Signals that end a process at once by default. Windows has no SIGHUP.
+_DEADLY = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
+def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a file and replace an existing one, which stays if anything fails.
+
+    The bytes are written to a temporary file in the same folder, which is then renamed. A link
+    stays a link, and a file keeps its permissions. A target that is not a regular file, such as a
+    pipe or ``/dev/stdout``, is written directly.
+    """
+    target = Path(os.path.realpath(path))
+    try:
+        mode = target.stat().st_mode
+    except FileNotFoundError:
+        mode = None
+    if str(Path(path).absolute()).startswith(_STREAMS) or not (mode is None or stat.S_ISREG(mode)):
+        with target.open("wb") as file:  # a folder raises an error here
+            file.write(data)
+        return
+    beside = target.with_name(f".setwise-{token_hex(8)}.tmp")
+    try:
+        with removed_by_signals(lambda: beside.unlink(missing_ok=True)):
+            with beside.open("xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            if mode is not None:
+                beside.chmod(stat.S_IMODE(mode))
+            beside.replace(target)
+    except OSError as error:
+        # The error shall name the target, not the temporary file.
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+
+
+@contextmanager
+def removed_by_signals(remove: Callable[[], object]) -> Iterator[None]:
+    """Remove something temporary at an exception, and before a signal ends the process.
+
+    Signals that the program handles itself are left to it.
+    """
+    taken = []
+    if current_thread() is main_thread():  # only this thread can set signal handlers
+        taken = [number for number in _DEADLY if signal.getsignal(number) == signal.SIG_DFL]
+
+    def end(number: int, frame: object) -> None:
+        with suppress(OSError):
+            remove()
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+    try:
+        for number in taken:
+            signal.signal(number, end)
+        yield
+    except BaseException:
+        with suppress(OSError):
+            remove()
+        raise
+    finally:
+        for number in taken:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def unpacked(file: BinaryIO, size: int, name: str, *, packed: bool) -> Iterator[bytes]:
+    """Yield a text in pieces of 64 kilobytes. A packed one of ``size`` bytes has a limit."""
+    most = max(_MOST_UNPACKED, _MOST_PACKING * size)
+    total = 0
+    try:
+        source: BinaryIO = gzip.GzipFile(fileobj=file) if packed else file  # type: ignore[assignment]
+        while piece := source.read(1 << 16):
+            total += len(piece)
+            if packed and total > most:
+                raise ValueError(
+                    f"{name}: a packed file of {size} bytes must hold at most {most}, got more: "
+                    "unpack it first if it is to be trusted"
+                )
+            yield piece
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ValueError(f"{name}: the file must be packed by gzip, got: {error}") from error
+
+
+def quoted(word: bytes) -> str:
+    """Return the first letters of a word, for an error message."""
+    text = word[:24].decode("ascii", "backslashreplace")
+    return repr(text if len(word) <= 24 else f"{text}...")

@@ -1,0 +1,123 @@
+"""Base classes of results and other records, with short reprs and pickles with a version."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterable
+from dataclasses import fields, is_dataclass
+from reprlib import Repr
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from setwise._foundation._callers import callers_level
+
+MADE_BY = "_made_by"
+
+
+class Versioned:
+    """An object whose pickle carries the version of setwise that made it.
+
+    An object of another version may lack attributes. Loading it issues a warning that names them,
+    and accessing a missing attribute raises an error that explains why.
+    """
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]
+        return {MADE_BY: _version(), **(state or {})}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._restore({name: value for name, value in state.items() if name != MADE_BY})
+        made_by = state.get(MADE_BY, "an earlier version")
+        if made_by == _version():
+            return
+        self.__dict__[MADE_BY] = made_by
+        lacking = [name for name in self._needed() if name not in self.__dict__]
+        if lacking:
+            words = f"a stored {type(self).__name__} lacks {', '.join(map(repr, lacking))}"
+            warnings.warn(f"{words}: {self._origin()}", UserWarning, stacklevel=callers_level())
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+    def _needed(self) -> list[str]:
+        """Return the names of the instance attributes of this class."""
+        if names := getattr(self, "_get_param_names", None):  # of scikit-learn's estimators
+            return list(names())
+        if is_dataclass(self):
+            return [own.name for own in fields(self)]
+        annotated = (name for kind in type(self).__mro__ for name in _annotations(kind))
+        return [name for name in dict.fromkeys(annotated) if not hasattr(type(self), name)]
+
+    def _origin(self) -> str:
+        return (
+            f"it was made by {self.__dict__[MADE_BY]} of setwise, and this is {_version()}; "
+            "make it anew, or use the version that made it"
+        )
+
+    if not TYPE_CHECKING:  # otherwise a type checker would accept any attribute
+
+        def __getattr__(self, name: str) -> Any:
+            if MADE_BY in self.__dict__ and not name.startswith("_"):
+                words = f"{type(self).__name__!r} object has no attribute {name!r}"
+                raise AttributeError(f"{words}: {self._origin()}", name=name)
+            return self.__getattribute__(name)  # raises the usual error
+
+
+def _version() -> str:
+    # No layer imports the root, which is loaded before all of them.
+    return f"version {sys.modules['setwise'].__version__}"
+
+
+def _annotations(kind: type) -> list[str]:
+    """Return the names that a class annotates and that are attributes of its objects."""
+    own: dict[str, str] = vars(kind).get("__annotations__", {})
+    return [name for name, what in own.items() if "ClassVar" not in str(what) and name[0] != "_"]
+
+
+class Record(Versioned):
+    """A dataclass whose ``repr`` is one short line, with abbreviated arrays and lists.
+
+    A subclass is decorated with ``dataclass(repr=False)``. ``_printed`` holds the names of the
+    attributes that are shown, by default of all fields with ``repr=True``.
+    """
+
+    _printed: ClassVar[str] = ""
+
+    def __repr__(self) -> str:
+        own = (field.name for field in fields(self) if field.repr)  # type: ignore[arg-type]
+        return printed(self, self._printed.split() or own)
+
+
+def printed(result: object, names: Iterable[str]) -> str:
+    """Return one line with the class and the named attributes that are not None."""
+    values = ((name, getattr(result, name)) for name in names)
+    inside = ", ".join(f"{name}={_SHORT.repr(v)}" for name, v in values if v is not None)
+    return f"{type(result).__name__}({inside})"
+
+
+class _Short(Repr):
+    """A repr of values with six digits per number, and the shape and type of a large array."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel = 2
+        self.maxstring = 100
+        self.maxother = 100
+        self.maxlist = self.maxtuple = self.maxset = self.maxfrozenset = self.maxdict = 3
+
+    def repr1(self, x: Any, level: int) -> str:
+        if isinstance(x, float):  # NumPy's as well
+            return repr(float(f"{x:.6g}"))
+        shape, dtype = getattr(x, "shape", None), getattr(x, "dtype", None)
+        if isinstance(x, type) or not isinstance(shape, tuple) or dtype is None:
+            return super().repr1(x, level)
+        if len(shape) == 0 or (len(shape) == 1 and shape[0] <= 4 and hasattr(x, "tolist")):
+            return self.repr_instance(x, level)
+        return f"<{type(x).__name__} of {dtype}, {' x '.join(map(str, shape))}>"
+
+    def repr_instance(self, x: Any, level: int) -> str:
+        text = " ".join(repr(x).split())
+        return text if len(text) <= self.maxother else f"{text[: self.maxother - 3]}..."
+
+
+_SHORT = _Short()

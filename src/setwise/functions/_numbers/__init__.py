@@ -1,1 +1,0 @@
-"""The numbers that set functions are made of, and what rounding does to them."""

@@ -1,0 +1,1 @@
+"""The conditioning of a field: constants, unreachable prices, and the rounding of bounds."""

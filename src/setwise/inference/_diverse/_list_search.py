@@ -1,0 +1,197 @@
+"""The search for a list: one item per step, with a bound for each and a guarantee for all."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import replace
+
+import numpy as np
+
+from setwise._foundation._arguments import FloatArray, IntArray
+from setwise._foundation._interrupts import completed
+from setwise._foundation._search import Control, Ending, Search, drive
+from setwise._foundation._timings import Stopwatch
+from setwise.diversities._base import Diversity
+from setwise.fields._field import Field
+from setwise.inference._conditioning._ground import Ground, difference_below
+from setwise.inference._diverse._result import DiverseProgress, DiverseResult, Guarantee, repeats
+from setwise.inference._map._result import MapResult
+from setwise.inference._map._solve_map import solve_map
+
+Item = tuple[MapResult, float]
+"""What a step found, and what it adds to the diversity of the items before it."""
+
+
+class ListSearch(Search[DiverseProgress]):
+    """A list as it grows. Items may be found in a field without constants: gaps are the same."""
+
+    has_answer = True
+    """The labelling of least unaries is an answer; see ``grow``."""
+
+    def __init__(self, field: Field, base: Ground, m: int, watch: Stopwatch | None = None) -> None:
+        self.field, self.base, self.m = field, base, m
+        self._watch = Stopwatch() if watch is None else watch
+        self._labels: list[IntArray] = []
+        self._rows: list[tuple[float, float, float]] = []
+        self._found: list[MapResult] = []
+        self._has_news = True
+
+    @abstractmethod
+    def first(self) -> MapResult:
+        """Return the best labelling of the field."""
+
+    def as_first(self, best: MapResult) -> Item:
+        """Return a best labelling as an item, also where time was over before it was found."""
+        return best, 0.0
+
+    @abstractmethod
+    def another(self) -> Item | None:
+        """Return the next item; None if there is none."""
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    @property
+    def best(self) -> MapResult:
+        """The first item."""
+        return self._found[0]
+
+    @property
+    def labelings(self) -> IntArray:
+        """The items so far, (m, N)."""
+        return np.array(self._labels[: len(self)])
+
+    def step(self) -> bool:
+        """Find one more item."""
+        if len(self) == 0:
+            self._add(*self.as_first(self.first()))
+            self._watch.lap("first item")
+        else:
+            item = self.another()
+            self._has_news = item is not None
+            if item is None:
+                return True
+            self._add(*item)
+        completed(self._found[-1])
+        return len(self) == self.m
+
+    def _add(self, found: MapResult, gain: float) -> None:
+        """Append an item; the last assignment counts, should Ctrl-C come in between."""
+        value = float(self.field._energies(found.labels[None])[0])
+        self._labels.append(found.labels)
+        self._rows.append((value, gain, difference_below(value - gain, found.gap)))
+        self._found.append(found)
+
+    def progress(self, n_iter: int, seconds: float) -> DiverseProgress | None:
+        if not self._has_news:
+            return None
+        value, gain, bound = self._rows[-1]
+        return DiverseProgress(
+            n_iter=len(self),
+            value=value,
+            bound=bound,
+            relative_gap=self._found[-1].relative_gap,
+            seconds=seconds,
+            labels=self._labels[-1],
+            gain=gain,
+        )
+
+    def grow(self, control: Control[DiverseProgress]) -> Ending[DiverseProgress]:
+        """Make the list. There is a first item even where the time was over before."""
+        ending = drive(self, control)
+        if len(self) == 0:
+            if not ending.expired:
+                raise KeyboardInterrupt
+            unaries = solve_map(self.base.field, time_limit=0.0)
+            self._add(*self.as_first(replace(unaries, interrupted=True)))
+        self._watch.lap("next items")
+        return ending
+
+    def result(
+        self, diversity: Diversity | None, obstacle: str | None, ending: Ending[DiverseProgress]
+    ) -> DiverseResult:
+        """Return the list; ``obstacle`` says why nothing is guaranteed for it, if so."""
+        labelings = self.labelings
+        values, gains, bounds = np.array(self._rows[: len(self)]).T
+        rows = [(f.value - f.bound, f.relative_gap, f.exact, f.method) for f in self._found]
+        apart, relative_gaps, exact, methods = zip(*rows, strict=True)
+        gaps = np.fmax(apart, 0.0)
+        if obstacle is None and not np.isfinite(gaps).all():
+            obstacle = "a step has no bound"
+        claim = None
+        if obstacle is None and diversity is not None:
+            heights, n_labels = self.base.field._energies(labelings), self.field.n_labels
+            claim = greedy_guarantee(diversity, labelings, heights, gains, gaps, n_labels)
+            claim = replace(claim, shift=claim.shift + self.base.constant)
+        return DiverseResult(
+            labelings=labelings,
+            values=values,
+            gains=gains,
+            bounds=bounds,
+            methods=methods,
+            repeated=repeats(labelings),
+            guarantee=claim,
+            reason=f"no guarantee for the list: {obstacle}" if claim is None else claim.assumes,
+            interrupted=ending.interrupted,
+            relative_gaps=np.array(relative_gaps),
+            exact=all(exact),
+            shape=self.field.shape,
+        )
+
+
+def with_limit(result: DiverseResult, ending: Ending[DiverseProgress]) -> DiverseResult:
+    """Add the time limit to the reasons of a list, if that ended it."""
+    return replace(result, reason=f"{result.reason}; {ending.reason}") if ending.expired else result
+
+
+def with_end(
+    result: DiverseResult, n: int, why: str = "the field has no more labellings"
+) -> DiverseResult:
+    """Add to the reasons of a list why it has fewer items than were asked for."""
+    told = f"The list ends at {n} items: {why}."
+    return replace(result, reason=f"{result.reason.removesuffix('.')}. {told}")
+
+
+def greedy_guarantee(
+    diversity: Diversity,
+    labelings: IntArray,
+    values: FloatArray,
+    gains: FloatArray,
+    gaps: FloatArray,
+    n_labels: int,
+) -> Guarantee:
+    r"""Return Lemma 2 for the shifted score, of a diversity without an obstacle and finite gaps.
+
+    With d submodular, S_t the first t items and S* any list of m items,
+
+    .. math:: F_c(S^*) \le F_c(S^* + S_t) \le F_c(S_t) + \sum_{y \in S^*} F_c(y \mid S_t)
+              \le F_c(S_t) + m \, (F_c(y_{t+1} \mid S_t) + \varepsilon_{t+1}),
+
+    the first step by the choice of c: an item of the list, put behind S* and those before it, adds
+    c - E(y) + d(y | S_{t-1} + S*) >= 0. Among all S* copies of y itself take most off that gain,
+    as the diversity says (``copies_take_most``), so that c is known. Unrolled, this is Lemma 2 with
+    the factor 1 - (1 - 1/m)^m; and each t gives a bound on F_c(S*) of its own.
+    """
+    m = len(labelings)
+    labelings = labelings.astype(np.min_scalar_type(n_labels - 1))  # less to read
+    least = [
+        diversity._gain(labels, np.concatenate([labelings[:k], np.tile(labels, (m, 1))]), n_labels)
+        for k, labels in enumerate(labelings)
+    ]
+    shift = float((values - np.array(least)).max())
+    added = shift - values + gains
+    scores = np.concatenate([[0.0], np.cumsum(added)])
+    bound = float((scores[:-1] + m * (added + gaps)).min())
+    assumes = (
+        "the diversity is submodular; the score is sum of (c - E) over the list plus d, with c so "
+        "large that no item of the list would lower it"
+    )
+    return Guarantee(
+        factor=1.0 - (1.0 - 1.0 / m) ** m,
+        slack=float(gaps.sum()),
+        shift=shift,
+        score=float(scores[-1]),
+        bound=bound,
+        n_items=m,
+        assumes=assumes,
+    )

@@ -1,0 +1,1 @@
+"""Functions of Hamming distances by multipliers: labellings, their mixtures, and bounds."""

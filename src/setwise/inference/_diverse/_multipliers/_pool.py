@@ -1,0 +1,149 @@
+"""The labellings that searches over multipliers have met, and the cut that finds the next."""
+
+from __future__ import annotations
+
+from operator import is_
+
+import numpy as np
+
+from setwise._foundation._arguments import FloatArray, IntArray
+from setwise._foundation._interrupts import completed
+from setwise.fields._base import Potential
+from setwise.fields._field import Field
+from setwise.inference._diverse._multipliers._recombination import Recombination
+from setwise.inference._diverse._problem import StepProblem
+from setwise.inference._flows._two_label_cut import TwoLabelCut
+from setwise.inference._map._solve_map import solve_map
+
+# The number of labellings that are kept from one step to the next. A quarter of them saves a fifth
+# to a third of the recombinations, four times as many add a third; no lists are better throughout.
+_MOST_KEPT = 32
+# The share of the cost of a cut that rounding may take from a flow before the flow is computed
+# again from zero. Bounds are lowered by this loss, so it must be far below any tolerance.
+_LOST = 1e-10
+
+Forced = tuple[tuple[int, int], ...]
+"""Variables with the labels that they must have."""
+
+
+class LabelingPool:
+    """Labellings in the smallest type that holds them, and their energies in a rest of a field.
+
+    The rest is a step's field without its balls. Its graph is reused while its potentials are the
+    same. For two labels and a submodular rest each labelling is one cut, with a warm start.
+    Otherwise moves find it, and it proves nothing.
+    """
+
+    def __init__(self, n_jobs: int | None) -> None:
+        self._n_jobs = n_jobs
+        self._rest: Field | None = None
+        self._cut: TwoLabelCut | None = None
+        # What label 1 costs more than 0, and the energy beyond the unaries and what a cut counts.
+        self._costs: FloatArray = np.zeros(0)
+        self._level: float | None = None
+        self.labelings: list[IntArray] = []
+        self.energies: list[float] = []
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the labellings of the rest are cuts, so that they bound all others."""
+        return self._cut is not None
+
+    @property
+    def rest(self) -> Field:
+        """The field that energies are of."""
+        assert self._rest is not None
+        return self._rest
+
+    @property
+    def recombination(self) -> Recombination:
+        """Recombinations of labellings of the rest."""
+        return self._recombination
+
+    def read(self, problem: StepProblem) -> None:
+        """Take the rest of a problem from now on."""
+        rest, unary = self._rest, problem.field.unary
+        if rest is None or not _are_same(rest.potentials, problem.others):
+            rest = problem.rest()
+            self._cut = _as_cut(rest)
+        elif not np.may_share_memory(rest.unary, unary):
+            rest = rest._over(unary)
+        if rest is not self._rest:
+            self._recombination = Recombination(rest)
+            self.energies = [_energy(rest, labels) for labels in self.labelings]
+            self._rest, self._level = rest, None
+            if self._cut is not None:
+                self._costs = rest.unary[:, 1] - rest.unary[:, 0]
+
+    def add(self, labels: IntArray) -> float:
+        """Keep a labelling that was made elsewhere, and return its energy."""
+        return self._keep(labels, _energy(self.rest, labels))
+
+    def find(
+        self,
+        centers: IntArray,
+        multipliers: FloatArray,
+        forced: Forced = (),
+        *,
+        share: float = _LOST,
+    ) -> float:
+        r"""Add the labelling of least :math:`R(y) - \sum_s \mu_s \mathrm{Ham}(y, c_s)`.
+
+        Return by how much another labelling with the labels ``forced`` may be better, ``inf`` if
+        nothing is proved. A ``share`` of the labelling's cost may be lost to rounding.
+        """
+        if self._cut is None:
+            self.add(self._by_moves(centers, multipliers))
+            return np.inf
+        costs = self._costs - multipliers.sum()
+        for center, multiplier in zip(centers, multipliers, strict=True):
+            costs += (2.0 * multiplier) * center
+        for variable, label in forced:
+            costs[variable] = -np.inf if label else np.inf
+        ones = self._cut.ones(costs, share)
+        # Only the costs of the chosen labels: the difference of a seed would hide all other costs.
+        unary = self.rest.unary
+        counted = self._cut.value + float(np.where(ones, unary[:, 1], unary[:, 0]).sum())
+        labels: IntArray = ones.view(np.uint8)  # the smallest type
+        if self._level is None:
+            self._level = self.add(labels) - counted
+        else:
+            self._keep(labels, self._level + counted)
+        return self._cut.lost
+
+    def forget(self) -> None:
+        """Forget all but the latest labellings and the first, which anchors every mixture."""
+        del self.labelings[1:-_MOST_KEPT], self.energies[1:-_MOST_KEPT]
+
+    def _by_moves(self, centers: IntArray, multipliers: FloatArray) -> IntArray:
+        rest = self.rest
+        unary = rest.unary.copy()
+        everyone = np.arange(len(unary))
+        for center, multiplier in zip(centers, multipliers, strict=True):
+            unary[everyone, center] += multiplier
+        init = self.labelings[-1].astype(np.int64) if self.labelings else None
+        changed = rest.with_unary(unary)
+        found = completed(solve_map(changed, tol=np.inf, init=init, n_jobs=self._n_jobs))
+        return found.labels.astype(centers.dtype)
+
+    def _keep(self, labels: IntArray, energy: float) -> float:
+        self.labelings.append(labels)
+        self.energies.append(energy)
+        return energy
+
+
+def _are_same(some: tuple[Potential, ...], others: tuple[Potential, ...]) -> bool:
+    return len(some) == len(others) and all(map(is_, some, others))
+
+
+def _as_cut(field: Field) -> TwoLabelCut | None:
+    if field.n_labels != 2:
+        return None
+    try:
+        return TwoLabelCut(field)
+    except ValueError:  # not a cut, or one with too many arcs
+        return None
+
+
+def _energy(field: Field, labels: IntArray) -> float:
+    return float(field._energies(labels.astype(np.int64)[None])[0])

@@ -1,0 +1,1 @@
+"""The nested labellings of two labels along a bias."""

@@ -1,0 +1,240 @@
+"""The cuts of a field of two labels under biases, and the path that they find."""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+import numpy as np
+
+from setwise._foundation._arguments import BoolArray, FloatArray
+from setwise._foundation._certificate import EPS, relative_gap
+from setwise._foundation._threads import as_threads
+from setwise.diversities._addition import Addition
+from setwise.fields._field import Field
+from setwise.fields._terms import PottsTerm, TableTerm
+from setwise.inference._conditioning._energy_scale import NEGLIGIBLE, trivial_of_tables
+from setwise.inference._conditioning._ground import ground
+from setwise.inference._conditioning._reach import rounding_of, rounding_of_prices
+from setwise.inference._diverse._path._nested_path import BiasPath
+from setwise.inference._diverse._problem import StepProblem
+from setwise.inference._flows._two_label_cut import TwoLabelCut
+from setwise.inference._map._options import MapOptions
+from setwise.inference._map._result import MapResult
+
+# The usual reach of biases outweighs this share of the variables' own preferences. It decides how
+# far the items of a list may be from the best labelling, and ``bias_path`` documents it.
+# Preferences above this multiple of the median of all are seeds and do not count; four times the
+# multiple changes no list of fields with normal unaries, a quarter leaves out some of these.
+_SHARE_OUTWEIGHED = 0.75
+_SEED = 16.0
+
+
+class Piece(NamedTuple):
+    """A labelling of the path: the bias that it is best for, its ones and its energy.
+
+    ``lost`` is by how much another may be better, by what rounding took from the flow.
+    """
+
+    bias: float
+    ones: BoolArray
+    size: int
+    value: float
+    lost: float = 0.0
+
+
+class BiasCuts:
+    """The cuts of one field of two labels under biases, each from the flow of the last."""
+
+    def __init__(self, field: Field, n_jobs: int | None = None) -> None:
+        if field.n_labels != 2:
+            raise ValueError(f"field must have two labels for a path, got {field.n_labels}")
+        self.base = ground(field)
+        self._constant = self.base.constant
+        self._costs = self.base.field.unary[:, 1] - self.base.field.unary[:, 0]
+        self._cut = TwoLabelCut(self.base.field, as_threads(n_jobs))
+        self._rounding = rounding_of_prices(self.base.field, by_cut=True)
+        # What the flows of each bias lost; the sums of energies lose as much.
+        self._lost: dict[float, float] = {}
+        self._share = field.n_variables * EPS
+        self.n_cuts = 0
+
+    @classmethod
+    def of(cls, field: Field, n_jobs: int | None = None) -> BiasCuts | None:
+        """Return the cuts of a field, or None if it has not two labels or is no cut."""
+        try:
+            return cls(field, n_jobs) if field.n_labels == 2 else None
+        except ValueError:  # not submodular, or a cut with too many arcs
+            return None
+
+    def piece(self, path: BiasPath, number: int) -> Piece:
+        """Return a piece of a path of these cuts, as it was found."""
+        bias, value = float(path.biases[number]), float(path.values[number]) - self._constant
+        ones = path.last >= number
+        return Piece(bias, ones, int(path.sizes[number]), value, self._lost.get(bias, 0.0))
+
+    def certified(self, end: Piece) -> MapResult:
+        """Return a labelling as the answer to its own problem, the field with its bias."""
+        paid = end.bias * end.size
+        room = end.value - trivial_of_tables(self.base.field) + abs(paid)
+        if max(self._rounding, rounding_of(end.bias), end.lost) <= NEGLIGIBLE * room:
+            return MapResult(
+                labels=end.ones.astype(np.int64),
+                value=end.value + paid,
+                bound=end.value + paid - end.lost,
+                method="cut",
+                reason="",
+                n_iter=1,
+                converged=True,
+                interrupted=False,
+                relative_gap=relative_gap(end.lost, room),
+                exact=True,
+            )
+        # Large costs take digits of the energies; their number depends on the field with the bias.
+        ones = np.ones(len(self._costs), np.int64)
+        problem = StepProblem.of(self.base.field, Addition(prices=[(ones, end.bias)]))
+        value = end.value + end.bias * end.size
+        labels = end.ones.astype(np.int64)
+        options = MapOptions.read(problem.field)
+        found = options.result(
+            labels, value, value - end.lost, method="cut", n_iter=1, converged=True
+        )
+        return problem.within_digits(found, -end.bias * end.size)
+
+    def usual_reach(self) -> float:
+        """Return the bias that exceeds three quarters of the preferences, without seeds."""
+        return usual_reach(self.base.field, np.abs(self._costs))
+
+    def end(self, bias: float, above: BoolArray | None, below: BoolArray | None) -> Piece:
+        """Return the best labelling for a bias, within ``above`` and with all of ``below``.
+
+        Best labellings of larger and of smaller biases lie within each other: these two only see to
+        it that rounding makes no exception.
+        """
+        ones = self._cut.ones(self._costs + bias, self._share)
+        if above is not None and below is not None:
+            ones = (ones & above) | below
+        self.n_cuts += 1
+        self._lost[bias] = self._cut.lost
+        value = float(self.base.field._energies(ones.astype(np.int64)[None])[0])
+        return Piece(bias, ones, int(np.count_nonzero(ones)), value, self._cut.lost)
+
+    def path(
+        self, reach: float, difference: float, most: int, best: Piece | None = None
+    ) -> BiasPath:
+        """Follow the path; neighbours that differ by at most ``difference`` variables stay so.
+
+        ``best`` is the labelling that is best without a bias, if it is known.
+        """
+        n, before = len(self._costs), self.n_cuts
+        middle = self.end(0.0, None, None) if best is None else best
+        everyone, nobody = np.full(n, True), np.full(n, False)
+        first = self.end(-reach, everyone, middle.ones) if reach > 0.0 else middle
+        final = self.end(reach, middle.ones, nobody) if reach > 0.0 else middle
+        ends = [first, middle, final]
+        # The widest difference first, so that a path cut short is the best one of its length.
+        waiting: list[tuple[int, int]] = []
+        for k in range(2):
+            if ends[k].size > ends[k + 1].size:
+                heappush(waiting, (ends[k + 1].size - ends[k].size, k))
+        following: dict[int, int] = {0: 1, 1: 2}
+        crossing: dict[int, float] = {}
+        neighbours: set[int] = set()
+        while waiting:
+            _, k = heappop(waiting)
+            upper, lower = ends[k], ends[following[k]]
+            bias = (lower.value - upper.value) / (upper.size - lower.size)
+            bias = min(max(bias, -reach), reach)
+            crossing[k] = bias
+            if upper.size - lower.size <= max(difference, 1.0):
+                if upper.size - lower.size <= 1:
+                    neighbours.add(k)
+                continue
+            if self.n_cuts - before >= most:
+                continue
+            between = self.end(bias, upper.ones, lower.ones)
+            if between.size in (upper.size, lower.size) or not _below(between, upper, bias):
+                neighbours.add(k)
+                continue
+            ends.append(between)
+            new = len(ends) - 1
+            following[k], following[new] = new, following[k]
+            heappush(waiting, (between.size - upper.size, k))
+            heappush(waiting, (lower.size - between.size, new))
+        return self._put_together(ends, following, crossing, neighbours, reach, before)
+
+    def _put_together(
+        self,
+        ends: list[Piece],
+        following: dict[int, int],
+        crossing: dict[int, float],
+        neighbours: set[int],
+        reach: float,
+        before: int,
+    ) -> BiasPath:
+        chain, breaks, slacks, k = [ends[0]], [], [], 0
+        while k in following:
+            upper, end = ends[k], ends[following[k]]
+            if end.size < chain[-1].size:
+                bias = crossing[k]
+                breaks.append(bias)
+                known = k in neighbours
+                slacks.append(0.0 if known else max(bias - upper.bias, end.bias - bias))
+                chain.append(end)
+            elif end.bias == 0.0:  # of equal labellings the one that is best without a bias
+                chain[-1] = end
+            k = following[k]
+        last = np.full(len(self._costs), -1, np.int64)
+        for number, end in enumerate(chain):
+            last[end.ones] = number
+        # Rounding may put two crossings of nearly equal lines the wrong way round.
+        breakpoints = np.maximum.accumulate(np.array(breaks, np.float64))
+        return BiasPath(
+            breakpoints=breakpoints,
+            last=last,
+            sizes=np.array([end.size for end in chain], np.int64),
+            values=np.array([end.value for end in chain]) + self._constant,
+            biases=np.array([end.bias for end in chain]),
+            reach=reach,
+            whole=not any(slacks),
+            slacks=np.array(slacks, np.float64),
+            n_cuts=self.n_cuts - before,
+        )
+
+
+def _below(between: Piece, end: Piece, bias: float) -> bool:
+    """Return whether a labelling is below the crossing of two lines, beyond rounding."""
+    promised, paid = end.value + bias * end.size, between.value + bias * between.size
+    size = abs(end.value) + abs(bias) * end.size + abs(between.value) + abs(bias) * between.size
+    return paid < promised - 1e-13 * size
+
+
+def usual_reach(field: Field, preferences: FloatArray) -> float:
+    """Return the usual reach of a field with preferences (N,), or of its pairs without them."""
+    preferring = preferences[preferences > 0.0]
+    return reach_of(preferences) or _weight_of_pairs(field) or reach_of(preferring)
+
+
+def _weight_of_pairs(field: Field) -> float:
+    """Return what the pairs of a variable weigh on average."""
+    total = 0.0
+    for _, term in field._terms():
+        if isinstance(term, PottsTerm):
+            total += float(np.sum(term.weights))
+        elif isinstance(term, TableTerm):
+            total += float(np.ptp(term.tables, axis=(1, 2)).sum())
+    return 2.0 * total / max(field.n_variables, 1)
+
+
+def reach_of(preferences: FloatArray) -> float:
+    """Return the upper quartile of |u1 - u0| (N,), seeds and forbidden labels left out.
+
+    A seed is more than 16 times the median of all.
+    """
+    finite = preferences[np.isfinite(preferences)]
+    if finite.size == 0:
+        return 0.0
+    middle = np.partition(finite, len(finite) // 2)[len(finite) // 2]
+    usual = finite[finite <= _SEED * middle]
+    place = int(_SHARE_OUTWEIGHED * (len(usual) - 1))
+    return float(np.partition(usual, place)[place]) if usual.size else 0.0

@@ -1,0 +1,113 @@
+"""The labellings of a field along a bias: a nested chain, with its breakpoints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from setwise._foundation._arguments import FloatArray, IntArray, as_integers, as_number
+from setwise._foundation._record import Record
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BiasPath(Record):
+    r"""The labellings of least :math:`E(y) + b \, |\{i : y_i = 1\}|`, as b runs from -r to r.
+
+    They are nested: the larger the bias, the smaller the set of ones. Piece k is the best labelling
+    from ``breakpoints[k - 1]`` to ``breakpoints[k]``; piece 0 has the most ones.
+
+    Attributes
+    ----------
+    breakpoints : array of shape (K,)
+        Where the best labelling changes, increasing, between -r and r.
+    last : array of shape (N,)
+        The last piece in which each variable is 1; -1 for none.
+    sizes : array of shape (K + 1,)
+        The number of ones of each piece, decreasing.
+    values : array of shape (K + 1,)
+        The energies E of the pieces, without the bias.
+    biases : array of shape (K + 1,)
+        A bias for which each piece was found to be the best.
+    reach : float
+        r.
+    whole : bool
+        Whether every breakpoint within the reach is there. Otherwise pieces may be missing between
+        two that differ by no more variables than ``resolution`` allows, or ``max_cuts`` ran out.
+    slacks : array of shape (K,)
+        The variables that change at a breakpoint change within this distance of it if no piece is
+        left out. 0 where the pieces on both sides are known to be neighbours.
+    n_cuts : int
+        The number of cuts, each with a warm start from the flow of the last.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> field = sw.fields.Field([[0.0, -2.0], [0.0, -1.0], [0.0, 1.0]])
+    >>> path = sw.inference.bias_path(field, reach=3.0)
+    >>> path.breakpoints.tolist(), path.sizes.tolist()
+    ([-1.0, 1.0, 2.0], [3, 2, 1, 0])
+    >>> path.labeling(0.5).tolist()
+    [1, 1, 0]
+    """
+
+    breakpoints: FloatArray
+    last: IntArray
+    sizes: IntArray
+    values: FloatArray
+    biases: FloatArray
+    reach: float
+    whole: bool
+    slacks: FloatArray
+    n_cuts: int
+
+    @property
+    def n_pieces(self) -> int:
+        """The number of pieces, K + 1."""
+        return len(self.sizes)
+
+    @property
+    def shares(self) -> FloatArray:
+        """The share of the biases in [-r, r] for which each piece is the best, (K + 1,)."""
+        ends = np.concatenate([[-self.reach], self.breakpoints, [self.reach]])
+        if self.reach == 0.0:
+            return np.ones(1)
+        return np.asarray(np.diff(ends) / (2.0 * self.reach))
+
+    def pieces(self, numbers: ArrayLike) -> IntArray:
+        """Return the labellings (m, N) of some pieces, given by their numbers (m,)."""
+        chosen = as_integers(numbers, "numbers", below=self.n_pieces)
+        if chosen.ndim != 1:
+            raise ValueError(f"numbers must have shape (m,), got {chosen.shape}")
+        return np.asarray(self.last >= chosen[:, None]).astype(np.int64)
+
+    def piece_of(self, bias: float) -> int:
+        """Return the number of the best piece for a bias; at a breakpoint, that with more ones."""
+        return int(np.searchsorted(self.breakpoints, as_number(bias, "bias")))
+
+    def labeling(self, bias: float) -> IntArray:
+        """Return the best labelling (N,) for a bias within the reach."""
+        b = as_number(bias, "bias")
+        if not -self.reach <= b <= self.reach:
+            raise ValueError(f"bias must lie within the path's reach of {self.reach:g}, got {b:g}")
+        found: IntArray = self.pieces([self.piece_of(b)])[0]
+        return found
+
+    @property
+    def probabilities(self) -> FloatArray:
+        """The share of the biases for which each variable is 1, (N,)."""
+        ones = np.concatenate([[0.0], np.cumsum(self.shares)])
+        return np.asarray(np.minimum(ones[self.last + 1], 1.0))
+
+    @property
+    def probability_gaps(self) -> FloatArray:
+        """The most that ``probabilities`` may differ from those of the whole path, (N,).
+
+        Best labellings are nested, so a variable with one label at two biases has it in between. 0
+        where ``whole``, up to rounding.
+        """
+        if self.reach == 0.0:
+            return np.zeros(len(self.last))
+        slacks = np.concatenate([[0.0], self.slacks, [0.0]])
+        return np.asarray(slacks[self.last + 1] / (2.0 * self.reach))

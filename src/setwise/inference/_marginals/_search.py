@@ -1,0 +1,265 @@
+"""The options, the driver and the solutions of methods for marginals."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from math import exp, inf, log
+from time import perf_counter
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from setwise._foundation._arguments import FloatArray
+from setwise._foundation._deadline import Deadline
+from setwise._foundation._search import Control, Search, drive
+from setwise._foundation._timings import Stopwatch
+from setwise.fields._field import Field
+from setwise.inference._conditioning._ground import difference_above, difference_below
+from setwise.inference._marginals._result import MarginalsProgress
+
+
+@dataclass(frozen=True, eq=False)
+class MarginalsOptions:
+    """The arguments of ``marginals``, checked."""
+
+    tol: float
+    max_iter: int | None
+    temperature: float
+    n_threads: int
+    dtype: str
+    callback: Callable[[MarginalsProgress], object] | None
+    random: np.random.Generator
+    start: FloatArray | None = None
+    """Probabilities (N, L) of an earlier result."""
+    state: FloatArray | None = None
+    """Its ``state``, where the method was the same."""
+    offset: float = 0.0
+    """By how much the method's log Z is above the log Z of the caller's field."""
+    margin: float = 0.0
+    """By how much the offset may be rounded."""
+    from_below: bool = False
+    """Whether the values on the way are lower bounds, as those of mean field."""
+    deadline: Deadline = field(default_factory=Deadline)
+    watch: Stopwatch = field(default_factory=Stopwatch)
+    began: float = field(default_factory=perf_counter)
+
+    def above(self, value: float) -> float:
+        """Return an upper bound on the log Z of the caller's field, from one on the method's."""
+        return difference_above(value + self.margin, self.offset)
+
+    def below(self, value: float) -> float:
+        """Return a lower bound on the log Z of the caller's field, from one on the method's."""
+        return difference_below(value - self.margin, self.offset)
+
+    def outwards(self, value: float) -> float:
+        """Return a value of the history as a bound on the log Z of the caller's field."""
+        return self.below(value) if self.from_below else self.above(value)
+
+    def progress(self, n_iter: int, standing: Standing, seconds: float) -> MarginalsProgress:
+        """Return the record for the callback: the one place where values on the way are rounded."""
+        value = self.outwards(standing.value)
+        bound = difference_below(value, standing.gap) if standing.gap < inf else -inf
+        return MarginalsProgress(n_iter, value, bound, standing.relative_gap, seconds)
+
+    def run(self, search: MarginalsSearch) -> MarginalsSolution:
+        """Drive a search to its end, and return its solution."""
+        control = Control(self.tol, search.limit, self.callback, self.deadline, began=self.began)
+        ending = drive(search, control)
+        return replace(
+            search.solution(),
+            n_iter=search.earlier + ending.n_iter,
+            converged=ending.converged,
+            cut_short=ending.cut_short,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class MarginalsSolution:
+    """A method's answer; bounds on log Z, so divided by the temperature."""
+
+    probabilities: FloatArray
+    upper: float
+    gap: float
+    relative_gap: float
+    history: list[float]
+    state: FloatArray | None = None
+    lower: float = -inf
+    strengths: FloatArray | None = None
+    """The information of the edges (``pairs_of``), by which lower bounds choose their trees."""
+    n_iter: int = 1
+    converged: bool = True
+    cut_short: bool = False
+    """Whether a callback, Ctrl-C or the time limit ended the search before it was done."""
+
+
+class Standing(NamedTuple):
+    """The state of a search, in nats."""
+
+    value: float
+    gap: float = inf
+    relative_gap: float = inf
+
+
+class MarginalsSearch(Search[MarginalsProgress]):
+    """A method for marginals, which ``MarginalsOptions.run`` drives."""
+
+    most = 10_000
+    """The number of passes at most, unless ``max_iter`` says otherwise."""
+    has_answer = True
+    earlier = 0
+    """The number of passes that were made before the search."""
+
+    def __init__(self, options: MarginalsOptions) -> None:
+        self.options = options
+        self.limit: float = self.most if options.max_iter is None else options.max_iter
+
+    @abstractmethod
+    def standing(self) -> Standing:
+        """Return the bound of the last step, and its gap where that is known."""
+
+    @abstractmethod
+    def solution(self) -> MarginalsSolution:
+        """Return the answer. The driver knows the number of passes and how the search ended."""
+
+    def progress(self, n_iter: int, seconds: float) -> MarginalsProgress:
+        return self.options.progress(self.earlier + n_iter, self.standing(), seconds)
+
+
+class ExactSum(MarginalsSearch):
+    """log Z itself, in one step: a method that needs no search."""
+
+    has_answer = False
+
+    def __init__(
+        self,
+        options: MarginalsOptions,
+        compute: Callable[[], tuple[FloatArray, float, float]],
+    ) -> None:
+        """``compute`` returns the marginals, log Z, and what rounding may have moved it by."""
+        super().__init__(options)
+        self._compute, self.limit = compute, 1
+
+    def step(self) -> bool:
+        probabilities, log_z, slack = self._compute()
+        upper = log_z + slack
+        self._found = MarginalsSolution(
+            probabilities=probabilities,
+            upper=upper,
+            lower=log_z - slack,
+            gap=0.0,
+            relative_gap=0.0,
+            history=[upper],
+        )
+        self.relative_gap = 0.0
+        return True
+
+    def standing(self) -> Standing:
+        return Standing(self._found.upper, 0.0, 0.0)
+
+    def solution(self) -> MarginalsSolution:
+        return self._found
+
+
+class MeasurableBound(Protocol):
+    """A bound that passes lower, and whose gap takes a pass or two of its own to measure."""
+
+    relative_gap: float
+
+    def measure(self) -> None:
+        """Measure the gap of the bound as it is."""
+
+
+class MeasuredSearch(MarginalsSearch):
+    """Passes over a bound whose gap is measured where it is expected to matter.
+
+    Where the gap has not fallen by a tenth in half as many passes as there were before, and in a
+    hundred, only rounding is left, and the search ends.
+    """
+
+    descent: MeasurableBound
+    ending = "rounding hides what is left"
+
+    def __init__(self, options: MarginalsOptions, tol: float | None = None) -> None:
+        super().__init__(options)
+        self.tol = options.tol if tol is None else tol
+        self.n_passes = 0
+
+    def begin(self, first: int) -> None:
+        """Plan to measure the gap after pass ``first``; that of the start is ``inf`` or known."""
+        relative_gap = self.descent.relative_gap
+        self._schedule = Schedule(self.tol, relative_gap)
+        self._schedule.next = first
+        self._lowest, self._at = relative_gap, 0
+        self._measured_at = 0 if relative_gap < inf else -1
+
+    @abstractmethod
+    def advance(self, due: int) -> bool:
+        """Make a pass. Return whether to measure, which is due after that many passes."""
+
+    def step(self) -> bool:
+        self.n_passes += 1
+        if not self.advance(self._schedule.next):
+            return False
+        self._measure()
+        relative_gap = self.descent.relative_gap
+        self._schedule.measured(self.n_passes, relative_gap)
+        if relative_gap <= 0.9 * self._lowest:
+            self._lowest, self._at = relative_gap, self.n_passes
+            return False
+        return self.n_passes >= 1.5 * self._at + 100
+
+    def has_converged(self, tol: float) -> bool:
+        return self.descent.relative_gap <= self.tol
+
+    def finish(self) -> None:
+        if self.n_passes >= self.limit and self.descent.relative_gap == inf:
+            self._measure()
+
+    def reassess(self) -> None:
+        if self._measured_at != self.n_passes:
+            self._measure()
+
+    def _measure(self) -> None:
+        self.descent.measure()
+        self._measured_at = self.n_passes
+
+
+class Schedule:
+    """A plan of the passes after which a gap that costs as much as a pass is measured.
+
+    Far from the minimum the gap falls as a power of the number of passes (about the second), near
+    it by a factor in each pass. The next measurement comes halfway between what the two predict
+    from the fall since the last one, after at most ten more passes, and after at most twice as many
+    as there were.
+    """
+
+    def __init__(self, tol: float, relative_gap: float) -> None:
+        self._tol = tol
+        self._last, self._measured = 0, relative_gap
+        self.next = 1
+
+    def measured(self, passes: int, relative_gap: float) -> None:
+        """Plan the next measurement, from the gap after a number of passes."""
+        ahead = self._ahead(passes, relative_gap)
+        self._last, self._measured = passes, relative_gap
+        self.next = passes + int(max(1, min(10, 2 * passes, ahead)))
+
+    def _ahead(self, passes: int, relative_gap: float) -> float:
+        """Return after how many more passes the gap may reach ``tol``."""
+        if not 0.0 < self._tol < relative_gap < self._measured or self._last == 0:
+            return passes if self._tol == 0.0 else min(passes, 3)
+        togo, fall = log(relative_gap / self._tol), log(self._measured / relative_gap)
+        by_factor = togo * (passes - self._last) / fall
+        by_power = passes * (exp(min(togo * log(passes / self._last) / fall, 10.0)) - 1.0)
+        return (by_factor + by_power) / 2
+
+
+def allowed(q: FloatArray, field: Field) -> FloatArray:
+    """Return q without the labels that the field forbids, rows summing to 1."""
+    q = np.where(np.isfinite(field.unary), q, 0.0)
+    total = q.sum(axis=1, keepdims=True)
+    q = np.where(total > 0, q, np.isfinite(field.unary))
+    q /= q.sum(axis=1, keepdims=True)
+    return q

@@ -1,1 +1,0 @@
-"""Frank-Wolfe methods: only greedy vertices of the base polytope are asked for."""
