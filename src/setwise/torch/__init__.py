@@ -1,4 +1,13 @@
-"""Set losses and layers of random fields for PyTorch: autograd, every dtype, CPU and CUDA."""
+"""Set losses and layers of random fields for PyTorch: autograd, every dtype, CPU and CUDA.
+
+One rule names the weights. In a loss of sets, ``weight`` holds class weights: the loss is their
+weighted mean, so multiplying all weights by a constant changes nothing. In a layer or a loss of
+fields, ``weight`` and ``region_weight`` are the weights of pairs and regions in the energy. A
+number in [0, 1] that mixes two losses is a ``share``. Greek names such as ``alpha`` and ``beta``
+are the parameters of a formula, as its paper names them.
+"""
+
+from typing import Any
 
 try:
     from setwise.torch._cross_entropy import WithCrossEntropy
@@ -63,3 +72,9 @@ __all__ = [
     "margin_rescaling",
     "slack_rescaling",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    from setwise._foundation._keywords import absent
+
+    raise absent("setwise.torch", name, __all__)

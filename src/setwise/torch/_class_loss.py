@@ -1,4 +1,4 @@
-"""What the losses of probabilities have in common: sets of classes, their values, one mean."""
+"""The base class and the reduction of all losses of class probabilities."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from setwise._foundation._arguments import did_you_mean
 from setwise.torch._cuda._overlaps import Quotient
-from setwise.torch._distributed import gathered
 from setwise.torch._inputs._averages import mean_of_sets
 from setwise.torch._inputs._class_sets import check_probabilities
 from setwise.torch._inputs._class_targets import (
@@ -23,18 +22,19 @@ from setwise.torch._inputs._class_targets import (
 )
 from setwise.torch._inputs._sets import HALVES, check_flags, check_input
 from setwise.torch._inputs._softmax_options import SoftmaxOptions
-from setwise.torch._inputs._weights import on_device, read_weight
+from setwise.torch._inputs._weights import changed, on_device, read_weight
 from setwise.torch._operators._eager import is_transformed
+from setwise.torch._operators._gather import gathered
 from setwise.torch._operators._library import compiled_with_operators
 from setwise.torch._operators._overlaps import mean_of_overlaps
 
 Activation = Literal["softmax", "sigmoid", "none"]
 OfSets = Callable[[Tensor, ClassTable], Tensor]
-"""Probabilities (N, K, P) and their table: values (T, K)."""
+"""Maps probabilities (N, K, P) and their table to the values (T, K) of the sets."""
 
 
 def check_activation(activation: object) -> None:
-    """One of the three words."""
+    """Check that ``activation`` is "softmax", "sigmoid" or "none"."""
     if activation not in ("softmax", "sigmoid", "none"):
         near = did_you_mean(activation, ("softmax", "sigmoid", "none"))
         raise ValueError(
@@ -43,7 +43,7 @@ def check_activation(activation: object) -> None:
 
 
 def with_classes(input: Tensor, target: Tensor, ignore: int | None) -> tuple[Tensor, Tensor]:
-    """Input (N, C, P), and class labels (N, P) or soft labels (N, C, P)."""
+    """Return the input as (N, C, P), and class labels (N, P) or soft labels (N, C, P)."""
     if input.ndim == 0:
         raise ValueError("input must have a dimension of classes, got a scalar")
     if input.ndim == 1:
@@ -75,7 +75,7 @@ def with_classes(input: Tensor, target: Tensor, ignore: int | None) -> tuple[Ten
 
 
 def class_weight(weight: Tensor | None, input: Tensor) -> Tensor | None:
-    """Weights (C,) on the device of input (N, C, ...)."""
+    """Return the class weights (C,) on the device of input (N, C, ...)."""
     if weight is not None and weight.shape != input.shape[1:2]:
         raise ValueError(
             f"weight must have shape ({input.shape[1]},), one entry a class, "
@@ -85,7 +85,7 @@ def class_weight(weight: Tensor | None, input: Tensor) -> Tensor | None:
 
 
 def probabilities_of(input: Tensor, activation: Activation) -> Tensor:
-    """Probabilities in float32 or float64."""
+    """Return the probabilities in float32 or float64."""
     wide = torch.float64 if input.dtype == torch.float64 else torch.float32
     if activation == "softmax":
         return torch.softmax(input, 1, dtype=wide)
@@ -100,7 +100,7 @@ def probabilities_of(input: Tensor, activation: Activation) -> Tensor:
 def combined(
     values: Tensor, counts: Tensor, weight: Tensor | None, options: SoftmaxOptions
 ) -> Tensor:
-    """Values (T, K) as the reduction asks, of the sets that count, (T, K) bool."""
+    """Reduce the values (T, K) of the sets that count, a mask (T, K)."""
     if options.reduction == "mean":
         return mean_of_sets(values, counts, weight, options.average, options.worst)
     values = torch.where(counts, values, 0.0)
@@ -120,7 +120,7 @@ def of_probabilities(
     options: SoftmaxOptions,
     quotient: Quotient | None = None,
 ) -> Tensor:
-    """A loss of class probabilities, reduced; a quotient of sums has kernels of its own."""
+    """Return a loss of class probabilities, reduced. CUDA kernels evaluate a ``quotient``."""
     check_input(input, target)
     if quotient is not None and input.is_cuda:
         again = partial(_in_plain_torch, of_sets, target, weight, activation, options)
@@ -155,7 +155,7 @@ def _in_plain_torch(
 
 
 class ClassLoss(nn.Module):
-    """A module of a loss of class probabilities: its options, and ``forward``."""
+    """The base class of the modules that compute a loss of class probabilities."""
 
     weight: Tensor | None
     activation: Activation
@@ -170,16 +170,16 @@ class ClassLoss(nn.Module):
         self.register_buffer("weight", read_weight(weight), persistent=False)
 
     def _of_sets(self, p: Tensor, table: ClassTable) -> Tensor:
-        """Values (T, K) of probabilities (N, K, P)."""
+        """Return the values (T, K) of the sets for probabilities (N, K, P)."""
         raise NotImplementedError
 
     def _quotient(self) -> Quotient | None:
-        """The same as a quotient of sums, if it is one."""
+        """Return the same loss as a quotient of sums, or None if it is not one."""
         return None
 
     @compiled_with_operators
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """The loss of logits (N, C, ...) and targets (N, ...) or (N, C, ...)."""
+        """Return the loss of logits (N, C, ...) for targets (N, ...) or (N, C, ...)."""
         if self.across_ranks:
             input, target = gathered(input), gathered(target)
         return of_probabilities(
@@ -193,13 +193,8 @@ class ClassLoss(nn.Module):
         )
 
     def extra_repr(self) -> str:
-        """The options that are not the usual ones."""
-        usual = SoftmaxOptions()
-        changed = {
-            name: value
-            for name, value in vars(self.options).items()
-            if value != getattr(usual, name)
-        }
+        """Return the options that differ from their defaults."""
+        more: dict[str, object] = {"across_ranks": True} if self.across_ranks else {}
         if self.activation != "softmax":
-            changed = {"activation": self.activation, **changed}
-        return ", ".join(f"{name}={value!r}" for name, value in changed.items())
+            more["activation"] = self.activation
+        return ", ".join(changed(self.options, self.weight, **more))

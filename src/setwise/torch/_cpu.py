@@ -1,4 +1,4 @@
-"""Tensors on the CPU through the compiled kernels, without a copy where that can be."""
+"""Losses of CPU tensors by the compiled kernels, without a copy where that is possible."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from setwise._foundation._arguments import FloatArray
 from setwise.losses import Loss
 from setwise.losses._labels import Labels
 from setwise.surrogates import Surrogate, get
-from setwise.surrogates._rows import Rows
+from setwise.surrogates._rows import ScoredRows
 from setwise.torch._inputs._labels import MEANT, NO_MIXTURE, comparable, voids
 from setwise.torch._inputs._sets import HALVES
 from setwise.torch._reference._hinge import Answer
 
 _MINUS, _ZERO, _OTHER, _VOID = 1, 2, 8, 16
-_SAFE = -1e30  # the score of a negative that no margin violates
+_SAFE = -1e30  # the score of a negative that violates no margin
 
 
 @cache
 def is_compiled() -> bool:
-    """Whether the kernels are there; `setwise.torch` runs without them."""
+    """Return whether the compiled kernels are installed; ``setwise.torch`` runs without them."""
     try:
         return find_spec("setwise._core") is not None and find_spec("scipy") is not None
     except ImportError:
@@ -37,12 +37,12 @@ def is_compiled() -> bool:
 
 @lru_cache(64)
 def surrogate_of(kind: str, loss: Loss, scale: float) -> Surrogate:
-    """The surrogate of NumPy arrays that a word stands for."""
+    """Return the NumPy surrogate of the given name."""
     return get(kind, loss, scale=scale) if kind == "margin" else get(kind, loss)
 
 
 def codes_of(target: Tensor, ignore: float) -> tuple[NDArray[np.uint8], bool]:
-    """0 for negative, 1 for positive, 2 for void, flat; and whether anything is void."""
+    """Return flat codes, 0 for negative, 1 for positive and 2 for void, and whether any is void."""
     if target.dtype == torch.bool:
         target = target.view(torch.uint8)
         if ignore not in (0.0, 1.0):
@@ -61,23 +61,23 @@ def codes_of(target: Tensor, ignore: float) -> tuple[NDArray[np.uint8], bool]:
 
 
 def hinge(surrogate: Surrogate, scores: Tensor, target: Tensor, ignore: float) -> Answer | None:
-    """Values and gradient of S sets.
+    """Return the values and the gradient of S sets.
 
-    None where void elements cannot be left out, and where a score is no finite number.
+    Return None if void elements cannot be left out or a score is not finite.
     """
     n_sets, n = scores.shape
     wide = scores if scores.dtype == torch.float64 else scores.float()
     flat = wide.reshape(-1).numpy()
     codes, some_void = codes_of(target, ignore)
     if some_void and surrogate._ignores_safe_negatives:
-        # Void elements stay, as negatives that no margin violates.
+        # Void elements become negatives that violate no margin.
         flat = np.where(codes == 2, flat.dtype.type(_SAFE), flat)
         codes, some_void = np.where(codes == 2, np.uint8(0), codes), False
     if not some_void:
         if not _kernels.all_finite(flat):
             return None
         labels = Labels(codes, np.arange(n_sets + 1) * n, "rows", (n_sets, n))
-        values, gradient = surrogate._evaluate(Rows(labels, flat))
+        values, gradient = surrogate._evaluate(ScoredRows(labels, flat))
     else:
         if not surrogate.loss._is_symmetric:
             return None
@@ -87,7 +87,7 @@ def hinge(surrogate: Surrogate, scores: Tensor, target: Tensor, ignore: float) -
             return None
         sizes = np.count_nonzero(kept.reshape(n_sets, n), axis=1)
         offsets = np.concatenate([[0], np.cumsum(sizes)])
-        rows = Rows(Labels(codes, offsets, "ragged", codes.shape), flat)
+        rows = ScoredRows(Labels(codes, offsets, "ragged", codes.shape), flat)
         values, slopes = surrogate._evaluate(rows)
         gradient = np.zeros(n_sets * n, flat.dtype)
         gradient[kept] = slopes
@@ -97,7 +97,7 @@ def hinge(surrogate: Surrogate, scores: Tensor, target: Tensor, ignore: float) -
 def in_buckets(
     loss: Loss, scores: Tensor, target: Tensor, ignore: float, buckets: int
 ) -> Answer | None:
-    """The Lovász hinge of S sets whose errors are counted; None in double precision."""
+    """Return the Lovász hinge of S sets by counting their errors; None in double precision."""
     if scores.dtype == torch.float64:
         return None
     codes, _ = codes_of(target, ignore)
@@ -117,7 +117,7 @@ def in_buckets(
         assert family is not None
         table = _kernels.bucket_table_16 if half else _kernels.bucket_table
         table(codes, flat, family.tables, family.starts, how, values, gradient.reshape(-1))
-    if not np.isfinite(values).all():  # some half is not
+    if not np.isfinite(values).all():  # a score in half precision is not finite
         return None
     return torch.from_numpy(values).float(), torch.from_numpy(gradient)
 
@@ -129,7 +129,7 @@ def _of_sizes(sizes: NDArray[np.int64]) -> Labels:
 
 @cache
 def _errors_of_bits(dtype: torch.dtype) -> FloatArray:
-    """The error 1 + x of each 16-bit number x = -g y, in the order of these; NaN of no number."""
+    """Return the errors 1 + x of all 16-bit numbers x = -g y, in ascending order of x."""
     keys = np.arange(1 << 16)
     bits = np.where(keys < 1 << 15, 0xFFFF ^ keys, keys ^ 0x8000).astype(np.uint16)
     errors = 1.0 + torch.from_numpy(bits).view(dtype).double()
@@ -145,7 +145,7 @@ def classes(
     per_image: bool,
     buckets: int,
 ) -> Answer | None:
-    """Values (T, K) and gradient (N, K, P) of classes; None where there is no kernel for it."""
+    """Return values (T, K) and gradient (N, K, P) of classes; None if no kernel computes them."""
     if loss._fraction is None or probabilities.dtype != torch.float32:
         return None
     n_images, n_classes, n_pixels = probabilities.shape

@@ -1,4 +1,4 @@
-"""Decisions for networks: the set of least expected loss for each mask of a batch."""
+"""Decisions for networks: the mask of least expected loss for each set of a batch."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ import torch
 from torch import Tensor
 
 from setwise._foundation._arguments import did_you_mean
+from setwise._foundation._record import Record
 from setwise.losses import get
-from setwise.torch._inputs._labels import voids
-from setwise.torch._inputs._sets import FLOATS, Options, as_rows, check_dense
-from setwise.torch._presence import as_presence, independent
+from setwise.torch._inputs._labels import comparable, voids
+from setwise.torch._inputs._margins import are_classes
+from setwise.torch._inputs._presence import as_presence, independent
+from setwise.torch._inputs._sets import FLOATS, ScoreOptions, as_rows, check_dense
+from setwise.torch._operators._library import with_doubles
 
 if TYPE_CHECKING:
     from setwise.losses import Loss
@@ -21,9 +24,9 @@ if TYPE_CHECKING:
 _ACTIVATIONS = ("sigmoid", "softmax", "none")
 
 
-@dataclass(frozen=True, eq=False)
-class MaskDecision:
-    """Masks of least expected loss, for independent pixels.
+@dataclass(frozen=True, eq=False, repr=False)
+class MaskDecision(Record):
+    """The masks of least expected loss, for independent pixels.
 
     Attributes
     ----------
@@ -34,7 +37,7 @@ class MaskDecision:
     bound : tensor of float64
         No set has an expected loss below this.
     exact : bool
-        Whether every mask is proved to be a best one, up to rounding.
+        Whether every mask is proved to be optimal, up to rounding.
     method : str
         As in ``sw.decide``.
 
@@ -54,12 +57,23 @@ class MaskDecision:
     method: str
 
     @property
+    def value(self) -> Tensor:
+        """``expected``, under the name that all results share."""
+        return self.expected
+
+    @property
+    def gap(self) -> Tensor:
+        """``regret_bound``, under the name that all results share."""
+        return self.regret_bound
+
+    @property
     def regret_bound(self) -> Tensor:
-        """expected - bound: no set's expected loss is lower by more than this."""
+        """The difference ``expected - bound``: no set has an expected loss lower by more."""
         return (self.expected - self.bound).clamp(min=0)
 
 
 @torch.no_grad()
+@with_doubles
 def decide(
     input: Tensor,
     loss: str | Loss,
@@ -71,12 +85,12 @@ def decide(
     ignore_index: int | None = None,
     presence: Tensor | None = None,
 ) -> MaskDecision:
-    """The masks of least expected loss, from the scores of a network that is already trained.
+    """Return the masks of least expected loss for the scores of a trained network.
 
-    Which elements form a set is said as for the losses: all of them, or those of each image, of
-    each class, of each class of each image. Probabilities are taken to be independent, and to mean
-    what they say: calibrate first. Where a class may be absent from an image, pixels are not
-    independent, and an empty mask is never expected to be best: give the probability that it is
+    Sets are chosen as for the losses: all elements form one set, or the elements of each image, of
+    each class, or of each class of each image. The pixels are assumed to be independent and their
+    probabilities to be calibrated. If a class may be absent from an image, its pixels are not
+    independent, and the empty mask would never be chosen: give the probability that the class is
     there as ``presence``. The guide on decisions shows how to learn it from validation images.
 
     Parameters
@@ -84,17 +98,21 @@ def decide(
     input : tensor
         Scores, or probabilities with ``activation="none"``; any shape, any floating type.
     loss : str or Loss
-        Jaccard, Dice and F-beta run on the device; others on the host.
+        Jaccard, Dice and F-beta are decided on the device, other losses on the host.
     activation : {"sigmoid", "softmax", "none"}
-        What makes probabilities of the input; softmax over dimension 1.
+        How the input becomes probabilities: "sigmoid" for separate masks, "softmax" over dimension
+        1 if each pixel has one class. With "sigmoid", a target of classes (numbers above 1 without
+        the dimension of classes) is refused.
     per_image, per_class : bool
-        Whether each index of dimension 0, of dimension 1, is a set of its own.
+        Whether each index of dimension 0, or of dimension 1, is a set of its own. The masks of the
+        classes are decided separately, with "softmax" too: they may overlap and may leave pixels
+        without a class. For one class per pixel take the argmax.
     target, ignore_index : tensor and int, optional
-        Pixels whose target is ``ignore_index`` belong to no set, and to no mask. The target has the
-        input's shape, or lacks its dimension of classes.
+        Pixels whose target is ``ignore_index`` belong to no set and to no mask. The target has the
+        shape of the input, or that shape without the dimension of classes.
     presence : tensor, optional
-        The probability that each set is not empty, in the shape of ``expected``; the law is that of
-        ``sw.decide``.
+        The probability that each set is not empty, in the shape of ``expected``. The distribution
+        is that of ``sw.decide``.
 
     Returns
     -------
@@ -117,10 +135,12 @@ def decide(
         near = did_you_mean(activation, _ACTIVATIONS)
         words = ", ".join(_ACTIVATIONS)
         raise ValueError(f"activation must be one of {words}, got {activation!r}{near}")
-    options = Options(per_image=per_image, per_class=per_class, ignore_index=ignore_index)
-    judged = get(loss)
+    options = ScoreOptions(per_image=per_image, per_class=per_class, ignore_index=ignore_index)
+    set_loss = get(loss)
     p = _probabilities(input, activation)
     valid = _valid(input, target, ignore_index)
+    if activation == "sigmoid" and target is not None:
+        _refuse_classes(input, target, ignore_index)
     if valid is not None:
         p = torch.where(valid, p, 0.0)
     rows = as_rows(p, options)
@@ -129,7 +149,7 @@ def decide(
     if per_image or per_class:
         shape = tuple(input.shape[k] for k, own in enumerate((per_image, per_class)) if own)
     there = None if presence is None else as_presence(presence, shape, input.device)
-    mask, expected, bound, exact, method = _decided(rows, kept, judged, there)
+    mask, expected, bound, exact, method = _decided(rows, kept, set_loss, there)
     return MaskDecision(
         _as_input(mask, input.shape, options),
         expected.view(shape),
@@ -161,7 +181,7 @@ def _probabilities(input: Tensor, activation: str) -> Tensor:
 
 
 def _valid(input: Tensor, target: Tensor | None, ignore_index: int | None) -> Tensor | None:
-    """Which elements count, in the shape of the input; None for all."""
+    """Return a mask of the elements that count, in the shape of the input; None for all."""
     if ignore_index is None:
         if target is not None:
             raise ValueError("target must be None unless ignore_index is given: it marks the void")
@@ -186,10 +206,24 @@ def _valid(input: Tensor, target: Tensor | None, ignore_index: int | None) -> Te
     return None if void is None else (~void).expand(input.shape)
 
 
+def _refuse_classes(input: Tensor, target: Tensor, ignore_index: int | None) -> None:
+    """Raise a ``ValueError`` if the target names one of several classes for each pixel."""
+    if not are_classes(input, target) or target.dtype == torch.bool:
+        return
+    target = comparable(target)
+    void = voids(target, ignore_index)
+    found = (target > 1) if void is None else (target > 1) & ~void
+    if bool(found.any()):
+        raise ValueError(
+            "activation must be 'softmax' where target holds classes, one for each pixel of input "
+            f"{tuple(input.shape)}, got 'sigmoid' and the class {int(target[found][0])}"
+        )
+
+
 def _decided(
     p: Tensor, valid: Tensor | None, loss: Loss, presence: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor, bool, str]:
-    """Masks (S, n), expected losses and bounds (S,)."""
+    """Return masks (S, n), expected losses and bounds (S,), whether they are exact, the method."""
     plain, scale = loss._unscaled()
     ratio = plain._fraction
     if ratio is not None and p.device.type == "cuda":
@@ -200,18 +234,18 @@ def _decided(
         if presence is not None:
             chances, c, there = independent(p, presence)
             none = c * (1 - there)
-        # An element of probability 0 changes no expectation of a ratio, and no best set has one.
+        # An element of probability 0 changes no expectation of a ratio and is in no best set.
         answer = decide_ratio(chances, ratio.beta is None, b, none)
         if answer is not NotImplemented:
             mask, score = answer
             expected = (scale * (1 - score / c)).clamp(min=0)
             error = scale * (1e-12 + 8 * 2.2e-16 * (p.shape[1] + 8))
-            proved = bool(torch.isfinite(expected).all())  # not where a score was no number
+            proved = bool(torch.isfinite(expected).all())  # False if a score was not a number
             return mask & (p > 0), expected, expected - error, proved, "integrals"
     from setwise.decisions import decide as on_host
 
     counts = torch.full((len(p),), p.shape[1]) if valid is None else valid.sum(1).cpu()
-    flat = (p if valid is None else p[valid]).double().cpu().numpy().reshape(-1)
+    flat = (p if valid is None else p[valid]).cpu().double().numpy().reshape(-1)
     offsets = torch.cat([torch.zeros(1, dtype=torch.int64), counts.cumsum(0)]).numpy()
     gate = None if presence is None else presence.cpu().numpy()
     found = on_host(flat, loss, offsets=offsets, presence=gate)
@@ -227,8 +261,8 @@ def _decided(
     return mask, values[0].to(p.device), values[1].to(p.device), exact, found.method
 
 
-def _as_input(mask: Tensor, shape: torch.Size, options: Options) -> Tensor:
-    """Rows of sets back in the shape of the input."""
+def _as_input(mask: Tensor, shape: torch.Size, options: ScoreOptions) -> Tensor:
+    """Return the rows of sets in the shape of the input."""
     if options.per_class and not options.per_image:
         turned = (shape[1], shape[0], *shape[2:])
         return mask.view(turned).transpose(0, 1).contiguous()

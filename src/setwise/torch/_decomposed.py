@@ -1,4 +1,4 @@
-"""B_D of logits: Dice, F-beta, and every loss that is neither submodular nor supermodular."""
+"""The decomposed hinge B_D of logits, for any set loss, such as Dice and F-beta."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from torch import Tensor
 
 from setwise._foundation._keywords import hints_at_names
 from setwise.losses import Loss
-from setwise.torch._inputs._sets import Options, Reduction
+from setwise.torch._inputs._sets import Reduction, ScoreOptions
 from setwise.torch._operators._library import compiled_with_operators
 from setwise.torch._score_loss import SurrogateLoss, checked_weight, of_scores
 
@@ -25,10 +25,10 @@ def decomposed_hinge(
     reduction: Reduction = "mean",
     weight: Any = None,
 ) -> Tensor:
-    r"""B_D, the convex surrogate of any set loss; see ``DecomposedHingeLoss`` for the arguments.
+    r"""Return B_D, a convex surrogate of any set loss; see ``DecomposedHingeLoss``.
 
-    With ``weight`` w the mean over sets s is a weighted one, :math:`\sum_s w_s l_s / \sum_s w_s`;
-    it is not the mean of weight times loss.
+    ``weight`` gives class weights w: the loss is the weighted mean
+    :math:`\sum_s w_s l_s / \sum_s w_s` over the sets s.
 
     Examples
     --------
@@ -37,31 +37,33 @@ def decomposed_hinge(
     >>> round(sw.torch.decomposed_hinge(torch.zeros(3), torch.tensor([1, 1, 0])).item(), 3)
     1.0
     """
-    options = Options(per_image, per_class, ignore_index, reduction)
+    options = ScoreOptions(per_image, per_class, ignore_index, reduction)
     return of_scores("decomposed", input, target, loss, checked_weight(weight, options), options)
 
 
 class DecomposedHingeLoss(SurrogateLoss):
-    r"""B_D of a set loss: convex, and equal to Dice or F-beta at the corners of the unit cube.
+    r"""The surrogate B_D: convex, and equal to the set loss at the corners of the unit cube.
 
-    The loss is split, l = f + g with f submodular and g supermodular and increasing (operator D of
-    the B_D paper), and the value of a set is the Lovász hinge of f plus the slack rescaling of g
-    (Definition 9). For Dice and for F-beta with beta >= 1 both are closed forms at any size.
+    The loss is split into l = f + g, where f is submodular and g is supermodular and increasing
+    (operator D of the B_D paper). The value of a set is the Lovász hinge of f plus the slack
+    rescaling of g (Definition 9). For Dice, and for F-beta with beta >= 1, both have closed forms
+    at any size.
 
-    **It is tight on the unit cube and no upper bound outside of it**: for Dice it can be 0, with
-    zero gradient, at a wrong prediction, when the margins of the right pixels outweigh those of the
-    wrong ones. Start from a network that was trained with cross-entropy, or add some of it.
+    **B_D is tight on the unit cube, but it is not an upper bound outside of it.** For Dice it can
+    be 0, with zero gradient, at a wrong prediction, if the margins of the right pixels outweigh
+    those of the wrong ones. Start from a network that was trained with cross-entropy, or use
+    ``WithCrossEntropy``.
 
-    Cost: two sorts of the elements of each set.
+    The cost is two sorts of the elements of each set.
 
     Parameters
     ----------
     loss : Loss or str
-        Dice, F-beta, a loss of the number of mistakes or of counts runs on the device of the input;
-        any other on the host, for sets of up to 12 elements.
+        Dice, F-beta and losses of the number of mistakes or of counts run on the device of the
+        input. Other losses run on the host, for sets of up to 12 elements.
     weight : tensor of shape (C,), optional
-        For each class, with ``per_class``: the mean over sets is
-        :math:`\sum_s w_s l_s / \sum_s w_s`, not that of weight times loss.
+        Class weights w, with ``per_class``: the loss is the weighted mean
+        :math:`\sum_s w_s l_s / \sum_s w_s` over the sets s.
     per_image, per_class, ignore_index, reduction, across_ranks
         As for ``LovaszHingeLoss``.
 

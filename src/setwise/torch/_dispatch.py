@@ -1,4 +1,4 @@
-"""Which implementation answers: compiled on the CPU, CUDA kernels, plain torch, or the host."""
+"""Choice of the implementation: compiled CPU kernels, CUDA kernels, plain torch or the host."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from setwise.torch._inputs._sets import HALVES
 from setwise.torch._reference._buckets import bucketed
 from setwise.torch._reference._gains import has_gains
 from setwise.torch._reference._hinge import Answer, Sets, lovasz
-from setwise.torch._reference._rescaling import Rule, has_maximum, rescaled
+from setwise.torch._reference._rescaling import RescalingObjective, has_maximum, rescaled
 
 
 def evaluate(
@@ -27,7 +27,7 @@ def evaluate(
     buckets: int,
     scale: float,
 ) -> Answer:
-    """Values (S,) and gradient (S, n) of the surrogate, for scores and targets (S, n)."""
+    """Return values (S,) and gradient (S, n) of the surrogate for scores and targets (S, n)."""
     device = scores.device
     bare, factor = loss._unscaled()
     known = SURROGATES[surrogate]
@@ -91,7 +91,7 @@ def _on_host(
     return answer[0].to(scores.device), answer[1].to(scores.device)
 
 
-# What every device knows of a surrogate.
+# The surrogates in plain torch.
 
 
 def _knows(loss: Loss) -> bool:
@@ -103,11 +103,11 @@ def _lovasz(loss: Loss, sets: Sets, scale: float) -> Answer | None:
 
 
 def _slack(loss: Loss, sets: Sets, scale: float) -> Answer | None:
-    return rescaled(loss, sets, Rule(True, 2.0))
+    return rescaled(loss, sets, RescalingObjective(True, 2.0))
 
 
 def _margin(loss: Loss, sets: Sets, scale: float) -> Answer | None:
-    return rescaled(loss, sets, Rule(False, 2.0 / scale))
+    return rescaled(loss, sets, RescalingObjective(False, 2.0 / scale))
 
 
 def _decomposed(loss: Loss, sets: Sets, scale: float) -> Answer | None:
@@ -117,13 +117,13 @@ def _decomposed(loss: Loss, sets: Sets, scale: float) -> Answer | None:
     first = lovasz(submodular, sets)
     if first is None or supermodular is None:
         return first
-    second = rescaled(supermodular, sets, Rule(True, 2.0))
+    second = rescaled(supermodular, sets, RescalingObjective(True, 2.0))
     return None if second is None else (first[0] + second[0], first[1] + second[1])
 
 
 @dataclass(frozen=True)
-class Device:
-    """A surrogate on any device: of which losses, in plain torch, and by which kernel of CUDA."""
+class DeviceSurrogate:
+    """A surrogate on any device: the losses it takes, its plain torch code and its CUDA kernel."""
 
     knows: Callable[[Loss], bool]
     plain: Callable[[Loss, Sets, float], Answer | None]
@@ -131,8 +131,8 @@ class Device:
 
 
 SURROGATES = {
-    "lovasz": Device(has_gains, _lovasz, "lovasz_ratio"),
-    "slack": Device(_knows, _slack),
-    "margin": Device(_knows, _margin),
-    "decomposed": Device(_knows, _decomposed),
+    "lovasz": DeviceSurrogate(has_gains, _lovasz, "lovasz_ratio"),
+    "slack": DeviceSurrogate(_knows, _slack),
+    "margin": DeviceSurrogate(_knows, _margin),
+    "decomposed": DeviceSurrogate(_knows, _decomposed),
 }

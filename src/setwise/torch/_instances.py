@@ -1,4 +1,4 @@
-"""The mean of the set losses of the components of a mask: small objects count like large."""
+"""The mean of the set losses of the components of a mask: all objects count the same."""
 
 from __future__ import annotations
 
@@ -26,31 +26,34 @@ Assign = Literal["background", "nearest"]
 
 
 class InstanceLoss(nn.Module):
-    r"""A set loss of every component of a mask, and the mean of them.
+    r"""The mean of a set loss over the components of a mask.
 
-    A component sees its own pixels as positives and some of the background as negatives. With
-    ``assign="background"`` that is all background of its image, the other components left out (blob
-    loss, Kofler et al. 2023); with "nearest" the background pixels that lie nearest to it, so that
-    each pixel is in one set and a false positive is charged to its neighbour. The value of a set is
-    the Lovász extension of the loss at errors that are :math:`(1 - g_i y_i)_+` of the logits
-    ("hinge") or :math:`|p_i - [y_i = 1]|` of their sigmoid. All sets are one ragged batch.
+    The set of a component has its pixels as positives and a part of the background as negatives.
+    With ``assign="background"`` the negatives are the whole background of the image without the
+    other components (blob loss, Kofler et al. 2023). With "nearest" they are the background pixels
+    that lie nearest to the component: each pixel is then in one set, and a false positive counts
+    for the nearest component. The value of a set is the Lovász extension of the loss at the errors
+    :math:`(1 - g_i y_i)_+` of the logits ("hinge") or :math:`|p_i - [y_i = 1]|` of their sigmoid.
+    All sets are computed as one ragged batch.
 
-    An image without a component is one set of background alone. How many sets there are depends on
-    the numbers, so that ``torch.compile(fullgraph=True)`` and ``torch.func.vmap`` do not take it.
+    An image without a component is one set of background alone. The number of sets depends on the
+    values of the target, so ``torch.compile(fullgraph=True)`` and ``torch.func.vmap`` do not work.
 
     Parameters
     ----------
     loss : Loss or str
-        A ratio of counts: Jaccard, or for "sigmoid" Dice and F-beta as well.
+        A ratio of counts: Jaccard; with "sigmoid" also Dice and F-beta.
     errors : {"sigmoid", "hinge"}
-        Which errors are extended.
+        The errors at which the Lovász extension is taken.
     assign : {"background", "nearest"}
-        What background a component sees. "background" costs the number of components times the
-        pixels, "nearest" the pixels; it finds the nearest component on the host, by SciPy.
+        The background pixels in the set of a component. The cost of "background" grows with the
+        number of components times the number of pixels, that of "nearest" with the number of
+        pixels; SciPy finds the nearest component on the host.
     ignore_index : int, optional
-        Pixels of this number belong to no set.
+        Pixels with this number belong to no set.
     reduction : {"mean", "sum", "none"}
-        Over the components of the batch; "none" gives them in the order of images and numbers.
+        The reduction over the components of the batch; "none" returns their values in the order of
+        images and component numbers.
 
     Examples
     --------
@@ -99,7 +102,7 @@ class InstanceLoss(nn.Module):
 
     @compiled_with_operators
     def forward(self, input: Tensor, instances: Tensor) -> Tensor:
-        """The loss of logits (N, ...) or (N, 1, ...), and component numbers, 0 for background."""
+        """Return the loss of logits (N, ...) or (N, 1, ...) for component numbers, 0 for none."""
         check_input(input, instances)
         if instances.dtype not in INTEGERS:
             raise TypeError(f"target must hold integers, component numbers, got {instances.dtype}")
@@ -130,11 +133,11 @@ class InstanceLoss(nn.Module):
         return values.sum() if self.reduction == "sum" else values.sum() / max(n_sets, 1)
 
     def _elements(self, numbers: Tensor) -> tuple[Tensor, Tensor, Tensor, int]:
-        """Pixels (R,), whether they are positive, their sets, and how many sets there are."""
+        """Return pixels (R,), whether they are positive, their sets and the number of sets."""
         images = len(numbers)
         rows = numbers.reshape(images, math.prod(numbers.shape[1:]))
         n_pixels = rows.shape[1]
-        # The pairs (image, component), and a set of background where an image has none.
+        # The pairs (image, component), and one pair for the background of an image without any.
         owners = torch.arange(images, device=rows.device)[:, None].expand_as(rows)
         is_object = rows > 0
         pairs = torch.stack([owners[is_object], rows[is_object]], 1)
@@ -149,7 +152,7 @@ class InstanceLoss(nn.Module):
             outside = ((rows == 0).reshape(-1) & (sets_of >= 0)).nonzero()[:, 0]
             negative_sets = sets_of[outside]
         else:
-            # Every set with every pixel of background of its image.
+            # Every set has every background pixel of its image.
             background = (rows == 0)[distinct[:, 0]]
             found = background.nonzero()
             negative_sets = found[:, 0]
@@ -162,7 +165,7 @@ class InstanceLoss(nn.Module):
     def _nearest(
         self, numbers: Tensor, rows: Tensor, inside: Tensor, own: Tensor, distinct: Tensor
     ) -> Tensor:
-        """(N P,): the set of every pixel, that of the component nearest to it."""
+        """Return the set of each pixel (N P,), which is that of the nearest component."""
         from scipy.ndimage import distance_transform_edt
 
         sets_of = torch.full((rows.numel(),), -1, dtype=torch.int64, device=rows.device)
@@ -192,5 +195,5 @@ class InstanceLoss(nn.Module):
         return torch.where(of_image[:, None] >= 0, of_image[:, None], found).reshape(-1)
 
     def extra_repr(self) -> str:
-        """The loss, the errors and the background."""
+        """Return the loss, the errors and the assignment of the background."""
         return f"{self.loss!r}, errors={self.errors!r}, assign={self.assign!r}"

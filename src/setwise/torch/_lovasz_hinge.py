@@ -9,7 +9,7 @@ from torch import Tensor
 from setwise._foundation._keywords import hints_at_names
 from setwise.losses import Loss, get
 from setwise.torch._inputs._loss_words import constant
-from setwise.torch._inputs._sets import Method, Options, Reduction
+from setwise.torch._inputs._sets import Method, Reduction, ScoreOptions
 from setwise.torch._operators._library import compiled_with_operators
 from setwise.torch._reference._buckets import has_blocks
 from setwise.torch._reference._gains import has_gains
@@ -30,10 +30,10 @@ def lovasz_hinge(
     method: Method = "exact",
     buckets: int = 8192,
 ) -> Tensor:
-    r"""The Lovász hinge of a set loss; see ``LovaszHingeLoss`` for the arguments.
+    r"""Return the Lovász hinge of a set loss; see ``LovaszHingeLoss`` for the arguments.
 
-    With ``weight`` w the mean over sets s is a weighted one, :math:`\sum_s w_s l_s / \sum_s w_s`;
-    it is not the mean of weight times loss.
+    ``weight`` gives class weights w: the loss is the weighted mean
+    :math:`\sum_s w_s l_s / \sum_s w_s` over the sets s.
 
     Examples
     --------
@@ -45,14 +45,14 @@ def lovasz_hinge(
     >>> round(value.item(), 3), logits.grad.round(decimals=3).tolist()
     (0.5, [-0.333..., 0.0, 0.333...])
     """
-    options = Options(per_image, per_class, ignore_index, reduction, method, buckets)
+    options = ScoreOptions(per_image, per_class, ignore_index, reduction, method, buckets)
     check_loss(loss, options.method)
     return of_scores("lovasz", input, target, loss, checked_weight(weight, options), options)
 
 
 @constant
 def check_loss(loss: Loss | str, method: Method) -> None:
-    """Submodular; and for the bucket method one whose blocks are known."""
+    """Check that the loss is submodular and that the method can evaluate it."""
     whole = get(loss)
     if whole.is_submodular is False:
         raise ValueError(
@@ -63,7 +63,7 @@ def check_loss(loss: Loss | str, method: Method) -> None:
 
 @constant
 def check_extension(loss: Loss | str, method: Method) -> None:
-    """Submodular, or with gains on every device: what has an extension at errors in [0, 1]."""
+    """Check that the loss has an extension at errors in [0, 1]: submodular, or known gains."""
     whole = get(loss)
     if whole.is_submodular is False and not has_gains(whole._unscaled()[0]):
         raise ValueError(
@@ -74,7 +74,7 @@ def check_extension(loss: Loss | str, method: Method) -> None:
 
 @constant
 def check_blocks(loss: Loss | str, method: Method) -> None:
-    """For the bucket method, a loss whose blocks are known."""
+    """Check that the method can evaluate the loss."""
     whole = get(loss)
     if method == "bucket" and not has_blocks(whole._unscaled()[0]):
         raise ValueError(
@@ -86,62 +86,63 @@ def check_blocks(loss: Loss | str, method: Method) -> None:
 class LovaszHingeLoss(SurrogateLoss):
     r"""The Lovász hinge of any submodular set loss, for binary and multi-label logits.
 
-    With :math:`s_i = 1 - g_i y_i` sorted in decreasing order, y in {-1, +1}, and mu the gains of
-    the loss along that order, the value of a set is :math:`\sum_i (s_i)_+ \mu_i` (Lovász hinge
-    paper, Definition 6): convex in the logits, equal to the loss at the corners of the unit cube,
-    and an upper bound of it everywhere where the loss increases. The gradient is
-    :math:`-y_i \mu_i [s_i > 0]`, its gains in closed form.
+    Let the errors :math:`s_i = 1 - g_i y_i` of logits g and labels y in {-1, +1} be sorted in
+    decreasing order, and let mu be the gains of the loss along that order. The value of a set is
+    :math:`\sum_i (s_i)_+ \mu_i` (Lovász hinge paper, Definition 6). It is convex in the logits,
+    equals the loss at the corners of the unit cube, and is an upper bound of the loss everywhere if
+    the loss increases. The gradient is :math:`-y_i \mu_i [s_i > 0]`, with gains in closed form.
 
-    All elements of the input form one set unless ``per_image`` or ``per_class`` is True. Any shape,
-    any memory format, float16 to float64; half precision gives a float32 loss and a gradient in the
-    precision of the input. 4 bytes an element are kept for the backward pass (8 in float64).
+    All elements of the input form one set unless ``per_image`` or ``per_class`` is True. The input
+    may have any shape and memory format and any dtype from float16 to float64. Half precision gives
+    a float32 loss and a gradient in the precision of the input. The backward pass needs 4 bytes per
+    element (8 in float64).
 
-    Derivatives of every kind are there (``torch.func``, forward mode, ``vmap``, a second backward
-    pass). The value is piecewise linear: its second derivatives are zero wherever they exist.
+    All derivatives are available (``torch.func``, forward mode, ``vmap``, a second backward pass).
+    The value is piecewise linear: its second derivatives are zero wherever they exist.
 
-    Cost: on the CPU one sort of the violators (s > 0), compiled; elsewhere one sort of all
-    elements. ``method="bucket"`` counts instead, O(n). On CUDA, Jaccard runs in kernels that NVRTC,
-    which torch brings, compiles when they are first used.
+    The cost is one sort: on the CPU a compiled sort of the violators (s > 0), elsewhere a sort of
+    all elements. ``method="bucket"`` counts instead, in O(n). On CUDA, Jaccard runs in kernels that
+    the NVRTC of torch compiles when they are first used.
 
     Parameters
     ----------
     loss : Loss or str
-        Submodular; ``sw.losses.names()`` lists the names. Jaccard, losses of counts and of the
-        number of mistakes, concave functions of weights and sums of these run on the device of the
-        input; any other runs through its ``gains`` on the host, and a warning says so.
+        A submodular loss; ``sw.losses.names()`` lists the names. Jaccard, losses of counts and of
+        the number of mistakes, concave functions of weights, and sums of these run on the device of
+        the input. Other losses run through their ``gains`` on the host, with a warning.
     per_image : bool
         Each index of dimension 0 is a set.
     per_class : bool
-        Each index of dimension 1 is a set; with ``per_image`` each pair of indices.
+        Each index of dimension 1 is a set; with ``per_image`` each pair of indices is.
     ignore_index : int, optional
-        Elements of this label belong to no set. The others have labels in {-1, +1} or in {0, 1};
-        both -1 and 0 in one target are refused, as one of them will be the label of the void.
+        Elements with this label belong to no set. The other labels are in {-1, +1} or in {0, 1}.
+        A target with both -1 and 0 is refused: one of them is probably the label of void elements.
     reduction : {"mean", "sum", "none"}
-        Over the sets. "none" gives shape (N,), (C,) or (N, C).
+        The reduction over the sets. "none" returns shape (N,), (C,) or (N, C).
     weight : tensor of shape (C,), optional
-        w, a number for each class, finite and not negative, with ``per_class``. With :math:`l_s`
-        the value of set s and :math:`w_s` the weight of its class, the mean is a weighted one,
-        :math:`\sum_s w_s l_s / \sum_s w_s` (0 where all weights are): a factor common to all
-        weights changes nothing. kornia and others take the mean of weight times loss,
-        :math:`\frac{1}{S} \sum_s w_s l_s`, which here is ``reduction="sum"`` over the number of
-        sets; "sum" and "none" are of :math:`w_s l_s`. Weights on the CPU are looked at there and
-        copied; those of a module once, when it is made; those of a function on a GPU by the GPU,
-        which ends with an error where one is negative or not finite.
+        Class weights w, finite and not negative, with ``per_class``. With :math:`l_s` the value of
+        set s and :math:`w_s` the weight of its class, "mean" returns the weighted mean
+        :math:`\sum_s w_s l_s / \sum_s w_s` (0 if all weights are 0), so multiplying all weights by
+        a constant changes nothing. "sum" and "none" return values :math:`w_s l_s`. kornia and
+        others return :math:`\frac{1}{S} \sum_s w_s l_s`, which is ``reduction="sum"`` divided by
+        the number of sets. A module checks its weights when it is made; a function checks weights
+        on the CPU there, and weights on a GPU by an assertion on the GPU.
     method : {"exact", "bucket"}
-        "bucket", for Jaccard and losses of the number of mistakes that increase, rounds the errors
-        s of a set to ``buckets`` equal steps of (0, largest s]. Its value is off by at most half
-        the width of a step times the 1-norm of the gains, which is the loss of everything wrong (1
-        for Jaccard); its gradient is a subgradient at the rounded errors. float16 and bfloat16
-        logits are not rounded: the buckets are the values of g y themselves, so it is exact.
-        On CUDA float32 errors have buckets of 1 + s instead, 2^b for each octave, b = log2(buckets)
-        - 3 but at most 11, so that a large error does not widen the others: as long as errors are
-        below 127 the value is below the exact one by at most 2^-b (exact value + loss of
-        everything wrong). Beyond, a bucket is an eighth of an octave at b = 10.
+        "bucket", for Jaccard and increasing losses of the number of mistakes, rounds the errors s
+        of a set to ``buckets`` equal steps of (0, largest s]. The value is off by at most half the
+        width of a step times the 1-norm of the gains, which is the loss of everything wrong (1 for
+        Jaccard). The gradient is a subgradient at the rounded errors. float16 and bfloat16 logits
+        have a bucket for each value of g y, so that the answer is exact. On CUDA float32 errors
+        have buckets of 1 + s: 2^b per octave with b = min(log2(buckets) - 3, 11), so that a large
+        error does not widen the other buckets. If errors are below 127, the value is below the
+        exact one by at most 2^-b (exact value + loss of everything wrong). Beyond 127, a bucket is
+        an eighth of an octave at b = 10.
     buckets : int
-        How many, 2 to 65536.
+        The number of buckets, 2 to 65536.
     across_ranks : bool
-        In a process group, one loss over the batch of all ranks: logits and targets are gathered
-        along dimension 0, and under DistributedDataParallel the gradient is that of the whole.
+        Whether a process group computes one loss over the batch of all ranks. Logits and targets
+        are gathered along dimension 0, and with DistributedDataParallel the gradient is that of the
+        whole batch.
 
     Examples
     --------

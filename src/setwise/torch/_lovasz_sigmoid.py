@@ -1,4 +1,4 @@
-"""Lovász-sigmoid: the set loss of masks from probabilities of their own, soft labels included."""
+"""The Lovász-sigmoid loss of separate masks, with hard or soft labels."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from torch import Tensor
 
 from setwise._foundation._keywords import hints_at_names
 from setwise.losses import Loss
-from setwise.torch._distributed import gathered
 from setwise.torch._inputs._class_targets import check_degrees
 from setwise.torch._inputs._labels import NO_MIXTURE, comparable, read_target, voids
 from setwise.torch._inputs._loss_words import constant, loss_of, word_of
 from setwise.torch._inputs._sets import (
     Method,
-    Options,
     Reduction,
+    ScoreOptions,
     as_rows,
     check_input,
     fitting,
@@ -26,6 +25,7 @@ from setwise.torch._inputs._sets import (
 from setwise.torch._inputs._weights import on_device
 from setwise.torch._lovasz_hinge import check_extension
 from setwise.torch._operators._eager import is_transformed
+from setwise.torch._operators._gather import gathered
 from setwise.torch._operators._library import compiled_with_operators
 from setwise.torch._operators._nodes import values_of_classes, values_of_rows
 from setwise.torch._reference._soft_jaccard import soft_jaccard, soft_scale
@@ -46,7 +46,7 @@ def lovasz_sigmoid(
     method: Method = "exact",
     buckets: int = 8192,
 ) -> Tensor:
-    """Lovász-sigmoid of a set loss; see ``LovaszSigmoidLoss`` for the arguments.
+    """Return the Lovász-sigmoid of a set loss; see ``LovaszSigmoidLoss`` for the arguments.
 
     Examples
     --------
@@ -56,27 +56,27 @@ def lovasz_sigmoid(
     >>> round(sw.torch.lovasz_sigmoid(torch.logit(soft), soft).item(), 4)
     0.0
     """
-    options = Options(per_image, per_class, ignore_index, reduction, method, buckets)
+    options = ScoreOptions(per_image, per_class, ignore_index, reduction, method, buckets)
     check_extension(loss, options.method)
     return of_masks(input, target, loss, checked_weight(weight, options), options)
 
 
 @constant
 def scale_of_soft(loss: Loss | str) -> float | None:
-    """The multiple of Jaccard that the loss is; None where soft labels are not defined for it."""
+    """Return a if the loss is a times Jaccard; None if soft labels are not defined for it."""
     return soft_scale(loss_of(word_of(loss)))
 
 
 @constant
 def has_hinge(word: str) -> bool:
-    """Whether the Lovász hinge of the loss has the value of its extension."""
+    """Return whether the Lovász hinge of the loss has the value of its extension."""
     return loss_of(word).is_submodular is not False
 
 
 def of_masks(
-    input: Tensor, target: Tensor, loss: Loss | str, weight: Tensor | None, options: Options
+    input: Tensor, target: Tensor, loss: Loss | str, weight: Tensor | None, options: ScoreOptions
 ) -> Tensor:
-    """The extension of every set, reduced."""
+    """Return the extension of every set, reduced."""
     check_input(input, target)
     target = same_shape(input, target)
     fitting(weight, input.shape)
@@ -96,7 +96,7 @@ def of_masks(
 
 
 def _check_degrees(y: Tensor, void: Tensor | None) -> None:
-    """Soft labels in [0, 1], or labels in {-1, +1}."""
+    """Check that labels are soft, in [0, 1], or hard, in {-1, +1}."""
     minus, other = y == -1, (y >= 0) & (y < 1)
     if void is not None:
         minus, other = minus & ~void, other & ~void
@@ -108,14 +108,15 @@ def _check_degrees(y: Tensor, void: Tensor | None) -> None:
         raise ValueError(NO_MIXTURE)
 
 
-def _of_labels(p: Tensor, target: Tensor, word: str, options: Options) -> Tensor:
-    """Values (S,) of hard labels.
+def _of_labels(p: Tensor, target: Tensor, word: str, options: ScoreOptions) -> Tensor:
+    """Return the values (S,) of hard labels.
 
-    A submodular loss has a hinge, whose errors at the score p of a positive and p - 1 of a negative
-    are 1 - p and p. Any other is class 1 of two classes, every set an image of its own.
+    A submodular loss has a hinge, whose errors are 1 - p at the score p of a positive and p at the
+    score p - 1 of a negative. Any other loss is that of class 1 of two classes, where every set is
+    an image of its own.
     """
     if not torch.compiler.is_compiling() and not is_transformed():
-        read_target(target, options.ignore)  # an error where a label is no label
+        read_target(target, options.ignore)  # raises an error for wrong labels
     target = comparable(target)
     positive, void = target > 0, voids(target, options.ignore)
     if has_hinge(word):
@@ -133,10 +134,10 @@ def _of_labels(p: Tensor, target: Tensor, word: str, options: Options) -> Tensor
 class LovaszSigmoidLoss(SurrogateLoss):
     r"""The Lovász extension of a set loss on the errors of masks, for multi-label logits.
 
-    With p the sigmoid of the logits and y the truth, the errors are :math:`e_i = |p_i - y_i|`;
-    sorted in decreasing order, with mu the gains of the loss along that order, a set has the value
-    :math:`\sum_i e_i \mu_i`. It is the loss itself where p is 0 or 1 and bounded by that of
-    everything wrong; in the logits it is not convex, where ``LovaszHingeLoss`` is.
+    With p the sigmoid of the logits and y the truth, the errors are :math:`e_i = |p_i - y_i|`. Let
+    them be sorted in decreasing order, and let mu be the gains of the loss along that order. The
+    value of a set is :math:`\sum_i e_i \mu_i`. It equals the loss where all p are 0 or 1, and is at
+    most the loss of everything wrong. Unlike ``LovaszHingeLoss`` it is not convex in the logits.
 
     For Jaccard, floating targets are soft labels in [0, 1], as for ``LovaszSoftmaxLoss``. Other
     losses take floats that are 0 or 1.
@@ -144,7 +145,7 @@ class LovaszSigmoidLoss(SurrogateLoss):
     Parameters
     ----------
     loss : Loss or str
-        Any loss of counts, or a submodular one.
+        Any loss of counts, or a submodular loss.
     per_image, per_class, ignore_index, reduction, weight, across_ranks
         As for ``LovaszHingeLoss``.
     method, buckets
@@ -188,7 +189,7 @@ class LovaszSigmoidLoss(SurrogateLoss):
 
     @compiled_with_operators
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """The loss of logits and their targets."""
+        """Return the loss of logits for their targets."""
         if self.across_ranks:
             input, target = gathered(input), gathered(target)
         return of_masks(input, target, self._word, self.weight, self.options)

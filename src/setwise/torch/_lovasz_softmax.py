@@ -1,9 +1,9 @@
-"""Lovász-softmax: the set loss of every class, from multi-class logits or probabilities."""
+"""The Lovász-softmax loss of multi-class logits or probabilities."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -18,7 +18,6 @@ from setwise.torch._class_loss import (
     probabilities_of,
     with_classes,
 )
-from setwise.torch._distributed import gathered
 from setwise.torch._inputs._averages import Average
 from setwise.torch._inputs._class_sets import coefficients
 from setwise.torch._inputs._class_targets import ClassTable, is_soft
@@ -26,9 +25,10 @@ from setwise.torch._inputs._labels import comparable
 from setwise.torch._inputs._loss_words import HoldsLoss, constant, loss_of, word_of
 from setwise.torch._inputs._sets import Method, Reduction, check_flags, check_input
 from setwise.torch._inputs._softmax_options import Classes, SoftmaxOptions, read_classes
-from setwise.torch._inputs._weights import read_weight
+from setwise.torch._inputs._weights import changed, read_weight
 from setwise.torch._lovasz_hinge import check_extension
 from setwise.torch._operators._eager import is_transformed
+from setwise.torch._operators._gather import gathered
 from setwise.torch._operators._library import compiled_with_operators
 from setwise.torch._operators._nodes import mean_over_classes, values_of_classes
 from setwise.torch._reference._soft_jaccard import soft_jaccard, soft_scale
@@ -51,10 +51,10 @@ def lovasz_softmax(
     average: Average = "images",
     worst: float | None = None,
 ) -> Tensor:
-    r"""Lovász-softmax of a set loss; see ``LovaszSoftmaxLoss`` for the arguments.
+    r"""Return the Lovász-softmax of a set loss; see ``LovaszSoftmaxLoss`` for the arguments.
 
-    With ``weight`` w the mean over classes c is a weighted one,
-    :math:`\sum_c w_c l_c / \sum_c w_c`; it is not the mean of weight times loss.
+    ``weight`` gives class weights w: the loss is the weighted mean
+    :math:`\sum_c w_c l_c / \sum_c w_c` over the classes c.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def lovasz_softmax(
 def of_classes(
     input: Tensor, target: Tensor, loss: Loss | str, weight: Tensor | None, options: SoftmaxOptions
 ) -> Tensor:
-    """The values of the classes, reduced."""
+    """Return the values of the classes, reduced."""
     check_input(input, target)
     activation: Activation = "softmax" if options.from_logits else "none"
     if is_soft(input, target):
@@ -94,7 +94,7 @@ def of_classes(
     word, ignore = word_of(loss), options.ignore_index
     present = options.classes == "present"
     named = options.named(n_classes)
-    # The fused operator gives no derivative but that of the logits.
+    # The fused operator has a derivative in the logits alone.
     whole = is_transformed() or (weight is not None and weight.requires_grad)
     if options.is_plain and not whole:
         return mean_over_classes(
@@ -124,7 +124,7 @@ def of_classes(
 
 @constant
 def checked_scale(loss: Loss | str) -> float:
-    """The multiple of Jaccard, whose soft labels have a submodular function of the errors."""
+    """Return a if the loss is a times Jaccard; raise an error for other losses of soft labels."""
     whole = loss_of(word_of(loss))
     scale = soft_scale(whole)
     if scale is None:
@@ -136,7 +136,7 @@ def checked_scale(loss: Loss | str) -> float:
 
 
 def soft_values(p: Tensor, table: ClassTable, scale: float, buckets: int) -> Tensor:
-    """Values (T, K) of the Jaccard loss of soft labels."""
+    """Return the values (T, K) of the Jaccard loss of soft labels."""
     valid = None if table.valid is None else table.rows(table.valid)
     values = soft_jaccard(table.rows(p), table.rows(table.truth), valid, buckets)
     return scale * values.view(table.groups, p.shape[1])
@@ -145,69 +145,72 @@ def soft_values(p: Tensor, table: ClassTable, scale: float, buckets: int) -> Ten
 class LovaszSoftmaxLoss(HoldsLoss):
     r"""The Lovász extension of a set loss on the errors of every class.
 
-    With p the softmax of the logits, the errors of class c are
-    :math:`e_i = |[y_i = c] - p_{ci}|`; sorted in decreasing order, with mu the gains of the loss
-    along that order and the pixels of class c as its positives, the class has the value
-    :math:`\sum_i e_i \mu_i`. It is the loss itself where p is 0 or 1, and lies between 0 and the
-    loss of everything wrong; in the logits it is not convex. The loss is the mean over the classes.
+    With p the softmax of the logits, the errors of class c are :math:`e_i = |[y_i = c] - p_{ci}|`.
+    Let them be sorted in decreasing order, and let mu be the gains of the loss along that order,
+    with the pixels of class c as positives. The value of the class is :math:`\sum_i e_i \mu_i`. It
+    equals the loss where all p are 0 or 1, and lies between 0 and the loss of everything wrong. It
+    is not convex in the logits. The loss is the mean over the classes.
 
-    All images form one set for each class unless ``per_image`` is True. 4 bytes a pixel and class
-    are kept for the backward pass (8 in float64, or with a reduction other than "mean").
+    All images form one set for each class unless ``per_image`` is True. The backward pass needs 4
+    bytes per pixel and class (8 in float64, or with a reduction other than "mean").
 
-    Second derivatives are those of the softmax, because a class is piecewise linear in p: they come
-    from ``torch.func``, from forward mode, and from a second backward pass with reductions "sum"
-    and "none"; with "mean", ``create_graph=True`` is refused, since what it takes is not kept.
+    The value of a class is piecewise linear in p, so second derivatives are those of the softmax.
+    They are available from ``torch.func``, from forward mode, and from a second backward pass with
+    the reductions "sum" and "none". With "mean", ``create_graph=True`` is refused, because the
+    tensors that it needs are not kept.
 
     Parameters
     ----------
     loss : Loss or str
-        Any loss of counts (Jaccard, Dice, F-beta, your own), or a submodular one. Jaccard, losses
-        of counts and of the number of mistakes, concave functions of weights and sums of these run
-        on the device; any other on the host, and a warning says so. A class is convex in p where
-        the loss is submodular; for Dice and F-beta it is not, but bounded and exact all the same.
+        Any loss of counts (Jaccard, Dice, F-beta, your own), or a submodular loss. Jaccard, losses
+        of counts and of the number of mistakes, concave functions of weights, and sums of these run
+        on the device; other losses run on the host, with a warning. The value of a class is convex
+        in p if the loss is submodular. For Dice and F-beta it is not convex.
     classes : {"present", "all"} or list of int
-        The mean is over the classes that occur in the targets of a set, over all, or over these,
-        distinct integers in any order.
-        Where no class occurs (everything is void) the loss is 0, and so is its gradient.
+        The classes of the mean: those that occur in the targets of a set, all, or the given list of
+        distinct integers in any order. If no class occurs (everything is void), the loss and its
+        gradient are 0.
     per_image : bool
-        Each image has its own sets; the mean is over the images, of the mean over classes.
+        Whether each image has its own sets. The mean is then taken over classes and over images.
     ignore_index : int, optional
-        Pixels of this label belong to no set.
+        Pixels with this label belong to no set.
     reduction : {"mean", "sum", "none"}
-        "none" gives shape (C,), or (N, C) with ``per_image``, or one entry for each of ``classes``
-        given as a list; 0 for a class that does not count.
+        "none" returns shape (C,), or (N, C) with ``per_image``; C is the length of ``classes`` if
+        that is a list. Classes that do not count have the value 0.
     weight : tensor of shape (C,), optional
-        w, a number for each class, finite and not negative. With :math:`l_c` the value of class c,
-        the mean over the classes that count is a weighted one,
-        :math:`\sum_c w_c l_c / \sum_c w_c` (0 where all weights are): a factor common to all
-        weights changes nothing. kornia and others take the mean of weight times loss,
-        :math:`\frac{1}{C} \sum_c w_c l_c`, which here is ``reduction="sum"`` over the number of
-        classes; "sum" and "none" are of :math:`w_c l_c`. Looked at as for ``LovaszHingeLoss``.
+        Class weights w, finite and not negative. With :math:`l_c` the value of class c, "mean"
+        returns the weighted mean :math:`\sum_c w_c l_c / \sum_c w_c` over the classes that count (0
+        if all weights are 0), so multiplying all weights by a constant changes nothing. "sum" and
+        "none" return values :math:`w_c l_c`. kornia and others return
+        :math:`\frac{1}{C} \sum_c w_c l_c`, which is ``reduction="sum"`` divided by the number of
+        classes. Weights are checked as for ``LovaszHingeLoss``.
     from_logits : bool
-        False: the input holds probabilities, in [0, 1]; on the CPU others are refused.
+        Whether the input holds logits. Otherwise it holds probabilities in [0, 1]; on the CPU
+        other numbers are refused.
     method : {"exact", "bucket"}
         "bucket" rounds the errors to ``buckets`` equal steps of [0, 1] and counts, for Jaccard,
-        Dice, F-beta and losses of the number of mistakes that increase. The value of a class is off
-        by at most half the width of a step times the 1-norm of the gains: for Jaccard and Dice
-        1 / (2 buckets). The gradient is a subgradient at the rounded errors.
+        Dice, F-beta and increasing losses of the number of mistakes. The value of a class is off by
+        at most half the width of a step times the 1-norm of the gains, which is 1 / (2 buckets) for
+        Jaccard and Dice. The gradient is a subgradient at the rounded errors.
     buckets : int
-        How many, 2 to 65536.
+        The number of buckets, 2 to 65536.
     average : {"images", "classes"}
-        With ``per_image``: the mean over images of the mean over the classes that count there, or
-        the mean over classes of the mean over the images that have the class.
+        With ``per_image``, "images" is the mean over images of the mean over the classes that
+        count there, and "classes" the mean over classes of the mean over images with the class.
     worst : float, optional
-        A share q of (0, 1], with ``per_image``: the mean is over the q n largest values of n, of
-        images or of the images of each class.
+        A share q in (0, 1], with ``per_image``. The mean is taken over the q n largest of n values,
+        over all images or over the images of each class.
     across_ranks : bool
-        In a process group, one loss over the batch of all ranks, as for ``LovaszHingeLoss``.
+        Whether a process group computes one loss over the batch of all ranks, as for
+        ``LovaszHingeLoss``.
 
     Notes
     -----
-    Targets are classes (N, ...), one-hot integers or booleans (N, C, ...), or, for Jaccard, soft
-    labels (N, C, ...): floats in [0, 1], as label smoothing, mixup and distillation give them. With
-    y the soft labels of a class, :math:`e_i = |p_i - y_i|` and the loss of a set of errors A is
-    :math:`|A| / (\sum_i y_i + \sum_{i \in A} (1 - y_i))`, which increases and is submodular: the
-    value is 0 only at p = y, and that of hard labels where y is 0 or 1.
+    Targets are classes (N, ...), or one-hot integers or booleans (N, C, ...). Jaccard also takes
+    soft labels (N, C, ...): floats in [0, 1], as label smoothing, mixup and distillation give them.
+    With y the soft labels of a class, :math:`e_i = |p_i - y_i|`, and the loss of a set of errors A
+    is :math:`|A| / (\sum_i y_i + \sum_{i \in A} (1 - y_i))`, which increases and is submodular. The
+    value is 0 only at p = y, and it is that of hard labels if y is 0 or 1.
 
     Examples
     --------
@@ -221,6 +224,7 @@ class LovaszSoftmaxLoss(HoldsLoss):
     """
 
     weight: Tensor | None
+    _meant: ClassVar = {"mode": "its targets are classes, LovaszSigmoidLoss is the loss of masks"}
 
     @hints_at_names
     def __init__(
@@ -258,17 +262,12 @@ class LovaszSoftmaxLoss(HoldsLoss):
 
     @compiled_with_operators
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """The loss of logits (N, C, ...) and targets (N, ...)."""
+        """Return the loss of logits (N, C, ...) for targets (N, ...) or (N, C, ...)."""
         if self.across_ranks:
             input, target = gathered(input), gathered(target)
         return of_classes(input, target, self._word, self.weight, self.options)
 
     def extra_repr(self) -> str:
-        """The loss, and the options that are not the usual ones."""
-        usual = SoftmaxOptions()
-        changed = [
-            f"{name}={value!r}"
-            for name, value in vars(self.options).items()
-            if value != getattr(usual, name)
-        ]
-        return ", ".join([repr(self.loss), *changed])
+        """Return the loss, and the options that differ from their defaults."""
+        more = {"across_ranks": True} if self.across_ranks else {}
+        return ", ".join([repr(self.loss), *changed(self.options, self.weight, **more)])

@@ -1,6 +1,6 @@
-r"""Losses that are a quotient of sums over a set: soft Dice, Tversky, and the two metric losses.
+r"""Losses that are quotients of sums over a set: soft Dice, Tversky and the two metric losses.
 
-With probabilities x and truths y of one class, in [0, 1]: :math:`|x| = \sum_i x_i`.
+The probabilities x and truths y of a class are in [0, 1], and :math:`|x| = \sum_i x_i`.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ def _number(name: str, value: object, least: float) -> float:
     return number
 
 
-def _share(above: Tensor, below: Tensor) -> Tensor:
-    """above / below, and 1 where nothing is there to be missed."""
+def _quotient_of(above: Tensor, below: Tensor) -> Tensor:
+    """Return above / below, and 1 where both are 0."""
     return torch.where(below > 0, above / torch.where(below > 0, below, 1.0), 1.0)
 
 
 class ClassOptions(TypedDict, total=False):
-    """How classes and images form sets, and how the values of the sets combine."""
+    """The options that all losses of overlaps share."""
 
     activation: Activation
     classes: Classes
@@ -49,7 +49,7 @@ class ClassOptions(TypedDict, total=False):
 
 
 class _OverlapLoss(ClassLoss):
-    """What these losses share: their options, those of ``LovaszSoftmaxLoss``."""
+    """The base class of the losses of overlaps; its options are those of ``LovaszSoftmaxLoss``."""
 
     @hints_at_names
     def __init__(
@@ -79,18 +79,18 @@ class _OverlapLoss(ClassLoss):
 class SoftDiceLoss(_OverlapLoss):
     r"""The soft Dice loss, the baseline of segmentation.
 
-    Of a class, :math:`1 - (2 \langle x, y \rangle + s) / (|x| + |y| + s)`. Equal to the Dice loss
-    where x and y are 0 or 1 and s = 0. With soft labels its least value is not at x = y; that of
-    ``DiceSemimetricLoss`` is.
+    The loss of a class is :math:`1 - (2 \langle x, y \rangle + s) / (|x| + |y| + s)`. It equals the
+    Dice loss if x and y are 0 or 1 and s = 0. With soft labels it is not least at x = y; use
+    ``DiceSemimetricLoss`` for soft labels.
 
     Parameters
     ----------
     smooth : float
-        s >= 0. Where a class has no truth the gradient is 0 unless s > 0.
+        The number s >= 0. For a class without truth the gradient is 0 unless s > 0.
     activation : {"softmax", "sigmoid", "none"}
-        How logits become probabilities: of one class a pixel, of every class by itself, or not at
-        all because they are probabilities. Classes are dimension 1 in each case, so that a binary
-        mask has shape (N, 1, ...).
+        How logits become probabilities: "softmax" for one class per pixel, "sigmoid" for separate
+        classes, and "none" if the input holds probabilities. Classes are dimension 1 in each case,
+        so that a binary mask has shape (N, 1, ...).
     classes, per_image, ignore_index, reduction, weight, average, worst, across_ranks
         As for ``LovaszSoftmaxLoss``.
 
@@ -110,26 +110,26 @@ class SoftDiceLoss(_OverlapLoss):
     def _of_sets(self, p: Tensor, table: ClassTable) -> Tensor:
         both = table.over_sets(p * table.truth)
         total = table.over_sets(p) + table.over_sets(table.truth)
-        return 1 - _share(2 * both + self.smooth, total + self.smooth)
+        return 1 - _quotient_of(2 * both + self.smooth, total + self.smooth)
 
     def _quotient(self) -> Quotient:
         return Quotient(True, (0.0, 0.0, 2.0), (1.0, 1.0, 0.0), self.smooth)
 
 
 class TverskyLoss(_OverlapLoss):
-    r"""The Tversky loss: false positives and false negatives with weights of their own.
+    r"""The Tversky loss, which weights false positives and false negatives separately.
 
-    Of a class, with :math:`t = \langle x, y \rangle`,
+    With :math:`t = \langle x, y \rangle`, the loss of a class is
     :math:`1 - (t + s) / (t + \alpha (|x| - t) + \beta (|y| - t) + s)`. With alpha =
-    beta = 1/2 it is soft Dice, with alpha = beta = 1 soft Jaccard. To the power of ``gamma`` it is
-    the focal Tversky loss.
+    beta = 1/2 it is soft Dice, and with alpha = beta = 1 soft Jaccard. Its power ``gamma`` is the
+    focal Tversky loss.
 
     Parameters
     ----------
     alpha, beta : float
-        What a false positive and a false negative weigh, not negative.
+        The weights of false positives and of false negatives, not negative.
     gamma : float
-        The power; below 1 small losses are pulled up, above 1 pressed down.
+        The power; it increases small losses below 1 and decreases them above 1.
     smooth : float
         As for ``SoftDiceLoss``.
     activation, classes, per_image, ignore_index, reduction, weight, average, worst, across_ranks
@@ -163,10 +163,10 @@ class TverskyLoss(_OverlapLoss):
         false = table.over_sets(p) - both
         missed = table.over_sets(table.truth) - both
         below = both + self.alpha * false + self.beta * missed + self.smooth
-        values = 1 - _share(both + self.smooth, below)
+        values = 1 - _quotient_of(both + self.smooth, below)
         if self.gamma == 1:
             return values
-        # The power of 0 has no finite slope below 1: a set without loss has none at all.
+        # With gamma < 1 the slope at 0 is infinite: a set without loss gets the slope 0.
         some = values > 0
         return torch.where(some, torch.where(some, values, 1.0) ** self.gamma, 0.0)
 
@@ -178,9 +178,9 @@ class TverskyLoss(_OverlapLoss):
 class JaccardMetricLoss(_OverlapLoss):
     r"""The Jaccard metric loss, for soft labels too.
 
-    Of a class, :math:`1 - (|x| + |y| - |x - y|) / (|x| + |y| + |x - y|)`, which is
-    :math:`1 - \sum_i \min(x_i, y_i) / \sum_i \max(x_i, y_i)`: a metric on [0, 1]^n, 0 only at
-    x = y, and the Jaccard loss where x and y are 0 or 1 (Wang, Ning and Blaschko 2023).
+    The loss of a class is :math:`1 - (|x| + |y| - |x - y|) / (|x| + |y| + |x - y|)`, which equals
+    :math:`1 - \sum_i \min(x_i, y_i) / \sum_i \max(x_i, y_i)`. It is a metric on [0, 1]^n, 0 only
+    at x = y, and the Jaccard loss if x and y are 0 or 1 (Wang, Ning and Blaschko 2023).
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ class JaccardMetricLoss(_OverlapLoss):
     def _of_sets(self, p: Tensor, table: ClassTable) -> Tensor:
         total = table.over_sets(p) + table.over_sets(table.truth)
         apart = table.over_sets((p - table.truth).abs())
-        return 1 - _share(total - apart, total + apart)
+        return 1 - _quotient_of(total - apart, total + apart)
 
     def _quotient(self) -> Quotient:
         return Quotient(False, (1.0, 1.0, -1.0), (1.0, 1.0, 1.0))
@@ -212,8 +212,8 @@ class JaccardMetricLoss(_OverlapLoss):
 class DiceSemimetricLoss(_OverlapLoss):
     r"""The Dice semimetric loss, for soft labels too.
 
-    Of a class, :math:`|x - y| / (|x| + |y|)`: 0 only at x = y, and the Dice loss where x and y are
-    0 or 1 (Wang, Popordanoska, Bertels, Lemmens and Blaschko 2023).
+    The loss of a class is :math:`|x - y| / (|x| + |y|)`. It is 0 only at x = y, and the Dice loss
+    if x and y are 0 or 1 (Wang, Popordanoska, Bertels, Lemmens and Blaschko 2023).
 
     Parameters
     ----------
@@ -234,7 +234,7 @@ class DiceSemimetricLoss(_OverlapLoss):
 
     def _of_sets(self, p: Tensor, table: ClassTable) -> Tensor:
         total = table.over_sets(p) + table.over_sets(table.truth)
-        return 1 - _share(total - table.over_sets((p - table.truth).abs()), total)
+        return 1 - _quotient_of(total - table.over_sets((p - table.truth).abs()), total)
 
     def _quotient(self) -> Quotient:
         return Quotient(False, (1.0, 1.0, -1.0), (1.0, 1.0, 0.0))

@@ -6,9 +6,10 @@ from typing import Any
 
 from torch import Tensor
 
+from setwise._foundation._keywords import hints_at_names
 from setwise.losses import Loss, get
 from setwise.torch._inputs._loss_words import constant
-from setwise.torch._inputs._sets import Options, Reduction
+from setwise.torch._inputs._sets import Reduction, ScoreOptions
 from setwise.torch._operators._library import compiled_with_operators
 from setwise.torch._reference._rescaling import has_maximum
 from setwise.torch._score_loss import SurrogateLoss, checked_weight, of_scores
@@ -27,10 +28,10 @@ def margin_rescaling(
     reduction: Reduction = "mean",
     weight: Any = None,
 ) -> Tensor:
-    r"""Margin rescaling of a loss of counts; see ``MarginRescalingLoss`` for the arguments.
+    r"""Return margin rescaling of a loss of counts; see ``MarginRescalingLoss`` for the arguments.
 
-    With ``weight`` w the mean over sets s is a weighted one, :math:`\sum_s w_s l_s / \sum_s w_s`;
-    it is not the mean of weight times loss.
+    ``weight`` gives class weights w: the loss is the weighted mean
+    :math:`\sum_s w_s l_s / \sum_s w_s` over the sets s.
 
     Examples
     --------
@@ -40,7 +41,7 @@ def margin_rescaling(
     >>> round(sw.torch.margin_rescaling(logits, torch.tensor([1, 1, 0])).item(), 3)
     0.333
     """
-    options = Options(per_image, per_class, ignore_index, reduction)
+    options = ScoreOptions(per_image, per_class, ignore_index, reduction)
     check_counts(loss)
     check_scale(scale)
     weight = checked_weight(weight, options)
@@ -59,10 +60,10 @@ def slack_rescaling(
     reduction: Reduction = "mean",
     weight: Any = None,
 ) -> Tensor:
-    r"""Slack rescaling of a loss of counts; see ``SlackRescalingLoss`` for the arguments.
+    r"""Return slack rescaling of a loss of counts; see ``SlackRescalingLoss`` for the arguments.
 
-    With ``weight`` w the mean over sets s is a weighted one, :math:`\sum_s w_s l_s / \sum_s w_s`;
-    it is not the mean of weight times loss.
+    ``weight`` gives class weights w: the loss is the weighted mean
+    :math:`\sum_s w_s l_s / \sum_s w_s` over the sets s.
 
     Examples
     --------
@@ -72,14 +73,14 @@ def slack_rescaling(
     >>> sw.torch.slack_rescaling(logits, torch.tensor([1, 1, 0])).item()
     1.0
     """
-    options = Options(per_image, per_class, ignore_index, reduction)
+    options = ScoreOptions(per_image, per_class, ignore_index, reduction)
     check_counts(loss)
     return of_scores("slack", input, target, loss, checked_weight(weight, options), options)
 
 
 @constant
 def check_counts(loss: Loss | str) -> None:
-    """A loss whose maximiser is exact at any size, or up to 2**22 pairs of counts."""
+    """Check that every device knows the maximum of the loss."""
     whole = get(loss)
     if not has_maximum(whole._unscaled()[0]):
         raise ValueError(
@@ -89,7 +90,7 @@ def check_counts(loss: Loss | str) -> None:
 
 
 def check_scale(scale: object) -> None:
-    """A positive number; so is its inverse."""
+    """Check that the scale and its inverse are positive and finite."""
     if isinstance(scale, bool) or not isinstance(scale, int | float):
         raise TypeError(f"scale must be a number, got {type(scale).__name__}")
     if not 1e-300 <= scale <= 1e300:
@@ -97,6 +98,7 @@ def check_scale(scale: object) -> None:
 
 
 class _Rescaling(SurrogateLoss):
+    @hints_at_names
     def __init__(
         self,
         loss: Loss | str = "jaccard",
@@ -123,20 +125,20 @@ class _Rescaling(SurrogateLoss):
 class MarginRescalingLoss(_Rescaling):
     r"""Margin rescaling of a loss of counts: :math:`\max_I l(I) - (2/\gamma) \sum_I g_i y_i`.
 
-    Convex and an upper bound of the loss (Lovász hinge paper, equation (21)). The maximum over all
-    sets of mistakes is exact: one sort, then a binary search for each number of false negatives
-    (Jaccard, Dice, F-beta), a scan (losses of the number of mistakes), or every pair of counts up
-    to 2**22 of them (``CountsLoss``).
+    It is convex and an upper bound of the loss (Lovász hinge paper, equation (21)). The maximum
+    over all sets of mistakes is exact. It takes one sort, followed by a binary search for each
+    number of false negatives (Jaccard, Dice, F-beta), a scan (losses of the number of mistakes), or
+    all pairs of counts, of which there may be 2**22 (``CountsLoss``).
 
     Parameters
     ----------
     loss : Loss or str
         Jaccard, Dice, F-beta, a ``CountsLoss``, or a loss of the number of mistakes.
     scale : float
-        gamma, positive; above 2 m for Jaccard with m positives it is not tight.
+        The positive number gamma. For Jaccard with m positives the loss is not tight above 2 m.
     weight : tensor of shape (C,), optional
-        For each class, with ``per_class``: the mean over sets is
-        :math:`\sum_s w_s l_s / \sum_s w_s`, not that of weight times loss.
+        Class weights w, with ``per_class``: the loss is the weighted mean
+        :math:`\sum_s w_s l_s / \sum_s w_s` over the sets s.
     per_image, per_class, ignore_index, reduction, across_ranks
         As for ``LovaszHingeLoss``.
 
@@ -150,6 +152,7 @@ class MarginRescalingLoss(_Rescaling):
 
     _surrogate = "margin"
 
+    @hints_at_names
     def __init__(
         self,
         loss: Loss | str = "jaccard",
@@ -178,17 +181,17 @@ class MarginRescalingLoss(_Rescaling):
 class SlackRescalingLoss(_Rescaling):
     r"""Slack rescaling of a loss of counts: :math:`\max_I l(I) (1 - 2 \sum_I g_i y_i)`.
 
-    Convex, an upper bound of the loss, and equal to it at the corners of the unit cube (Lovász
-    hinge paper, equation (22)). The maximum is exact, as for ``MarginRescalingLoss``. The loss must
-    not be negative anywhere.
+    It is convex, an upper bound of the loss, and equal to the loss at the corners of the unit cube
+    (Lovász hinge paper, equation (22)). The maximum is exact, as for ``MarginRescalingLoss``. The
+    loss must not be negative anywhere.
 
     Parameters
     ----------
     loss : Loss or str
         Jaccard, Dice, F-beta, a ``CountsLoss``, or a loss of the number of mistakes.
     weight : tensor of shape (C,), optional
-        For each class, with ``per_class``: the mean over sets is
-        :math:`\sum_s w_s l_s / \sum_s w_s`, not that of weight times loss.
+        Class weights w, with ``per_class``: the loss is the weighted mean
+        :math:`\sum_s w_s l_s / \sum_s w_s` over the sets s.
     per_image, per_class, ignore_index, reduction, across_ranks
         As for ``LovaszHingeLoss``.
 

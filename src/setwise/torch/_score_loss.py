@@ -1,4 +1,4 @@
-"""What the losses of scores have in common: one operator, and a module that holds its options."""
+"""The function and the base class that all losses of scores share."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import Any
 from torch import Tensor
 
 from setwise.losses import Loss
-from setwise.torch._distributed import gathered
 from setwise.torch._inputs._loss_words import HoldsLoss, word_of
 from setwise.torch._inputs._margins import are_classes, one_against_the_rest
 from setwise.torch._inputs._sets import (
-    Options,
+    ScoreOptions,
     as_rows,
     check_flags,
     check_input,
@@ -21,8 +20,9 @@ from setwise.torch._inputs._sets import (
     reduced,
     same_shape,
 )
-from setwise.torch._inputs._weights import on_device, read_weight
+from setwise.torch._inputs._weights import changed, on_device, read_weight
 from setwise.torch._operators._eager import OneSet, is_eager
+from setwise.torch._operators._gather import gathered
 from setwise.torch._operators._library import compiled_with_operators
 from setwise.torch._operators._nodes import values_of_rows
 
@@ -33,10 +33,10 @@ def of_scores(
     target: Tensor,
     loss: Loss | str,
     weight: Tensor | None,
-    options: Options,
+    options: ScoreOptions,
     scale: float = 1.0,
 ) -> Tensor:
-    """The surrogate of every set, reduced."""
+    """Return the surrogate of every set, reduced."""
     check_input(input, target)
     if are_classes(input, target):
         if not options.per_class:
@@ -57,14 +57,14 @@ def of_scores(
     return reduced(values, input.shape, weight, options)
 
 
-def checked_weight(weight: Any, options: Options) -> Tensor | None:
-    """What a function was given for weights of classes, looked at."""
+def checked_weight(weight: Any, options: ScoreOptions) -> Tensor | None:
+    """Return the class weights that a function was given, checked."""
     check_per_class(weight, options)
     return read_weight(weight)
 
 
 class SurrogateLoss(HoldsLoss):
-    """A loss module: the loss, the options, and ``forward``."""
+    """The base class of the modules that compute a surrogate of scores."""
 
     weight: Tensor | None
     _surrogate: str
@@ -74,14 +74,14 @@ class SurrogateLoss(HoldsLoss):
         self, loss: Loss | str, *, weight: Any = None, across_ranks: bool = False, **options: Any
     ) -> None:
         super().__init__(loss)
-        self.options = Options(**options)
+        self.options = ScoreOptions(**options)
         check_flags(across_ranks=across_ranks)
         self.across_ranks = across_ranks
         self.register_buffer("weight", checked_weight(weight, self.options), persistent=False)
 
     @compiled_with_operators
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """The loss of logits and their targets."""
+        """Return the loss of logits for their targets."""
         if self.across_ranks:
             input, target = gathered(input), gathered(target)
         return of_scores(
@@ -89,13 +89,6 @@ class SurrogateLoss(HoldsLoss):
         )
 
     def extra_repr(self) -> str:
-        """The loss, and the options that are not the usual ones."""
-        usual = Options()
-        changed = {
-            name: value
-            for name, value in vars(self.options).items()
-            if value != getattr(usual, name)
-        }
-        if self.across_ranks:
-            changed["across_ranks"] = True
-        return ", ".join([repr(self.loss), *(f"{name}={v!r}" for name, v in changed.items())])
+        """Return the loss, and the options that differ from their defaults."""
+        more = {"across_ranks": True} if self.across_ranks else {}
+        return ", ".join([repr(self.loss), *changed(self.options, self.weight, **more)])

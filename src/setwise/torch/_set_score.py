@@ -1,4 +1,4 @@
-"""The measure that is reported, with the sets, the classes and the means of the losses."""
+"""A metric of predictions with the sets, classes and means of the losses."""
 
 from __future__ import annotations
 
@@ -12,41 +12,43 @@ from torch import Tensor, nn
 from setwise._foundation._arguments import did_you_mean
 from setwise._foundation._keywords import hints_at_names
 from setwise.losses import Loss, get
-from setwise.torch._distributed import gathered
 from setwise.torch._inputs._averages import Average, mean_of_sets
 from setwise.torch._inputs._class_targets import of_classes
 from setwise.torch._inputs._labels import check_classes, comparable, read_target, voids
 from setwise.torch._inputs._sets import INTEGERS
 from setwise.torch._inputs._softmax_options import Classes, SoftmaxOptions, read_classes
-from setwise.torch._inputs._weights import on_device, read_weight
+from setwise.torch._inputs._weights import changed, on_device, read_weight
+from setwise.torch._operators._gather import gathered
+from setwise.torch._operators._library import with_doubles
 
 
 class SetScore(nn.Module):
-    r"""1 minus a set loss of predicted masks, accumulated over batches and ranks.
+    r"""A score, 1 minus a set loss of predicted masks, accumulated over batches and ranks.
 
-    With ``per_image=False`` the counts of all batches are summed and each class has one loss; with
-    True each image has its own, and ``average`` and ``worst`` combine them: "images" and "classes"
-    are the image-wise and the class-wise mIoU of fine-grained evaluation (arXiv 2310.19252), the
-    former pooled one is the usual mIoU. The interface is that of torchmetrics: ``update``,
-    ``compute``, ``reset``, and a call for the score of one batch alone.
+    With ``per_image=False`` the counts of all batches are summed and each class has one loss: for
+    Jaccard the mean is the usual mIoU. With ``per_image=True`` each image has its own losses, which
+    ``average`` and ``worst`` combine: "images" and "classes" give the image-wise and the class-wise
+    mIoU of fine-grained evaluation (arXiv 2310.19252). The interface is that of torchmetrics:
+    ``update``, ``compute``, ``reset``, and a call for the score of one batch alone.
 
     Parameters
     ----------
     loss : Loss or str
         A ratio of counts: Jaccard, Dice, F-beta.
     n_classes : int
-        C. For masks the number of masks, 1 for binary segmentation.
+        The number C of classes. For masks it is the number of masks, 1 for binary segmentation.
     kind : {"classes", "masks"}
-        Each pixel has one class, the argmax of logits (N, C, ...), or a class given as an integer
-        (N, ...); or every mask by itself, logits (N, C, ...) above 0 or booleans, with a target of
-        the same shape.
+        With "classes" each pixel has one class: the argmax of logits (N, C, ...), or an integer
+        class (N, ...). With "masks" the masks are separate: logits (N, C, ...) above 0, or
+        booleans, and a target of the same shape.
     classes : {"present", "all"} or list of int
-        Which classes count: those that occur in the truth of a set, all, or these. A class that
-        neither occurs nor is predicted has a loss of 0, so that "all" gives it a score of 1.
+        The classes that count: those that occur in the truth of a set, all, or those listed. A
+        class that neither occurs nor is predicted has a loss of 0: with "all" its score is 1.
     per_image, ignore_index, weight, average, worst
-        As for ``LovaszSoftmaxLoss``; "worst" are the lowest scores.
+        As for ``LovaszSoftmaxLoss``; ``worst`` selects the lowest scores.
     reduction : {"mean", "none"}
-        "none" gives (C,), or (images, C) with ``per_image``; NaN where a class does not count.
+        "none" returns shape (C,), or (images, C) with ``per_image``, with NaN for classes that do
+        not count.
 
     Examples
     --------
@@ -112,7 +114,7 @@ class SetScore(nn.Module):
         self._counts: list[Tensor] = []
 
     def update(self, input: Tensor, target: Tensor) -> None:
-        """Count a batch of predictions, and its targets."""
+        """Add a batch of predictions and targets to the counts."""
         counts = self._counted(input, target)
         if self.options.per_image or not self._counts:
             self._counts.append(counts)
@@ -120,11 +122,11 @@ class SetScore(nn.Module):
             self._counts[0] = self._counts[0] + counts
 
     def compute(self) -> Tensor:
-        """The score of all batches since the last reset, of all ranks."""
+        """Return the score of all batches of all ranks since the last reset."""
         several = dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
         if not self._counts and not several:
             raise ValueError("update must be called before compute, got no batch")
-        # Of NCCL every rank sends what lies on its device, one without a batch too.
+        # With NCCL every rank sends tensors of its device, even a rank without a batch.
         where = "cuda" if several and dist.get_backend() == "nccl" else "cpu"
         nothing = torch.zeros(0, self.n_classes, 4, dtype=torch.int64, device=where)
         parts = self._counts or [nothing]
@@ -132,12 +134,12 @@ class SetScore(nn.Module):
         return self._score(counts if self.options.per_image else counts.sum(0, keepdim=True))
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """The score of one batch, which is counted too."""
+        """Return the score of one batch, and add the batch to the counts."""
         self.update(input, target)
         return self._score(self._counted(input, target))
 
     def _counted(self, input: Tensor, target: Tensor) -> Tensor:
-        """(T, C, 4), int64: positives, misses, false positives, elements that count."""
+        """Return counts (T, C, 4): positives, misses, false positives, elements that count."""
         predicted, truth, valid = self._masks(input, target)
         if valid is not None:
             predicted, truth = predicted & valid, truth & valid
@@ -148,7 +150,7 @@ class SetScore(nn.Module):
         return counts if self.options.per_image else counts.sum(0, keepdim=True)
 
     def _masks(self, input: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Predicted and true masks (N, C, P), and which elements count."""
+        """Return predicted and true masks (N, C, P), and a mask of the elements that count."""
         for name, tensor in (("input", input), ("target", target)):
             if not isinstance(tensor, Tensor):
                 raise TypeError(f"{name} must be a tensor, got {type(tensor).__name__}")
@@ -195,8 +197,9 @@ class SetScore(nn.Module):
             valid = (~void_pixels).reshape(shape).expand(-1, number, -1)
         return found == classes, labels == classes, valid
 
+    @with_doubles
     def _score(self, counts: Tensor) -> Tensor:
-        """The score of counts (T, C, 4)."""
+        """Return the score of counts (T, C, 4)."""
         named = self.options.named(self.n_classes)
         m, missed, added, elements = of_classes(counts, named).double().unbind(2)
         a, c, d = self._constants
@@ -215,5 +218,6 @@ class SetScore(nn.Module):
         return 1 - mean
 
     def extra_repr(self) -> str:
-        """The loss and what is counted."""
-        return f"{self.loss!r}, n_classes={self.n_classes}, kind={self.kind!r}"
+        """Return the loss, what is counted, and the options that differ from their defaults."""
+        words = [repr(self.loss), f"n_classes={self.n_classes}", f"kind={self.kind!r}"]
+        return ", ".join([*words, *changed(self.options, self.weight)])

@@ -15,14 +15,14 @@ _CHUNK = 2048  # as in decide.cu
 _THREADS = 160
 _STEP = 0.3  # as in cpp/decisions/exponential_sum.hpp
 _TYPES = {torch.float32: "float", torch.float64: "double"}
-# Elements sorted at once: 25 bytes each.
+# The number of elements that are sorted in one call; each takes 25 bytes.
 _AT_ONCE = 1 << 28
 
 
 def decide_ratio(p: torch.Tensor, jaccard: bool, b: float, none: torch.Tensor | None) -> Any:
-    """Masks (R, N) and expected scores (R,) of the best sets of rows of probabilities (R, N).
+    """Return masks (R, N) and expected scores (R,) of the best sets for probabilities (R, N).
 
-    ``none`` (R,) has the scores of the empty sets, None for those of independent elements.
+    ``none`` (R,) holds the scores of the empty sets; None computes them for independent elements.
     """
     rows, n = p.shape
     if p.dtype not in _TYPES or not n or not rows or n >= 1 << 31:
@@ -76,7 +76,7 @@ def _of_rows(
 
     launch(programs[0], products)
     torch.cumsum(sums, 1, out=before[:, 1:])
-    if none is not None:  # in the place of the sum of log(1 - p)
+    if none is not None:  # replaces the sum of log(1 - p)
         before[:, -1, 2] = torch.log(none)
     for program in programs[1:4]:
         launch(program, products)

@@ -1,4 +1,4 @@
-"""CUDA C++ without a compiler at the user's place: NVRTC, which torch brings, and the driver."""
+"""Compiles CUDA C++ with the NVRTC that comes with torch and launches it through the driver."""
 
 from __future__ import annotations
 
@@ -11,13 +11,26 @@ from typing import Any
 
 import torch
 
+# The names that kernels have for the types of scores and of labels.
+SCORES = {torch.float32: "float", torch.float16: "Half", torch.bfloat16: "Bfloat16"}
+LABELS = {
+    torch.bool: "unsigned char",
+    torch.uint8: "unsigned char",
+    torch.int8: "signed char",
+    torch.int16: "short",
+    torch.int32: "int",
+    torch.int64: "long long",
+    torch.float32: "float",
+    torch.float64: "double",
+}
+
 _HERE = Path(__file__).parent
 _SHARED_MEMORY_LIMIT = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-_INVALID_CONTEXT = 201  # CUDA_ERROR_INVALID_CONTEXT: this thread has not touched the device yet
+_INVALID_CONTEXT = 201  # CUDA_ERROR_INVALID_CONTEXT: this thread has not used the device yet
 
 
 class Unavailable(RuntimeError):
-    """The device, the driver or NVRTC cannot run a kernel here; the plain implementation can."""
+    """The error raised where the device, the driver or NVRTC cannot run a kernel."""
 
 
 def _load(names: list[str]) -> ctypes.CDLL:
@@ -32,7 +45,7 @@ def _load(names: list[str]) -> ctypes.CDLL:
 @cache
 def _driver() -> ctypes.CDLL:
     library = _load(["nvcuda.dll"] if sys.platform == "win32" else ["libcuda.so.1", "libcuda.so"])
-    # Without types ctypes would cut 64-bit handles to 32 bits.
+    # Without argument types ctypes would truncate 64-bit handles to 32 bits.
     pointer, unsigned = ctypes.c_void_p, ctypes.c_uint
     library.cuLaunchCooperativeKernel.argtypes = [pointer, *[unsigned] * 7, pointer, pointer]
     library.cuLaunchKernel.argtypes = [pointer, *[unsigned] * 7, pointer, pointer, pointer]
@@ -50,7 +63,7 @@ def _nvrtc() -> ctypes.CDLL:
 
 
 def _compile(source: str, architecture: str, macros: Mapping[str, object]) -> bytes:
-    """Machine code for one architecture, such as "sm_90"."""
+    """Return the machine code for an architecture such as "sm_90"."""
     nvrtc = _nvrtc()
     options = [f"--gpu-architecture={architecture}", "--std=c++17"]
     options += [f"-D{name}={value}" for name, value in macros.items()]
@@ -79,17 +92,17 @@ def _compile(source: str, architecture: str, macros: Mapping[str, object]) -> by
 
 @cache
 def shared_memory(device: int) -> int:
-    """Bytes of shared memory that a block can ask for, beside a few that it has anyway."""
+    """Return the bytes of shared memory that a block can ask for, less a reserve of 4096."""
     properties: Any = torch.cuda.get_device_properties(device)
     return int(properties.shared_memory_per_block_optin) - 4096
 
 
 class Kernel:
-    """One kernel on one device; all its blocks run at once.
+    """A kernel on one device; all its blocks run at once.
 
-    Its only parameter is a structure, handed over as packed bytes. ``shape`` is the number of
-    threads of a block and of blocks on a multiprocessor; ``together`` says that blocks wait for one
-    another.
+    Its only parameter is a structure, which is passed as packed bytes. ``shape`` is the number of
+    threads per block and of blocks per multiprocessor; ``together`` says that blocks wait for one
+    another (a cooperative launch).
     """
 
     def __init__(
@@ -109,7 +122,7 @@ class Kernel:
         architecture = f"sm_{properties.major}{properties.minor}"
         code = _compile(source, architecture, {"THREADS": shape[0], **macros})
         with torch.cuda.device(device):
-            torch.cuda.synchronize()  # makes the device's context the thread's
+            torch.cuda.synchronize()  # creates the device's context in this thread
             driver = _driver()
             self._module, self._function = ctypes.c_void_p(), ctypes.c_void_p()
             status = (
@@ -126,7 +139,7 @@ class Kernel:
         self._shape = (1, 1, shape[0], 1, 1, shared)
 
     def launch(self, arguments: bytes, stream: int, blocks: int | None = None) -> None:
-        """Runs the kernel on a stream; ``arguments`` are the bytes of its structure."""
+        """Run the kernel on a stream; ``arguments`` are the bytes of its structure."""
         blocks = self.blocks if blocks is None else blocks
         # The driver copies the structure before it returns.
         at = ctypes.cast(ctypes.c_char_p(arguments), ctypes.c_void_p)
@@ -154,7 +167,7 @@ def kernel(
     shape: tuple[int, int] = (1024, 1),
     together: bool = True,
 ) -> Kernel | None:
-    """The kernel, compiled when it is first asked for; None where it cannot run."""
+    """Return the kernel, compiled on the first call; None if it cannot run."""
     try:
         return Kernel(files, name, dict(macros), shared, device, shape, together)
     except Unavailable:
@@ -167,9 +180,9 @@ _WORKSPACES: dict[tuple[int, int], tuple[torch.Tensor, torch.Tensor]] = {}
 def workspaces(
     device: torch.device, stream: int, zero: int, scratch: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """At least ``zero`` bytes that are zero and ``scratch`` bytes of anything, for each stream.
+    """Return at least ``zero`` bytes that are zero and ``scratch`` other bytes, for each stream.
 
-    A kernel leaves the first piece zero again, so that no launch is spent on clearing it.
+    Kernels set the first piece to zero again before they end, so that no launch has to clear it.
     """
     key = (device.index, stream)
     found = _WORKSPACES.get(key)
@@ -181,7 +194,7 @@ def workspaces(
             torch.zeros(sizes[0], dtype=torch.uint8, device=device),
             torch.empty(sizes[1], dtype=torch.uint8, device=device),
         )
-        # What a graph under capture allocates is its own, and is not zero before it runs.
+        # Memory that a graph allocates under capture belongs to it and is not zero before it runs.
         if not torch.cuda.is_current_stream_capturing():
             _WORKSPACES[key] = found
     return found

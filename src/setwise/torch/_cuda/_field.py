@@ -1,4 +1,4 @@
-"""The upper bound on log Z of fields on grids, in one launch."""
+"""The upper bound on log Z of fields on grids, computed in one launch."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from torch import Tensor
 from setwise.torch._cuda._driver import Kernel, kernel, shared_memory, workspaces
 
 _MOST_IMAGES = 4096
-_IN_REGISTERS = 32  # labels
+_IN_REGISTERS = 32  # the most labels whose values stay in registers
 _MOST_SWEEPS = 2000
-_LONGEST = 2**17  # sweeps, whose barriers are counted in 32 bits
-_BESIDE = 4096  # bytes of shared memory that a block has beside its tile, and more
+_LONGEST = 2**17  # the most sweeps: their barriers are counted in 32 bits
+_BESIDE = 4096  # an upper bound on the bytes of shared memory of a block beside its tile
 _NUMBERS = {torch.float32: "float", torch.float64: "double"}
-_FOUR = ((0, 1), (1, 0))  # the neighbours that tiles are made for
+_FOUR = ((0, 1), (1, 0))  # the directions that the tiled kernel takes
 
 
 class GridAnswer(NamedTuple):
-    """What the sweeps found."""
+    """The result of the sweeps."""
 
     p: Tensor
     """(B, L, N) float32"""
     upper: Tensor
-    """(B,) float64, allowing for its rounding"""
+    """(B,) float64, rounded up"""
     gap: Tensor
     """(B,) float64"""
     flow: Tensor
-    """float32, as the kernel for such a grid has them"""
+    """float32, in the layout of the kernel for the grid"""
     record: Tensor
-    """(B, 2) float64: sweeps, and how often the gap was measured"""
+    """(B, 2) float64: the numbers of sweeps and of measurements of the gap"""
 
 
 def grid_bound(
@@ -47,9 +47,9 @@ def grid_bound(
     flow: Tensor | None = None,
     first_check: int = 10,
 ) -> GridAnswer | None:
-    """Of logits (B, L, N) and weights (B, K, N); None where no kernel takes them.
+    """Return the bound of logits (B, L, N) and weights (B, K, N); None if no kernel takes them.
 
-    ``flow`` is that of an answer for the same grid, to go on from.
+    ``flow`` is the flow of an earlier answer for the same grid, as a warm start.
     """
     batch, labels, n = theta.shape
     if not fits(theta, sides, steps):
@@ -66,8 +66,8 @@ def grid_bound(
     blocks = min(program.blocks, teams * plan.tiles) if tiled else program.blocks
     limit = min(_MOST_SWEEPS if limit is None else limit, _LONGEST)
     flows = torch.empty((batch, *plan.flows), dtype=torch.float32, device=device)
-    # Two starts of sweeps, momentum of 16 bits and levels, or flows a sweep before and twice the
-    # scores: in one piece, since the device waits for the host.
+    # One allocation holds two starts of sweeps, momentum of 16 bits and levels, or the flows of the
+    # sweep before and two copies of the scores: the device waits for the host.
     count, pixels = flows.numel(), batch * n
     sizes = (8 * count, 2 * count, 4 * pixels) if tiled else (4 * count, 8 * labels * pixels, 0)
     rest, levels = accumulate(-(-size // 256) * 256 for size in sizes[:2])
@@ -109,16 +109,16 @@ def grid_bound(
 
 
 class _Plan(NamedTuple):
-    """What all grids of a kind have in common."""
+    """The kernel, arguments and layout shared by all grids of one kind."""
 
     program: Kernel
     arguments: struct.Struct
     geometry: tuple[int, ...]
-    """three sides, and three steps for each direction"""
+    """three sides, then three steps for each direction"""
     flows: tuple[int, ...]
-    """shape of an image's flows: see field.cuh"""
+    """the shape of the flows of an image: see field.cuh"""
     tiles: int
-    """of an image; 0 for a kernel without"""
+    """the number of tiles of an image; 0 for a kernel without tiles"""
 
 
 @cache
@@ -164,27 +164,27 @@ def _plan(
     return _Plan(program, arguments, geometry, flows, tiles)
 
 
-def _tile(labels: int, room: int) -> tuple[tuple[int, int], int]:
-    """Threads of a block, blocks on a multiprocessor; the bytes of a tile.
+def _tile(labels: int, available: int) -> tuple[tuple[int, int], int]:
+    """Return the threads per block and the blocks per multiprocessor, and the bytes of a tile.
 
-    Blocks wait for one another, so that their tiles must be in shared memory all at once, of which
-    a T4 has a quarter of what an H100 has: there a tile of many labels is half as high.
+    Blocks wait for one another, so all their tiles must be in shared memory at once. A T4 has a
+    quarter of the shared memory of an H100: there a tile of many labels is half as high.
     """
     threads, most = (512, 2) if labels == 2 else (256, 4) if labels <= 8 else (256, 3)
     row = 4 * 33 * (2 if labels == 2 else labels + 1)
-    if row * (threads // 16) + _BESIDE > room:
+    if row * (threads // 16) + _BESIDE > available:
         threads, most = threads // 2, 2 * most
     shared = row * (threads // 16)
-    return (threads, max(1, min(most, room // (shared + _BESIDE)))), shared
+    return (threads, max(1, min(most, available // (shared + _BESIDE)))), shared
 
 
 @cache
 def _teams(batch: int, tiles: int, blocks: int) -> int:
-    """Teams of blocks, each with one image after the other: as few as keep all blocks at work.
+    """Return the least number of teams of blocks that keeps all blocks busy.
 
-    Few images at a time stay in the cache of the second level from one sweep to the next, and a
-    team goes on when its image is done. Without tiles (0) barriers are many, which images at once
-    hide from one another.
+    A team sweeps one image after the other. Few images at a time stay in the second-level cache
+    from one sweep to the next. Without tiles (0) there are many barriers, and several images at
+    once hide the time that each waits.
     """
 
     def rounds(teams: int) -> int:
@@ -195,7 +195,7 @@ def _teams(batch: int, tiles: int, blocks: int) -> int:
 
 
 def fits(theta: Tensor, sides: tuple[int, ...], steps: tuple[tuple[int, ...], ...]) -> bool:
-    """Whether the kernel takes such a grid: up to three sides, neighbours that touch."""
+    """Return whether the kernel takes the grid: up to three sides, adjacent neighbours."""
     batch, labels, n = theta.shape
     return (
         theta.dtype in _NUMBERS
@@ -209,5 +209,8 @@ def fits(theta: Tensor, sides: tuple[int, ...], steps: tuple[tuple[int, ...], ..
 
 
 def _touches(way: tuple[int, ...]) -> bool:
-    """Steps of 1, the first of them forwards: edges of two classes then share no pixel."""
+    """Return whether all steps are at most 1 and the first is forward.
+
+    The edges of a direction then split into two classes that share no pixel.
+    """
     return max(map(abs, way)) == 1 and next(step for step in way if step) == 1

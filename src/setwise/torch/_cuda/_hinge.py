@@ -1,4 +1,4 @@
-"""The Lovász hinge by counting: buckets of the error instead of a sort, in one launch."""
+"""The Lovász hinge by counting errors in buckets instead of sorting, in one launch."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from typing import Any
 
 import torch
 
-from setwise.torch._cuda._driver import kernel, workspaces
-from setwise.torch._cuda._types import LABELS, SCORES
+from setwise.torch._cuda._driver import LABELS, SCORES, kernel, workspaces
 from setwise.torch._inputs._labels import void_label
 
 _ARGUMENTS = struct.Struct("<9Q3q3di4x")
-_MOST_SETS = 512  # 64 kB of counters each
+_MOST_SETS = 512  # each has 64 kB of counters
 
 
 def _buckets_of(scores: torch.Tensor, buckets: int) -> tuple[int, int, int]:
-    """Bits of an octave, number of buckets, bytes of shared memory."""
+    """Return the bits of an octave, the number of buckets and the bytes of shared memory."""
     if scores.dtype == torch.float32:
         bits = min(buckets.bit_length() - 4, 11)
         return bits, 8 << bits, 64 << bits
@@ -33,12 +32,13 @@ def hinge_of_buckets(
     d: float,
     buckets: int,
 ) -> Any:
-    """Values (S,) and gradient (S, n) of the Lovász hinge of l(n, q) = (a n + q) / (c m - d n + q).
+    """Return values (S,) and gradient (S, n) of the Lovász hinge of a ratio of counts.
 
-    Scores of 16 bits have a bucket for each margin, so that the answer is exact. float32: with
-    2^b buckets, 2^(b - 3) for each of the first seven octaves of 1 + s, s the error, and the rest
-    for all beyond. So a bucket of an error s < 127 is at most 2^(3 - b) (1 + s) wide, and the
-    value is below the exact one by at most 2^(3 - b) (value + l(V)).
+    The loss is l(n, q) = (a n + q) / (c m - d n + q). Scores of 16 bits have a bucket for each
+    margin, so that the answer is exact. For float32, 2^(b - 3) of the 2^b buckets cover each of the
+    first seven octaves of 1 + s, where s is the error, and the rest cover all larger errors. The
+    bucket of an error s < 127 is at most 2^(3 - b) (1 + s) wide, so that the value is below the
+    exact one by at most 2^(3 - b) (value + l(V)).
     """
     rows, n = scores.shape
     if scores.dtype not in SCORES or target.dtype not in LABELS or buckets < 1024:
@@ -102,10 +102,10 @@ def hinge_of_buckets(
 
 
 def _blocks(tiles: int, most: int) -> int:
-    """How many of the blocks that can run at once share the tiles.
+    """Return how many of the blocks that can run at once share the tiles.
 
-    A block adds all its counts to the table, in 32 pieces: where each has hardly two tiles, fewer
-    blocks, so many that no piece is in demand more than others.
+    A block adds all its counts to the table in 32 pieces. If each block had hardly two tiles, fewer
+    blocks are used: a multiple of 32, so that all pieces are equally contended.
     """
     fewer = min(most, 2 * tiles // 5) // 32 * 32
     return fewer if fewer and 1.5 * most < tiles < 3 * most else most

@@ -1,4 +1,4 @@
-"""Quotients of sums over the sets of classes: soft Dice, Tversky, the metric losses."""
+"""Losses that are quotients of sums over classes: soft Dice, Tversky, the metric losses."""
 
 from __future__ import annotations
 
@@ -7,21 +7,20 @@ from typing import Any, NamedTuple
 
 import torch
 
-from setwise.torch._cuda._driver import kernel, workspaces
+from setwise.torch._cuda._driver import LABELS, SCORES, kernel, workspaces
 from setwise.torch._cuda._softmax import weights_of
-from setwise.torch._cuda._types import LABELS, SCORES
 from setwise.torch._inputs._labels import void_label
 
 _ARGUMENTS = struct.Struct("<11Q7q8d")
 _THREADS = 512
-_MOST_CLASSES = 32  # sums of all of them stay in registers
+_MOST_CLASSES = 32  # the sums of all classes stay in registers
 _ACTIVATIONS = {"none": 0, "softmax": 1, "sigmoid": 2}
 
 
 class Quotient(NamedTuple):
-    r"""The loss of a set, :math:`(1 - (n^T s + a) / (d^T s + a))^{\gamma}`.
+    r"""A loss of sets :math:`(1 - (n^T s + a) / (d^T s + a))^{\gamma}`.
 
-    s has the sums of x, of y, and of x y or, unless ``overlap``, of \|x - y\|.
+    The vector s holds the sums of x, of y, and of x y if ``overlap`` is set, else of \|x - y\|.
     """
 
     overlap: bool
@@ -32,7 +31,7 @@ class Quotient(NamedTuple):
 
 
 class Overlaps:
-    """One call: the mean over the sets, and from its slopes those of the logits."""
+    """A call of the kernels: the mean over the sets, then the gradient in the logits."""
 
     def __init__(
         self,
@@ -88,12 +87,12 @@ class Overlaps:
         )
 
     def can_run(self) -> bool:
-        """Whether both kernels are there."""
+        """Return whether both kernels can run."""
         self._sums = self._kernel("sums")
         return self._sums is not None and self._kernel("gradient") is not None
 
     def _launch(self, program: Any, slopes: torch.Tensor, *places: int) -> None:
-        """Places of the partial sums, the sets, the groups, the marks, the total, and so on."""
+        """Launch a kernel with the addresses of its buffers, in the order of the line below."""
         partial, sets, of_group, marks, total, upwards, gradient = places
         arguments = _ARGUMENTS.pack(
             self._logits.data_ptr(),
@@ -113,7 +112,7 @@ class Overlaps:
         program.launch(arguments, stream)
 
     def mean(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """The mean () and its slopes (T, C, 2)."""
+        """Return the mean () and its slopes (T, C, 2)."""
         device, groups, number = self._logits.device, self._groups, self._logits.shape[1]
         program = self._sums
         stream = torch._C._cuda_getCurrentRawStream(device.index)
@@ -127,7 +126,7 @@ class Overlaps:
         return total, slopes
 
     def gradient(self, slopes: torch.Tensor, upwards: torch.Tensor) -> torch.Tensor:
-        """Slopes of the logits, in their type."""
+        """Return the gradient in the logits, in their dtype."""
         x = self._logits
         gradient = torch.empty_strided(x.shape, x.stride(), dtype=x.dtype, device=x.device)
         upwards = upwards.float()
@@ -137,7 +136,7 @@ class Overlaps:
 
 
 def fits(logits: torch.Tensor, target: torch.Tensor) -> bool:
-    """Whether the kernels take logits (N, C, ...) and a target of any shape."""
+    """Return whether the kernels take logits (N, C, ...) and a target of any shape."""
     return (
         logits.dtype in SCORES
         and target.dtype in LABELS

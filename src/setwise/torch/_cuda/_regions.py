@@ -13,34 +13,34 @@ from setwise.torch._cuda._driver import Kernel, kernel, shared_memory
 from setwise.torch._cuda._field import GridAnswer, grid_bound
 
 _MOST_ROUNDS = 300
-_MOST_SWEEPS = 60  # of the grid, a round
-_LARGEST = 22_528  # pixels of a region: what fits into shared memory
-_BYTES = 10  # a pixel
-_NEVER = -87.0  # log p that single precision can tell from that of 0
+_MOST_SWEEPS = 60  # the most sweeps of the grid per round
+_LARGEST = 22_528  # the most pixels of a region that fit into shared memory
+_BYTES = 10  # the bytes of shared memory per pixel
+_NEVER = -87.0  # the least log p whose exponential is not 0 in single precision
 
 
 class RegionAnswer(NamedTuple):
-    """What the rounds found."""
+    """The result of the rounds."""
 
     p: Tensor
     """(B, L, N) float32"""
     upper: Tensor
-    """(B,) float64, allowing for its rounding"""
+    """(B,) float64, rounded up"""
     gap: Tensor
     """(B,) float64"""
     state: tuple[Tensor, Tensor]
-    """Of the layers (K, B, L, N) and of the grid, to go on from."""
+    """The state of the layers (K, B, L, N) and of the grid, for a warm start."""
     rounds: int
     sweeps: int
 
 
 class _Layer:
-    """The regions of one layer, by size, and the kernels for them."""
+    """The regions of one layer, sorted by size, and their kernels."""
 
     def __init__(
         self, numbers: Tensor, n_regions: int, weights: Tensor, alpha: float, n_labels: int
     ) -> None:
-        """Of numbers (B, N), -1 for none, and weights (B, R)."""
+        """Take the regions (B, N) of the pixels, -1 for none, and weights (B, R)."""
         batch, n = numbers.shape
         device = numbers.device
         offsets = torch.arange(batch, device=device)[:, None] * n_regions
@@ -54,9 +54,9 @@ class _Layer:
         self.alpha, self.n, self.regions, self.labels = alpha, n, n_regions, n_labels
 
     def prepare(self, largest: int) -> bool:
-        """Choose the kernels for regions up to a size; whether there are any."""
+        """Choose the kernels for regions of up to ``largest`` pixels. Return if they can run."""
         device = self.pixels.device
-        capacity = 256  # and a quarter more each time: kernels are compiled for few of them
+        capacity = 256  # grows by about a quarter, so that few kernels are compiled
         while capacity < largest:
             capacity += max(256, capacity // 1024 * 256)
         capacity = min(capacity, _LARGEST)
@@ -76,7 +76,7 @@ class _Layer:
         return len(self.kernels) == 2
 
     def launch(self, which: int, s: Tensor, logs: Tensor, p: Tensor) -> None:
-        """Kernel 0 moves s and log p; kernel 1 measures s at p."""
+        """Launch kernel 0, which moves s and log p, or kernel 1, which measures s at p."""
         tensors = (
             *(self.pixels, self.starts, self.sizes, self.by_size, self.weights, self.powers),
             *(s, logs, p, self.out),
@@ -106,10 +106,11 @@ def region_bound(
     limit: int | None = None,
     state: tuple[Tensor, Tensor] | None = None,
 ) -> RegionAnswer | None:
-    """Of logits (B, L, N), weights (B, K, N), regions (B, K', N) and weights (B, K', R) of them.
+    """Return the bound of logits (B, L, N), weights (B, K, N) and layers of regions (B, K', N).
 
-    A round moves the layers one after the other and then sweeps the grid; the host waits for the
-    gap after each but the first. None where no kernel takes them: regions may have 22,528 pixels.
+    ``region_weights`` has shape (B, K', R). A round moves the layers one after the other and then
+    sweeps the grid; the host waits for the gap after each round but the first. The result is None
+    if no kernel takes the field: a region may have at most _LARGEST pixels.
     """
     n_labels = theta.shape[1]
     layers = [
@@ -130,7 +131,7 @@ def region_bound(
         s, flow = state[0].clone(), state[1]
     limit = _MOST_ROUNDS if limit is None else limit
     best, rounds, at = inf, 0, 0
-    within = tol / 3  # of the grid, beside a bound that may be larger
+    within = tol / 3  # the gap of the grid, which is only a part of the whole gap
     swept = torch.zeros((), dtype=torch.float64, device=theta.device)
     while True:
         if rounds or state is None:
@@ -145,7 +146,7 @@ def region_bound(
             return None
         flow, swept = found.flow, swept + found.record[:, 0].amax()
         rounds += 1
-        if rounds > 1 or rounds >= limit or state is not None:  # one round is hardly ever enough
+        if rounds > 1 or rounds >= limit or state is not None:  # one round is rarely enough
             upper, gap = _measured(layers, s, found)
             size = (upper - highest).abs().clamp(min=1.0)
             parts = ((gap / size).amax(), (found.gap / size).amax(), swept)
@@ -155,14 +156,14 @@ def region_bound(
                 break
             if worst <= 0.9 * best:
                 best, at = worst, rounds
-            elif rounds >= 1.5 * at + 16:  # rounding has the last word
+            elif rounds >= 1.5 * at + 16:  # only rounding is left
                 break
         logs = found.p.log().clamp_(min=_NEVER)
     return RegionAnswer(found.p, upper, gap, (s, flow), rounds, int(sweeps))
 
 
 def _measured(layers: list[_Layer], s: Tensor, found: GridAnswer) -> tuple[Tensor, Tensor]:
-    """Bound and gap, what the layers' s are above their functions added to both."""
+    """Return bound and gap; both contain by how much s exceeds the functions of the layers."""
     upper, gap = found.upper, found.gap
     for k, layer in enumerate(layers):
         layer.launch(1, s[k], found.p, found.p)

@@ -1,4 +1,4 @@
-"""The backward pass of a loss: its gradient times the slope of what was made of it."""
+"""The backward pass of a loss: its gradient times the incoming slopes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any
 
 import torch
 
-from setwise.torch._cuda._driver import kernel
-from setwise.torch._cuda._types import SCORES
+from setwise.torch._cuda._driver import SCORES, kernel
 
 _ARGUMENTS = struct.Struct("<3Q2qi4x")
 
@@ -16,10 +15,10 @@ _ARGUMENTS = struct.Struct("<3Q2qi4x")
 def scaled(
     gradient: torch.Tensor, slopes: torch.Tensor, dtype: torch.dtype, in_place: bool = False
 ) -> Any:
-    """gradient[i] * slopes[i] in ``dtype``; a slope for each index of the first dimension, or one.
+    """Return ``gradient[i] * slopes[i]`` in ``dtype``, for one slope per row or one for all.
 
-    The gradient may have any strides without gaps; the answer has the same, and is the gradient
-    itself with ``in_place`` where the type allows it.
+    The gradient may have any strides without gaps, and the answer has the same. With ``in_place``
+    it is the gradient itself if the dtype is the same.
     """
     rows = slopes.numel()
     dense = rows == 1 or gradient.is_contiguous()
@@ -39,7 +38,7 @@ def scaled(
     )
     if program is None:
         return NotImplemented
-    # A slope that was expanded, as the gradient of a sum is, has a stride of 0.
+    # The slope of a sum is expanded: its stride is 0.
     slopes = slopes.contiguous()
     out = (
         gradient if in_place and dtype == torch.float32 else torch.empty_like(gradient, dtype=dtype)

@@ -1,4 +1,4 @@
-"""The Lovász softmax loss by counting: buckets of the errors of all classes, in one launch."""
+"""The Lovász softmax loss by counting the errors of all classes in buckets, in one launch."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ from typing import Any
 
 import torch
 
-from setwise.torch._cuda._driver import kernel, workspaces
-from setwise.torch._cuda._types import LABELS, SCORES
+from setwise.torch._cuda._driver import LABELS, SCORES, kernel, workspaces
 from setwise.torch._inputs._labels import void_label
 
 _ARGUMENTS = struct.Struct("<11Q7q3d")
-_SHARED = 200_000  # bytes for counters
+_SHARED = 200_000  # bytes of shared memory for counters
 _MOST_COUNTERS = 1 << 25
 
 
 @cache
 def _which_count(classes: tuple[int, ...], number: int, device: torch.device) -> torch.Tensor:
-    """1 for a class that counts, 0 for another."""
+    """Return 1 for each class that counts and 0 for the others."""
     which = [float(not classes or c in classes) for c in range(number)]
     return torch.tensor(which, dtype=torch.float64, device=device)
 
@@ -27,7 +26,7 @@ def _which_count(classes: tuple[int, ...], number: int, device: torch.device) ->
 def weights_of(
     classes: list[int], weight: torch.Tensor | None, number: int, device: torch.device
 ) -> torch.Tensor:
-    """What each class counts, (C,) float64."""
+    """Return the weights of the classes, (C,) float64: 0 for a class that does not count."""
     which = _which_count(tuple(classes), number, device)
     return which if weight is None else which * weight
 
@@ -45,10 +44,11 @@ def softmax_of_buckets(
     buckets: int,
     from_logits: bool,
 ) -> Any:
-    """Total () and gradient of the Lovász softmax loss of l(n, q) = (a n + q) / (c m - d n + q).
+    """Return the total () and the gradient of the Lovász softmax loss of a ratio of counts.
 
-    Errors in [0, 1] have even buckets; the total is below the exact one by at most
-    the mean of l(V) over the sets divided by the number of buckets.
+    The loss is l(n, q) = (a n + q) / (c m - d n + q). The buckets divide [0, 1] evenly. The total
+    is below the exact one by at most the mean of l(V) over the sets divided by the number of
+    buckets.
     """
     images, number, pixels = logits.shape
     groups = images if per_image else 1

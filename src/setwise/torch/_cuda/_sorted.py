@@ -1,4 +1,4 @@
-"""The exact path in CUDA C++: one sort of 32-bit keys for all sets, a launch before and after."""
+"""The exact losses on CUDA: one sort of 32-bit keys for all sets, a launch before and after."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ from typing import Any
 
 import torch
 
-from setwise.torch._cuda._driver import kernel, shared_memory, workspaces
-from setwise.torch._cuda._radix import sorted_rows
-from setwise.torch._cuda._types import LABELS, SCORES
+from setwise.torch._cuda._driver import LABELS, SCORES, kernel, shared_memory, workspaces
 from setwise.torch._inputs._labels import void_label
 
 _HINGE = struct.Struct("<5Q3qi4x")
 _SOFTMAX = struct.Struct("<6Q7q")
 _SORTED = struct.Struct("<13Q5q3d2q3i4x")
 _WINDOWS, _UNIT = 1024, 8192  # of sorted.cu
+_RADIX = struct.Struct("<8Q3qi4x")
+_THREADS, _ITEMS, _BLOCKS = 512, 12, 2
+_TILE = _THREADS * _ITEMS
+_SHARED = 4 * (256 * (_THREADS // 32) + 2 * _TILE + 512)  # bytes of struct Shared
+_LEAST = 2048  # with fewer elements per row most of a tile would be empty
 _DEALING = 4 * _WINDOWS + 4 * _WINDOWS + 8 * _WINDOWS + 8 * 8192  # bytes of struct Dealing
 
 
@@ -28,11 +31,11 @@ def _along_sorted(
     present: bool,
     ratio: tuple[float, float, float],
 ) -> Any:
-    """Values of the sets and their sum, and the slopes of the errors (R, n); uses up the keys."""
+    """Return the values of the sets and their sum, and the slopes (R, n); overwrites the keys."""
     (rows, n), device = keys.shape, keys.device
     size, shared = rows * n, shared_memory(device.index)
     window = _UNIT * -(-size // (_UNIT * _WINDOWS))
-    # As many elements as a block can take into shared memory at once.
+    # Each part has as many elements as fit into the shared memory of a block.
     parts = -(-4 * window // shared)
     dealt = torch.empty(window * -(-size // window), dtype=torch.int64, device=device)
     keys, order, live = sorted_rows(keys, dealt)
@@ -85,7 +88,7 @@ def _along_sorted(
 def hinge_of_sort(
     scores: torch.Tensor, target: torch.Tensor, ignore: float, a: float, c: float, d: float
 ) -> Any:
-    """Values (S,) and gradient (S, n) of the Lovász hinge of (a n + q) / (c m - d n + q)."""
+    """Return values (S,) and gradient (S, n) of the hinge of (a n + q) / (c m - d n + q)."""
     (rows, n), device = scores.shape, scores.device
     if scores.dtype not in SCORES or target.dtype not in LABELS:
         return NotImplemented
@@ -141,7 +144,7 @@ def softmax_of_sort(
     d: float,
     from_logits: bool,
 ) -> Any:
-    """Total () and gradient of the Lovász softmax loss; ``weights`` (C,) float64, 0 for none."""
+    """Return the total () and the gradient of the Lovász softmax loss; ``weights`` (C,) float64."""
     (images, classes, pixels), device = logits.shape, logits.device
     groups = images if per_image else 1
     if logits.dtype not in SCORES or target.dtype not in LABELS or target.is_floating_point():
@@ -193,3 +196,47 @@ def softmax_of_sort(
     )
     launch(finish, slopes.data_ptr(), gradient.data_ptr())
     return values[rows], gradient
+
+
+def sorted_rows(keys: torch.Tensor, spare: torch.Tensor) -> tuple[Any, Any, Any]:
+    """Sort keys (R, n) in decreasing order. Return keys, positions and live keys per row.
+
+    Both tensors are overwritten; ``spare`` has 8 bytes per key. Positions are int32. Short rows are
+    sorted by ``torch.sort``: then positions are int64, all keys are live, and the last entry is
+    None.
+    """
+    (rows, n), device = keys.shape, keys.device
+    macros = (("ITEMS", _ITEMS), ("BLOCKS", _BLOCKS))
+    shape = (_THREADS, _BLOCKS)
+    count = kernel(("radix.cu",), "digits", macros, 0, device.index, shape, together=False)
+    sort = kernel(("radix.cu",), "sort", macros, _SHARED, device.index, shape, together=False)
+    if count is None or sort is None or not _LEAST <= n < 1 << 30:
+        return (*torch.sort(keys, dim=1, descending=True), None)
+    tiles = -(-n // _TILE)
+    order = torch.empty_like(keys)
+    status = 1024 * rows * tiles
+    zero = torch.zeros(4096 * rows + 4 * status + 16, dtype=torch.uint8, device=device)
+    live = torch.empty(rows, dtype=torch.int32, device=device)
+    at, size = zero.data_ptr(), 4 * keys.numel()
+    here = (keys.data_ptr(), order.data_ptr())
+    there = (spare.data_ptr(), spare.data_ptr() + size)
+    stream = torch._C._cuda_getCurrentRawStream(device.index)
+    for step in range(-1, 4):
+        source, goal = (here, there) if step % 2 == 0 else (there, here)
+        if step < 0:
+            source, goal = here, here
+        arguments = _RADIX.pack(
+            source[0],
+            source[1] if step > 0 else 0,
+            *goal,
+            at,
+            at + 4096 * rows + max(step, 0) * status,
+            at + 4096 * rows + 4 * status + 4 * max(step, 0),
+            live.data_ptr(),
+            rows,
+            n,
+            tiles,
+            8 * max(step, 0),
+        )
+        (count if step < 0 else sort).launch(arguments, stream)
+    return keys, order, live

@@ -12,22 +12,22 @@ from torch import Tensor
 from setwise.torch._cuda._driver import Kernel, kernel
 
 _MOST_PASSES = 2000
-_ROWS = 8  # of a strip
+_ROWS = 8  # of an image, in each strip
 _LEAST_STEP = 1.0 / 64.0
 _LOG2_E = 1.4426950408889634
 
 
 class TreeAnswer(NamedTuple):
-    """What the passes found."""
+    """The result of the passes."""
 
     p: Tensor
-    """(B, L, N), as the logits"""
+    """(B, L, N), in the dtype of the logits"""
     upper: Tensor
-    """(B,) float64, allowing for its rounding"""
+    """(B,) float64, rounded up"""
     gap: Tensor
     """(B,) float64"""
     differ: Tensor
-    """(B, 2, N) float64: how likely the ends of an edge differ, right and down"""
+    """(B, 2, N) float64: the probability that the ends of an edge differ, right and down"""
     messages: Tensor
     """(4, B, N, L) float32"""
     passes: int
@@ -44,10 +44,10 @@ def tree_bound(
     messages: Tensor | None = None,
     first_check: int = 3,
 ) -> TreeAnswer | None:
-    """Of logits (B, L, N) and weights (B, N) to the right and down; None where no kernel runs.
+    """Return the bound of logits (B, L, N) and weights (B, N) of the edges right and down.
 
-    ``messages`` are those of an answer for the same grid, to go on from. The host waits for each
-    measured gap.
+    It is None if no kernel can run. ``messages`` are those of an earlier answer for the same grid,
+    as a warm start. The host waits for each measured gap.
     """
     batch, labels, n = theta.shape
     if not 0 < batch <= 64 or not 2 <= labels <= 128 or not 0 < n < 2**31:
@@ -55,10 +55,10 @@ def tree_bound(
     if theta.dtype not in (torch.float32, torch.float64) or sides[1] * labels >= 2**31:
         return None
     programs = _programs(theta, sides)
-    # every image has a block at least
+    # Every image needs at least one block.
     if len(programs) < 3 or any(program.blocks < batch for program in programs[1:]):
         return None
-    search = _Search(programs, theta, right, down, sides, messages)
+    search = _TreePasses(programs, theta, right, down, sides, messages)
     limit = _MOST_PASSES if limit is None else limit
     search.ahead()
     passes, due = 0, 0 if messages is not None else first_check
@@ -71,7 +71,7 @@ def tree_bound(
                 break
             if worst <= 0.9 * lowest:
                 lowest, at = worst, passes
-            elif passes >= 1.5 * at + 16:  # rounding has the last word
+            elif passes >= 1.5 * at + 16:  # only rounding is left
                 break
             due = passes + _passes_to_go(passes, worst, before, tol)
             before = (passes, worst)
@@ -82,7 +82,11 @@ def tree_bound(
 
 
 def _passes_to_go(passes: int, gap: float, before: tuple[int, float] | None, tol: float) -> int:
-    """If the gap goes on to fall by a factor a pass, a little slower; at most twice as many."""
+    """Return the passes until the next measurement.
+
+    The gap is assumed to fall by a constant factor per pass, a little slower than it did. The
+    answer is at most twice the number of passes so far.
+    """
     most = max(4, 2 * passes)
     if tol <= 0 or not gap < inf:
         return most
@@ -91,8 +95,8 @@ def _passes_to_go(passes: int, gap: float, before: tuple[int, float] | None, tol
     return max(1, min(most, int(togo / fall + 0.9))) if fall > 0 else most
 
 
-class _Search:
-    """The passes of one batch."""
+class _TreePasses:
+    """The state of the message passing for one batch."""
 
     def __init__(
         self,
@@ -112,7 +116,7 @@ class _Search:
         self._theta = theta.transpose(1, 2).contiguous()
         highest = self._theta.amax(2, keepdim=True)
         self._highest = highest.double().sum((1, 2))
-        # to base 2, the largest of a pixel 0
+        # The logits to base 2, with 0 as the largest of each pixel.
         self._based = ((self._theta - highest).double() * _LOG2_E).float().clamp(min=-1e30)
         self._weights = torch.stack((_inside(right, sides, 2), _inside(down, sides, 1))).double()
         present = self._weights > 0
@@ -141,11 +145,11 @@ class _Search:
         return (self._messages.data_ptr(), self._edges.data_ptr(), n, batch, *self._sides)
 
     def ahead(self) -> None:
-        """Messages to later pixels, one pixel after the other."""
+        """Send messages to later pixels, from the first pixel to the last."""
         self._pass(0, 1.0)
 
     def back(self) -> None:
-        """Messages to earlier pixels, last pixel first."""
+        """Send messages to earlier pixels, from the last pixel to the first."""
         self._pass(1, self._step)
 
     def _pass(self, backward: int, step: float) -> None:
@@ -161,14 +165,14 @@ class _Search:
             self._strips,
             backward,
         )
-        # every strip is taken once, and every block finds once that none is left
+        # Each strip is taken once, and each block finds once that no strip is left.
         self._taken += len(self._theta) * self._strips + self._sweep.blocks
         self._sweep.launch(arguments, self._stream)
 
     def measure(self) -> float:
-        """The largest relative gap; of bounds and values of the dual the best are kept.
+        """Return the largest relative gap; keep the best bounds and values of the dual.
 
-        Where the bound rose, messages back swing: their steps become shorter.
+        If a bound rose, the backward messages oscillate, and their steps become shorter.
         """
         tensors = (self._theta, self._weights, self._logs, self._differ, self._parts)
         arguments = struct.pack(
@@ -193,7 +197,7 @@ class _Search:
         return (self._upper - self._dual).clamp(min=0.0)
 
     def answer(self, passes: int) -> TreeAnswer:
-        """As of the last measure."""
+        """Return the answer as of the last measurement."""
         return TreeAnswer(
             self._logs.exp().to(self._theta.dtype).transpose(1, 2),
             self._upper,
@@ -206,10 +210,10 @@ class _Search:
 
 
 def _programs(theta: Tensor, sides: tuple[int, int]) -> list[Kernel]:
-    """Sweep, settle, pairs; fewer where they cannot run."""
+    """Return the kernels sweep, settle and pairs; fewer if some cannot run."""
     batch, labels, _ = theta.shape
     device, per = theta.device, _lanes(labels)
-    # columns that are read ahead: more where every strip has a multiprocessor
+    # The number of columns that are read ahead: more if every strip has a multiprocessor.
     units = torch.cuda.get_device_properties(device).multi_processor_count
     columns = 8 if batch * _strips(sides) <= units else 4
     macros = (
@@ -231,12 +235,12 @@ def _strips(sides: tuple[int, int]) -> int:
 
 
 def _lanes(labels: int) -> int:
-    """How many labels a lane has."""
+    """Return the number of labels per lane."""
     return -(-labels // 32)
 
 
 def _inside(weights: Tensor, sides: tuple[int, int], axis: int) -> Tensor:
-    """Weights (B, N) of the direction along an axis, 0 where it leads out of the image."""
+    """Return weights (B, N) along an axis with 0 where the edge would leave the image."""
     out = weights.reshape(-1, *sides).clone()
     out.select(axis, -1).zero_()
     return out.flatten(1)

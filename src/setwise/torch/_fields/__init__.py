@@ -1,1 +1,1 @@
-"""Random fields as layers: how tensors are read as fields, who solves them, what comes back."""
+"""Random fields as layers of networks."""

@@ -1,30 +1,40 @@
-"""What the losses of fields have in common: how labels are read, and values made one."""
+"""What the losses of fields share: reading targets, their energies, and the reduction."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor
 
-from setwise.torch._fields._eager import eager
-from setwise.torch._fields._layer import Call, FieldLayer
-from setwise.torch._fields._targets import Truth, read_truth, reduced, rounded, without_void
-from setwise.torch._inputs._sets import check_ignore, check_reduction
+from setwise._foundation._record import printed
+from setwise.torch._fields._layer import Call, FieldLayer, eager
+from setwise.torch._fields._problem import layer_prices
+from setwise.torch._fields._read import Batch
+from setwise.torch._fields._values import check_all
+from setwise.torch._inputs._class_targets import check_degrees
+from setwise.torch._inputs._labels import check_classes, comparable, voids
+from setwise.torch._inputs._sets import check_ignore, check_input, check_reduction
+
+_EPS = 2.0**-52
+# Degrees in half precision may miss a sum of 1 by this much; they are scaled to it.
+_OF_HALVES = 0.01
 
 
 class FieldLoss(NamedTuple):
-    r"""A loss, and the interval that what it stands for lies in.
+    r"""A loss, and an interval around the value that it approximates.
 
     Attributes
     ----------
     loss : tensor
-        What is to be differentiated.
+        The value to differentiate.
     lower : tensor
-        Of a likelihood :math:`-\log p(y)` is at least this; of a hinge it is the loss, less what
-        rounding may have added.
+        For a likelihood, a lower bound on :math:`-\log p(y)`; for a hinge, the loss less the
+        rounding error.
     upper : tensor
-        Of a likelihood it is the loss, rounded up; of a hinge no labelling violates the margin by
+        For a likelihood, the loss rounded up; for a hinge, no labelling violates the margin by
         more.
 
     Examples
@@ -42,16 +52,19 @@ class FieldLoss(NamedTuple):
     lower: Tensor
     upper: Tensor
 
+    def __repr__(self) -> str:
+        return printed(self, self._fields)
+
     @property
     def slack(self) -> Tensor:
-        """upper - lower: how far the loss can be from what it stands for."""
+        """The difference ``upper - lower``, which bounds the error of the loss."""
         return self.upper - self.lower
 
 
 class FieldCriterion(FieldLayer):
-    """A loss of labels under a field; subclasses say what that of an image is."""
+    """The base class of the losses of labels under a field."""
 
-    _soft = True  # whether labels may be degrees
+    _soft = True  # whether soft labels are allowed
 
     def __init__(
         self, weight: float, *, ignore_index: int | None, reduction: str, **options: Any
@@ -73,7 +86,7 @@ class FieldCriterion(FieldLayer):
         region_weights: Tensor | None = None,
         edges: Any = None,
     ) -> Tensor | FieldLoss:
-        """The loss of logits and labels; the rest as in ``FieldMarginals``."""
+        """Return the loss of logits for labels; other arguments are those of ``FieldMarginals``."""
         call = self._read(logits, image, regions, weights, region_weights, edges)
         truth = read_truth(logits, target, call.batch, self.ignore_index, soft=self._soft)
         found = self._of_images(without_void(call, truth.counts), truth)
@@ -86,8 +99,104 @@ class FieldCriterion(FieldLayer):
         return FieldLoss(loss, rounded(parts[1], dtype, -inf), rounded(parts[2], dtype, inf))
 
     def _of_images(self, call: Call, truth: Truth) -> FieldLoss:
-        """Loss, lower and upper (B,) of the fields without void pixels, in float64.
+        """Return loss, lower and upper (B,) in float64 of the fields without void pixels.
 
-        The interval is asked for with ``bounds`` alone.
+        Only ``bounds=True`` asks for the interval.
         """
         raise NotImplementedError
+
+
+class Truth(NamedTuple):
+    """The degrees (B, L, N) in float64, 0 for void pixels, and the pixels (B, N) that count."""
+
+    degrees: Tensor
+    counts: Tensor
+
+
+class Energy(NamedTuple):
+    """The energies (B,) and bounds on their rounding errors."""
+
+    value: Tensor
+    rounding: Tensor
+
+
+def read_truth(
+    logits: Tensor, target: Any, batch: Batch, ignore: int | None, *, soft: bool
+) -> Truth:
+    """Read labels in the shape of the pixels, or soft labels in the shape of the logits."""
+    check_input(logits, target)
+    if target.is_floating_point() and not soft:
+        raise TypeError(f"target must hold integers for a hinge, got {target.dtype}")
+    n_labels = batch.logits.shape[1]
+    if target.is_floating_point() and tuple(target.shape) == batch.shape:
+        degrees = batch.flat(target).double()
+        void = voids(degrees, ignore)
+        check_degrees(degrees, void)
+        counts = torch.ones_like(degrees[:, 0], dtype=torch.bool) if void is None else ~void.any(1)
+        sums = degrees.sum(1)
+        whole = ((sums - 1).abs() <= _OF_HALVES) | ~counts
+        check_all(whole, "target must hold degrees whose sum over the labels is 1", sums)
+        # Otherwise a constant added to all logits of a pixel would change the loss.
+        shares = degrees / torch.where(counts, sums, 1.0)[:, None]
+        return Truth(torch.where(counts[:, None], shares, 0.0), counts)
+    if tuple(target.shape) != batch.label_shape or target.is_floating_point():
+        raise ValueError(
+            f"target must hold labels of shape {batch.label_shape}, or floats in the shape of the "
+            f"logits, {batch.shape}, got {target.dtype} of shape {tuple(target.shape)}"
+        )
+    labels = batch.flat_labels(comparable(target))
+    check_classes(labels, n_labels, ignore)
+    void = voids(labels, ignore)
+    counts = torch.ones_like(labels, dtype=torch.bool) if void is None else ~void
+    return Truth(one_hot(torch.where(counts, labels.long(), -1), n_labels), counts)
+
+
+def one_hot(labels: Tensor, n_labels: int) -> Tensor:
+    """Return the one-hot labels (B, L, N) in float64: all 0 for a negative label."""
+    every = torch.arange(n_labels, device=labels.device)
+    return (labels[:, None, :] == every[:, None]).double()
+
+
+def without_void(call: Call, counts: Tensor) -> Call:
+    """Return the fields without void pixels, each of which adds log L to log Z."""
+    graph, batch = call.problem.graph, call.batch
+    tails, heads, _ = graph.indices(counts.device)
+    kept = graph.to_slots((counts[:, tails] & counts[:, heads]).to(call.weights.dtype))
+    return Call(
+        replace(batch, logits=torch.where(counts[:, None], batch.logits, 0.0)),
+        call.weights * kept,
+        call.region_weights,
+        replace(call.problem, regions=torch.where(counts[:, None], call.problem.regions, -1)),
+    )
+
+
+def energy_of(call: Call, degrees: Tensor) -> Energy:
+    """Return the energies of labels (B, L, N): the Lovász extensions of pairs and regions."""
+    logits, graph, problem = call.batch.logits.double(), call.problem.graph, call.problem
+    chosen = torch.where(degrees > 0, logits * degrees, 0.0)
+    tails, heads, _ = graph.indices(logits.device)
+    differ = (degrees[:, :, tails] - degrees[:, :, heads]).abs().sum(1) / 2
+    pairs = graph.of_edges(call.weights).double() * differ
+    prices = layer_prices(degrees, problem.regions, problem.alphas, problem.n_regions)
+    layers = call.region_weights.double() * prices
+    parts = [part.flatten(1) for part in (-chosen, pairs, layers)]
+    value = torch.stack([part.sum(1) for part in parts]).sum(0)
+    size = torch.stack([part.detach().abs().sum(1) for part in parts]).sum(0)
+    return Energy(
+        value, 64.0 * _EPS * torch.where(size < torch.inf, size, 0.0)
+    )  # an infinite energy is exact
+
+
+def reduced(values: Tensor, counts: Tensor, reduction: str) -> Tensor:
+    """Reduce the values (B,); the mean is their sum divided by the number of pixels that count."""
+    if reduction == "none":
+        return values
+    total = values.sum()
+    return total / counts.sum().clamp(min=1) if reduction == "mean" else total
+
+
+def rounded(bound: Tensor, dtype: torch.dtype, way: float) -> Tensor:
+    """Round a bound to ``dtype`` outwards; ``way`` is inf for upper and -inf for lower bounds."""
+    near = bound.to(dtype)
+    beyond = torch.nextafter(near, torch.full_like(near, way))
+    return torch.where((bound - near) * way > 0, beyond, near)

@@ -1,4 +1,4 @@
-"""The solvers on a CUDA device; what they do not take is for the host."""
+"""The solvers on a CUDA device; the host solves the fields that they do not take."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ from torch import Tensor
 from setwise.torch._cuda._field import fits, grid_bound
 from setwise.torch._cuda._regions import region_bound
 from setwise.torch._cuda._trees import tree_bound
-from setwise.torch._fields._answer import Answer, Problem
+from setwise.torch._fields._conditioned import levelled
+from setwise.torch._fields._problem import FieldAnswer, FieldProblem
 
-_PRECISION = 1e-5  # the relative gap that single precision reaches
+# The relative gaps that the solvers reach in single precision.
+_PRECISION = 1e-5
 _TREE_PRECISION = 1e-6
-_BINARY_TREE_PRECISION = 1e-10  # pairs are the best of their ends there: the gap is of second order
+# With two labels the pairs are optimal for their ends, so that the gap is of second order.
+_BINARY_TREE_PRECISION = 1e-10
 _REGION_PRECISION = 3e-5
-_MOST_LEVEL = 2.0**28
 
 
 def solve(
-    problem: Problem,
+    problem: FieldProblem,
     logits: Tensor,
     weights: Tensor,
     region_weights: Tensor,
@@ -29,8 +31,8 @@ def solve(
     lower: bool = False,
     states: Any = None,
     tol: float | None = None,
-) -> Answer | None:
-    """As the host's; None where the device has no way, or a lower bound is due."""
+) -> FieldAnswer | None:
+    """Solve as the host does; return None for other fields, or if a lower bound is asked for."""
     graph = problem.graph
     if graph.sides is None or lower or (problem.alphas and problem.method != "projection"):
         return None
@@ -45,9 +47,9 @@ def solve(
 
 
 def _grid(
-    problem: Problem, logits: Tensor, weights: Tensor, states: Any, tol: float | None
-) -> Answer | None:
-    """Grids of pairs alone."""
+    problem: FieldProblem, logits: Tensor, weights: Tensor, states: Any, tol: float | None
+) -> FieldAnswer | None:
+    """Solve grids of pairs by projection."""
     graph = problem.graph
     assert graph.sides is not None
     found = grid_bound(
@@ -61,13 +63,13 @@ def _grid(
     )
     if found is None:
         return None
-    return Answer(found.p, found.upper, found.gap, states=found.flow, least_tol=_PRECISION)
+    return FieldAnswer(found.p, found.upper, found.gap, states=found.flow, least_tol=_PRECISION)
 
 
 def _trees(
-    problem: Problem, logits: Tensor, weights: Tensor, states: Any, tol: float | None
-) -> Answer | None:
-    """By trees: images with four neighbours, and chains."""
+    problem: FieldProblem, logits: Tensor, weights: Tensor, states: Any, tol: float | None
+) -> FieldAnswer | None:
+    """Solve images with four neighbours, and chains, by trees."""
     graph = problem.graph
     sides = (1,) * (2 - len(graph.sides or ())) + (graph.sides or ())
     ways = [(0,) * (2 - len(way)) + way for way in graph.directions]
@@ -88,7 +90,7 @@ def _trees(
     if found is None:
         return None
     differ = found.differ[:, [int(way == (1, 0)) for way in ways]]
-    return Answer(
+    return FieldAnswer(
         found.p,
         found.upper,
         found.gap,
@@ -99,22 +101,22 @@ def _trees(
 
 
 def _regions(
-    problem: Problem,
+    problem: FieldProblem,
     logits: Tensor,
     weights: Tensor,
     region_weights: Tensor,
     states: Any,
     tol: float | None,
-) -> Answer | None:
-    """Grids with layers of regions."""
+) -> FieldAnswer | None:
+    """Solve grids with layers of regions by projection."""
     graph = problem.graph
     if not problem.n_regions or graph.sides is None:
         return None
     if not fits(logits, graph.sides, graph.directions):
         return None
-    near, constant = _grounded(logits)
+    near = levelled(logits)
     found = region_bound(
-        near,
+        near.logits,
         weights.detach(),
         graph.sides,
         graph.directions,
@@ -127,24 +129,5 @@ def _regions(
     )
     if found is None:
         return None
-    upper = _sum_above(found.upper, constant)
-    return Answer(found.p, upper, found.gap, states=found.state, least_tol=_REGION_PRECISION)
-
-
-def _grounded(logits: Tensor) -> tuple[Tensor, Tensor]:
-    """Logits in double precision less what the labels of a pixel have in common; its sum (B,).
-
-    What is in single precision would lose its digits to it. In steps of 64, and of no more than
-    2^28, 2^31 pixels of it sum up exactly. In single precision the difference itself would be
-    rounded, of labels far below the best, which couplings may choose all the same.
-    """
-    wide = logits.double()
-    level = (64 * torch.trunc(wide.amax(1, keepdim=True) / 64)).clamp(-_MOST_LEVEL, _MOST_LEVEL)
-    return wide - level, level.sum((1, 2))
-
-
-def _sum_above(bound: Tensor, constant: Tensor) -> Tensor:
-    """Their sum, rounded up."""
-    total = bound + constant
-    above = torch.nextafter(total, torch.full_like(total, torch.inf))
-    return torch.where(constant == 0, bound, above)
+    upper = near.above(found.upper)
+    return FieldAnswer(found.p, upper, found.gap, states=found.state, least_tol=_REGION_PRECISION)

@@ -7,35 +7,35 @@ from typing import Any
 
 import torch
 
-from setwise.torch._fields._criterion import FieldCriterion, FieldLoss
+from setwise.torch._fields._conditioned import centred
+from setwise.torch._fields._criterion import FieldCriterion, FieldLoss, Truth, energy_of, one_hot
 from setwise.torch._fields._field_map import best_labels
 from setwise.torch._fields._layer import Call
-from setwise.torch._fields._targets import Truth, energy_of, one_hot
 from setwise.torch._fields._values import as_real
 
 
 class FieldHingeLoss(FieldCriterion):
-    r"""By how much other labels violate a margin, which grows with their mistakes.
+    r"""The structured hinge: the largest violation of a margin by other labels.
 
     .. math:: \max_x \; \mu \, |\{i: x_i \ne y_i\}| - E(x) + E(y)
 
-    for the energy E of ``FieldMarginals``, which has the arguments that are not listed here. The
-    maximum is a best labelling of a field (exact with two labels), and so the loss is convex in
-    logits and weights, with the energy at y minus that at x as its subgradient. Where the labelling
-    is not proved to be best the loss is what it reaches, below the maximum by no more than
-    ``bounds=True`` says, and its subgradient is off by as much. With weights of 0 it is the hinge
-    of each pixel's best other label.
+    The energy E, and the arguments that are not listed here, are those of ``FieldMarginals``. A
+    best labelling of a field attains the maximum (exactly with two labels). The loss is convex in
+    logits and weights; its subgradient is that of the energy at y minus the energy at x. If the
+    labelling is not proved to be best, the loss is the value at that labelling: it is below the
+    maximum by at most the slack that ``bounds=True`` returns, and its subgradient is off by as
+    much. With weights of 0 it is the hinge of each pixel's best other label.
 
     Parameters
     ----------
     margin : float
-        :math:`\mu`, for each wrong pixel.
+        The margin :math:`\mu` per wrong pixel.
     ignore_index : int, optional
-        Pixels of this label are no part of the field.
+        Pixels with this label are left out of the field.
     reduction : {"mean", "sum", "none"}
         As in ``FieldLikelihoodLoss``.
     tol : float
-        The relative gap of the labelling that is searched for.
+        The relative gap at which the search for the labelling stops.
     bounds : bool
         Whether a call returns a ``FieldLoss``: the hinge lies between its ``lower`` and ``upper``.
 
@@ -83,17 +83,15 @@ class FieldHingeLoss(FieldCriterion):
 
     def _of_images(self, call: Call, truth: Truth) -> FieldLoss:
         counts, y = truth.counts, truth.degrees
-        logits = call.batch.logits.double()
-        # what a pixel's labels have in common is no part of the loss, and would take its digits
-        logits = logits - logits.detach().amax(1, keepdim=True)
+        logits = centred(call.batch.logits.double())
         raised = logits + self.margin * (1.0 - y) * counts[:, None]
         call, augmented = (
             replace(call, batch=replace(call.batch, logits=scores)) for scores in (logits, raised)
         )
-        found = best_labels(augmented, self.tol)
+        found = best_labels(augmented)
         x = one_hot(found.labels, y.shape[1]) * counts[:, None]
         right, wrong = energy_of(call, y), energy_of(augmented, x)
-        # y itself is a labelling, and violates nothing
+        # The labelling y itself violates nothing.
         value = (right.value - wrong.value).clamp(min=0)
         slack = right.rounding + wrong.rounding
         above = torch.maximum(right.value - found.bound, value).detach() + slack

@@ -1,38 +1,37 @@
-"""The likelihood of labels under a field as a loss."""
+"""The negative log likelihood of labels under a field as a loss."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from setwise.torch._fields._criterion import FieldCriterion, FieldLoss
+from setwise.torch._fields._criterion import FieldCriterion, FieldLoss, Truth, energy_of
 from setwise.torch._fields._layer import Call
 from setwise.torch._fields._log_partition import log_partition
-from setwise.torch._fields._targets import Truth, energy_of
 
 
 class FieldLikelihoodLoss(FieldCriterion):
-    r"""Minus the log likelihood of labels under a field, with log Z bounded from above.
+    r"""The negative log likelihood of labels under a field, with log Z bounded from above.
 
     .. math:: E(y) + U(\theta, w) \ge -\log p(y)
 
-    (up to rounding to the type of the logits) for the energy E and the bound U of
-    ``FieldMarginals``, which has the arguments that are not listed here. Convex in logits and
-    weights with ``projection``, and with ``trees`` in the logits
-    and in weights above 0; the gradient is :math:`p_{ij} - [y_i = j]` in a logit, and in a weight
-    what the pair, or region, pays at y minus what it pays at p. With weights of 0 it is
-    ``torch.nn.functional.cross_entropy``. Labels may be soft, degrees in [0, 1] that sum to 1: then
-    pairs and regions pay their Lovász extension, and the loss is least where p is y.
+    The inequality holds up to rounding to the dtype of the logits. The energy E, the bound U and
+    the arguments that are not listed here are those of ``FieldMarginals``. The loss is convex in
+    logits and weights with ``projection``, and in logits and positive weights with ``trees``. The
+    gradient in a logit is :math:`p_{ij} - [y_i = j]`, and in a weight it is the price of the pair
+    or region at y minus its price at p. With weights of 0 the loss is
+    ``torch.nn.functional.cross_entropy``. Labels may be soft: degrees in [0, 1] that sum to 1. The
+    prices of pairs and regions are then their Lovász extensions, and the loss is least at p = y.
 
     Parameters
     ----------
     ignore_index : int, optional
-        Pixels of this label are no part of the field.
+        Pixels with this label are left out of the field.
     reduction : {"mean", "sum", "none"}
-        The sum over images divided by the number of pixels that count, the sum, or a value for each
-        image.
+        "mean" is the sum over the images divided by the number of pixels that count; "none" returns
+        a value for each image.
     bounds : bool
-        Whether a call returns a ``FieldLoss``, with the slack of the bound.
+        Whether a call returns a ``FieldLoss``, which also holds the interval of the loss.
 
     Examples
     --------

@@ -7,17 +7,17 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from setwise.torch._fields._eager import eager
-from setwise.torch._fields._layer import Call, FieldLayer
+from setwise._foundation._record import printed
+from setwise.torch._fields._layer import Call, FieldLayer, eager
 
 
 class FieldLabels(NamedTuple):
-    """Best labels of a batch of fields.
+    """The best labels of a batch of fields.
 
     Attributes
     ----------
     labels : tensor of int64
-        In the shape of the logits without their labels.
+        In the shape of the logits without the dimension of labels.
     value : tensor of shape (B,), float64
         The energy of the labels.
     bound : tensor of shape (B,), float64
@@ -36,13 +36,16 @@ class FieldLabels(NamedTuple):
     value: Tensor
     bound: Tensor
 
+    def __repr__(self) -> str:
+        return printed(self, self._fields)
+
 
 @torch.no_grad()
-def best_labels(call: Call, tol: float) -> FieldLabels:
-    """Labels (B, N) of least energy, on the host; values and bounds (B,)."""
+def best_labels(call: Call) -> FieldLabels:
+    """Return labels (B, N) of least energy, found on the host, with values and bounds (B,)."""
     from setwise._foundation._imports import load
 
-    found = load("setwise.torch._fields._host").best_labels(call.problem, *call.tensors, tol=tol)
+    found = load("setwise.torch._fields._host").best_labels(call.problem, *call.tensors)
     device = call.batch.logits.device
     return FieldLabels(*(part.to(device) for part in found))
 
@@ -50,8 +53,8 @@ def best_labels(call: Call, tol: float) -> FieldLabels:
 class FieldMAP(FieldLayer):
     """The labels of least energy of a field over the pixels of a batch.
 
-    The field is that of ``FieldMarginals``, which says what the arguments mean. Two labels are
-    exact; of more the bound says how good the labels are. Labels have no derivative.
+    The field and its arguments are those of ``FieldMarginals``. With two labels the answer is
+    exact; with more labels the bound shows how good it is. Labels have no derivative.
 
     Parameters
     ----------
@@ -103,8 +106,8 @@ class FieldMAP(FieldLayer):
         region_weights: Tensor | None = None,
         edges: Any = None,
     ) -> Tensor | FieldLabels:
-        """Labels of logits; the rest as in ``FieldMarginals``."""
+        """Return the labels of logits; other arguments are those of ``FieldMarginals``."""
         call = self._read(logits, image, regions, weights, region_weights, edges)
-        found = best_labels(call, self.tol)
+        found = best_labels(call)
         labels = call.batch.labels_in_shape(found.labels)
         return found._replace(labels=labels) if self.bounds else labels

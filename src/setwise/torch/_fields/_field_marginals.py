@@ -6,25 +6,25 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from setwise.torch._fields._eager import eager
-from setwise.torch._fields._layer import FieldLayer
+from setwise._foundation._record import printed
+from setwise.torch._fields._layer import FieldLayer, eager
 from setwise.torch._fields._log_partition import log_partition
 from setwise.torch._fields._read import check_logits
 
 
 class FieldPosterior(NamedTuple):
-    """Marginals of a batch of fields, and bounds that the log Z of each lies between.
+    """The marginals of a batch of fields, and two bounds on log Z of each.
 
     Attributes
     ----------
     probabilities : tensor
         In the shape of the logits.
     log_partition_upper : tensor of shape (B,), float64
-        Differentiable: its gradient in the logits are the probabilities.
+        An upper bound on log Z. Its gradient in the logits is ``probabilities``.
     log_partition_lower : tensor of shape (B,), float64
-        Without derivative.
+        A lower bound on log Z, without derivative.
     gap : tensor of shape (B,), float64
-        The least upper bound of the method is at most this far below.
+        The optimal upper bound of the method is lower by at most this.
 
     Examples
     --------
@@ -40,59 +40,70 @@ class FieldPosterior(NamedTuple):
     log_partition_lower: Tensor
     gap: Tensor
 
+    def __repr__(self) -> str:
+        return printed(self, self._fields)
+
 
 class FieldMarginals(FieldLayer):
-    r"""The marginals of a random field over the pixels of a batch, differentiable in all it is of.
+    r"""The marginals of a random field over the pixels of a batch, with derivatives.
 
     With logits :math:`\theta` (higher is better) the field of an image has the energy
 
     .. math:: E(x) = -\sum_i \theta_{i x_i} + \sum_{e = (i, k)} w_e [x_i \ne x_k]
        + \sum_S w_S \Bigl[ \sum_j |\{i \in S: x_i \ne j\}|^\alpha - (L - 1) |S|^\alpha \Bigr]
 
-    over pairs of neighbours and regions S. ``projection`` and ``trees`` are the methods of
-    ``sw.marginals``: marginals p that minimise an upper bound U on log Z. With weights of 0 they
-    are the softmax.
+    over pairs of neighbours and regions S. The methods ``projection`` and ``trees`` are those of
+    ``sw.marginals``: they return the marginals p that minimise an upper bound U on log Z. With
+    weights of 0 these are the softmax. Marginals have derivatives in logits and weights.
 
     Parameters
     ----------
     weight : float
-        Of pairs, not negative.
+        The weight of pairs, not negative.
     learn : bool
         Whether ``weight`` and ``region_weight`` are parameters, kept positive by a softplus.
     connectivity : int or list of offsets, optional
         As in ``sw.fields.grid_edges``: 4 in an image, 6 in a volume by default.
     beta : float, optional
-        Of the contrast of an image, :math:`\exp(-\beta \|I_i - I_k\|^2)`; by default one over twice
-        the mean over the image's pairs.
+        The factor of the contrast :math:`\exp(-\beta \|I_i - I_k\|^2)` of an image; by default one
+        over twice the mean of :math:`\|I_i - I_k\|^2` over the pairs of the image.
     region_weight : float or sequence of float, optional
-        For all layers of regions, or one a layer. A layer that has one must be called with regions.
+        The weight of regions: one number for all layers of regions, or one per layer. If it is
+        given, calls need ``regions``.
     alpha : float
-        The power of regions, above 0 and at most 1.
+        The power :math:`\alpha` of regions, above 0 and at most 1.
     method : {"projection", "trees"}
-        "projection" is convex in logits and weights, and two labels are solved exactly, by cuts
-        (where the squares of the regions' sizes sum to 200,000 at most: beyond, passes to ``tol``
-        are quicker); "trees" keeps pairs, so that its bound is lower, and its derivative smooth.
-    tol : float
-        The relative gap of the solution.
+        "projection" is convex in logits and weights. Two labels are solved exactly, by cuts, if the
+        sum of the squared sizes of the regions is at most 200,000; beyond that, passes to ``tol``
+        are faster. "trees" models pairs: its bound is lower and its derivative is smooth.
+    tol : float, optional
+        The relative gap at which the solver stops. None means 1e-8 if an image has at most 1,024
+        logits (pixels times labels) outside a CUDA device, else 1e-3. The derivative is that of the
+        exact solution, so finite differences of the marginals differ from it by the error of the
+        solution. At 1e-8 the difference in norm is 1e-4 with ``projection``, up to 1 % if the step
+        crosses a kink of the bound, and 1e-5 with ``trees``. At 1e-3 it is 0.2 % with ``trees``,
+        and 1 % to 50 % with ``projection``, which has not yet found all pixels that share a block.
+        Two labels by cuts are exact.
     backward_tol : float
-        Of the two solutions whose difference quotient is the derivative (not with two labels by
-        cuts on the host, where it is exact): the logits move by its root, and the
-        relative gap is a ten-thousandth of it. On a CUDA device both are 1e-5 at least, with
-        regions 3e-5, by ``trees`` 1e-6.
+        The derivative is a difference quotient of two solutions (two labels by cuts on the host
+        have an exact derivative instead). The logits move by the root of ``backward_tol``, and the
+        relative gap of the solutions is a ten-thousandth of it. On a CUDA device both are at least
+        1e-5, with regions 3e-5, and with ``trees`` 1e-6.
     max_iter : int, optional
-        The most passes.
+        The maximum number of passes.
     bounds : bool
-        Whether a call returns a ``FieldPosterior`` with both bounds on log Z; the lower one takes
-        about as long again as the marginals.
+        Whether a call returns a ``FieldPosterior`` with both bounds on log Z; the lower bound takes
+        about as long as the marginals.
 
     Notes
     -----
-    Memory for the backward pass does not depend on the number of passes: the logits, the marginals,
-    and what the solver starts again from. CUDA tensors are solved on their device where the field
-    is a grid, with regions of 22,528 pixels at most (``projection``), or an image with pairs of
-    four neighbours (``trees``); else, and for lower bounds, on the host by the compiled solvers, as
-    CPU tensors are. ``torch.compile`` breaks its graph at the solver. Half precision is computed
-    in single precision. There are no second derivatives: asking for them is an error.
+    The memory kept for the backward pass does not depend on the number of passes: it holds the
+    logits, the marginals and the state of the solver. CUDA tensors are solved on their device if
+    the field is a grid with regions of at most 22,528 pixels (``projection``), or an image with
+    four neighbours per pixel (``trees``). Other fields, and lower bounds, are solved on the host by
+    the compiled solvers, as CPU tensors are. ``torch.compile`` breaks its graph at the solver. Half
+    precision is computed in single precision. There are no second derivatives: asking for them
+    raises an error.
 
     Examples
     --------
@@ -118,26 +129,26 @@ class FieldMarginals(FieldLayer):
         region_weights: Tensor | None = None,
         edges: Any = None,
     ) -> Tensor | FieldPosterior:
-        """Marginals in the shape of the logits.
+        """Return marginals in the shape of the logits.
 
         Parameters
         ----------
         logits : tensor of shape (B, L, H, W), (B, L, D, H, W), or (N, L) with ``edges``
             ``-inf`` forbids a label.
         image : tensor of shape (B, channels, H, W), optional
-            Pairs are weighted by its contrast.
+            An image whose contrast weights the pairs.
         regions : tensor of shape (B, H, W) or a list of them, optional
-            Label maps, one a layer: the number of each pixel's region, -1 for none.
+            Label maps, one per layer: the number of the region of each pixel, -1 for none.
         weights : tensor of shape (B, K, H, W), optional
-            Factors of ``weight``, not negative: for each direction that of the pair of each pixel
-            with its neighbour there (right and down in an image). With ``edges``: (E,).
+            Factors of ``weight``, not negative, for each pair of a pixel with its neighbour in one
+            of K directions (right and down in an image). With ``edges`` the shape is (E,).
         region_weights : tensor of shape (B, layers, R), optional
-            Factors of ``region_weight``, not negative, by the number of the region.
+            Factors of ``region_weight``, not negative, indexed by the number of the region.
         edges : tensor or array of shape (E, 2), optional
-            Pairs of variables.
+            The pairs of variables.
         """
-        # Sweeps on a device end whatever they are of, and the host need not hold them up: there it
-        # is while they run that logits are looked at.
+        # Sweeps on a device end for any logits, so these are checked while the sweeps run, and the
+        # host does not delay them.
         swept = self.method == "projection" and regions is None and not self.bounds
         late = swept and getattr(logits, "is_cuda", False)
         call = self._read(logits, image, regions, weights, region_weights, edges, check=not late)

@@ -1,4 +1,4 @@
-"""Which pairs of pixels a field has, and where the weight of each stands in a tensor."""
+"""The pairs of pixels of a field, and the positions of their weights in a tensor."""
 
 from __future__ import annotations
 
@@ -23,34 +23,34 @@ Directions = tuple[tuple[int, ...], ...]
 class Graph:
     """The edges of a field of N pixels, the same for all images of a batch.
 
-    Weights are tensors (B, K, M): on a grid K directions and M = N pixels, the weight of a pair at
-    its first pixel, and whatever stands where a direction leads out of the image does not count;
-    else K = 1 and M = E.
+    Weights are tensors (B, K, M). On a grid there are K directions and M = N pixels, and the weight
+    of a pair is at its first pixel; entries whose direction leads out of the image are ignored.
+    Otherwise K = 1 and M = E.
     """
 
     n: int
     edges: IntArray
     """(E, 2)"""
     position: IntArray
-    """(E,): where in the K M weights of an image that of each edge is"""
+    """(E,): the position of the weight of each edge in the K M weights of an image"""
     slots: tuple[int, int]
-    """K, M"""
+    """The pair (K, M)."""
     sides: tuple[int, ...] | None
-    """Of the grid, if it is one."""
+    """The sides of the grid, or None."""
     directions: Directions
 
     def indices(self, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
-        """First pixels, second pixels and positions, (E,) each."""
+        """Return first pixels, second pixels and positions, (E,) each, on ``device``."""
         cache = self.__dict__.setdefault("_on", {})
         if device not in cache:
             parts = (self.edges[:, 0], self.edges[:, 1], self.position)
-            with torch.inference_mode(False):  # they outlive the call, and may be saved by a next
+            with torch.inference_mode(False):  # a later call may save these for its backward pass
                 cache[device] = tuple(torch.tensor(np.array(part), device=device) for part in parts)
         found: tuple[Tensor, Tensor, Tensor] = cache[device]
         return found
 
     def pair_prices(self, p: Tensor) -> Tensor:
-        """(B, E): half the distance of the ends' probabilities (B, L, N), the price of a pair."""
+        """Return prices (B, E): half the 1-norm distance of the ends' probabilities (B, L, N)."""
         if self.sides is None:
             tails, heads, _ = self.indices(p.device)
             return (p[:, :, tails] - p[:, :, heads]).abs().sum(1) / 2
@@ -65,12 +65,12 @@ class Graph:
         return torch.cat(parts, 1) if parts else p.new_zeros(len(p), 0)
 
     def of_edges(self, weights: Tensor) -> Tensor:
-        """(B, E): the weights (B, K, M) that count."""
+        """Return the weights (B, E) of the edges out of weights (B, K, M)."""
         _, _, position = self.indices(weights.device)
         return weights.flatten(1)[:, position]
 
     def to_slots(self, values: Tensor) -> Tensor:
-        """(B, K, M): values (B, E) of the edges in their places, 0 elsewhere."""
+        """Return values (B, E) of the edges at their positions in (B, K, M), 0 elsewhere."""
         _, _, position = self.indices(values.device)
         out = values.new_zeros(len(values), prod(self.slots))
         out[:, position] = values
@@ -79,7 +79,7 @@ class Graph:
 
 @lru_cache(maxsize=32)
 def grid_graph(sides: tuple[int, ...], connectivity: int | Directions | None) -> Graph:
-    """The graph of an image or a volume."""
+    """Return the graph of an image or a volume."""
     from setwise._foundation._imports import load
 
     edges = load("setwise.fields").grid_edges(sides, connectivity)
@@ -94,7 +94,7 @@ def grid_graph(sides: tuple[int, ...], connectivity: int | Directions | None) ->
 
 
 def edge_graph(edges: Any, n: int) -> Graph:
-    """The graph of given edges (E, 2) over n variables."""
+    """Return the graph of given edges (E, 2) over n variables."""
     from setwise._foundation._imports import load
 
     module = load("setwise.fields._edges")
@@ -106,7 +106,7 @@ def edge_graph(edges: Any, n: int) -> Graph:
 
 
 def as_directions(connectivity: object) -> int | Directions | None:
-    """A number of neighbours, or offsets as tuples, which can be remembered."""
+    """Return a number of neighbours, or offsets as tuples, which can be cached."""
     if connectivity is None:
         return None
     if _is_integer(connectivity):

@@ -1,36 +1,40 @@
-"""The compiled solvers behind a layer: one field an image, threads over images."""
+"""The compiled solvers of the layers: one field per image, and threads over the images."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from setwise._foundation._arguments import FloatArray
-from setwise._foundation._interrupts import whole
+from setwise._foundation._interrupts import completed
 from setwise._foundation._pool import Pool
 from setwise.fields._field import Field
 from setwise.fields._potentials._potts import Potts
 from setwise.fields._potentials._region_consistency import RegionConsistency
-from setwise.inference._map._ground import ground
-from setwise.inference._map._largest_energy import check_magnitude
+from setwise.inference._conditioning._ground import ground
+from setwise.inference._conditioning._largest_energy import check_magnitude
 from setwise.inference._map._result import MapResult
 from setwise.inference._map._solve_map import solve_map
-from setwise.inference._marginals._marginals import _lower_bound, _within_sight
+from setwise.inference._marginals._forest_bound import lower_bound
+from setwise.inference._marginals._marginals import with_prices_limited
 from setwise.inference._marginals._methods import METHODS
-from setwise.inference._marginals._options import Options
+from setwise.inference._marginals._search import MarginalsOptions
 from setwise.inference._marginals._tree_descent import TreeDescent
-from setwise.torch._fields._answer import Answer, Problem
+from setwise.torch._fields._problem import FieldAnswer, FieldProblem
 
-_MOST_ARCS = 200_000  # of auxiliary nodes, where cuts are still quicker than passes
+T = TypeVar("T")
+
+_MOST_ARCS = 200_000  # of auxiliary nodes: up to this, cuts are faster than passes
 
 
 @dataclass(frozen=True, eq=False)
 class _Solved:
-    """The answer for one image."""
+    """The solution for one image."""
 
     p: FloatArray
     upper: float
@@ -42,7 +46,7 @@ class _Solved:
 
 
 def solve(
-    problem: Problem,
+    problem: FieldProblem,
     logits: Tensor,
     weights: Tensor,
     region_weights: Tensor,
@@ -50,25 +54,19 @@ def solve(
     lower: bool = False,
     states: list[Any] | None = None,
     tol: float | None = None,
-) -> Answer:
-    """Logits (B, L, N), weights (B, K, M) and (B, K', R) of edges and regions, as fields.
+) -> FieldAnswer:
+    """Solve the fields of logits (B, L, N), weights (B, K, M) and region weights (B, K', R).
 
-    ``states`` are those of an answer for the same graph and regions, to go on from.
+    ``states`` are those of an earlier answer for the same graph and regions, as a warm start.
     """
     fields = fields_of(problem, logits, weights, region_weights)
     given = problem.tol if tol is None else tol
-    threads = torch.get_num_threads()
-    inner = threads if len(fields) == 1 else 1
 
-    def one(b: int) -> _Solved:
+    def one(b: int, threads: int) -> _Solved:
         start = states[b] if states else None
-        return _solved(fields[b], problem, given, start, lower, inner)
+        return _solved(fields[b], problem, given, start, lower, threads)
 
-    if len(fields) > 1 and threads > 1:
-        with Pool(min(threads, len(fields))) as pool:
-            solved = pool.map(one, range(len(fields)))
-    else:
-        solved = [one(b) for b in range(len(fields))]
+    solved = _of_images(one, len(fields))
     n_labels, n = logits.shape[1:]
     shape = (len(solved), n, n_labels)
     p = torch.from_numpy(np.array([s.p for s in solved]).reshape(shape)).transpose(1, 2)
@@ -80,7 +78,7 @@ def solve(
     if problem.method == "trees":
         rows = np.array([s.changes for s in solved])
         expected = torch.from_numpy(rows.reshape(len(solved), len(problem.graph.edges)))
-    return Answer(
+    return FieldAnswer(
         p,
         column([s.upper for s in solved]),
         column([s.gap for s in solved]),
@@ -92,14 +90,14 @@ def solve(
 
 
 def fields_of(
-    problem: Problem, logits: Tensor, weights: Tensor, region_weights: Tensor
+    problem: FieldProblem, logits: Tensor, weights: Tensor, region_weights: Tensor
 ) -> list[Field]:
-    """A field for each image: minus the logits, pairs, layers of regions."""
+    """Return a field for each image: unaries (minus the logits), pairs and layers of regions."""
     graph = problem.graph
-    unaries = -logits.detach().double().cpu().transpose(1, 2).contiguous().numpy()
-    of_edges = weights.detach().double().cpu().flatten(1).numpy()[:, graph.position]
+    unaries = -logits.detach().cpu().double().transpose(1, 2).contiguous().numpy()
+    of_edges = weights.detach().cpu().double().flatten(1).numpy()[:, graph.position]
     layers = problem.regions.cpu().numpy()
-    of_regions = region_weights.detach().double().cpu().numpy()
+    of_regions = region_weights.detach().cpu().double().numpy()
     fields = []
     for b, unary in enumerate(unaries):
         potentials: list[Any] = [Potts(graph.edges, of_edges[b])] if len(graph.edges) else []
@@ -111,9 +109,18 @@ def fields_of(
     return fields
 
 
+def _of_images(solve_one: Callable[[int, int], T], number: int) -> list[T]:
+    """Return ``solve_one(image, n_threads)`` for each image: torch's threads share the images."""
+    threads = torch.get_num_threads()
+    if number > 1 and threads > 1:
+        with Pool(min(threads, number)) as pool:
+            return pool.map(lambda b: solve_one(b, 1), range(number))
+    return [solve_one(b, threads) for b in range(number)]
+
+
 def _solved(
     field: Field,
-    problem: Problem,
+    problem: FieldProblem,
     tol: float,
     state: FloatArray | None,
     lower: bool,
@@ -123,7 +130,7 @@ def _solved(
     parts = ground(field)
     method = method_of(problem, field)
     offset, margin = parts.over(1.0)
-    options = Options(
+    options = MarginalsOptions(
         tol=tol,
         max_iter=problem.max_iter,
         temperature=1.0,
@@ -135,15 +142,17 @@ def _solved(
         offset=offset,
         margin=margin,
     )
-    near, lost = _within_sight(parts.field, options)
+    near, lost = with_prices_limited(parts.field, options)
     if method == "trees" and state is None:
-        # Even shares, whatever the logits: so that the bound is one convex function of them.
+        # The edges get equal shares for all logits, so that the bound is one convex function.
         options = replace(options, state=TreeDescent(near, 1.0, n_threads).state())
-    solution = whole(METHODS[method].run(near, options))
+    solution = METHODS[method].run(near, options)
+    if solution.cut_short:
+        raise KeyboardInterrupt
     p = solution.probabilities
     below = -np.inf
     if lower:
-        raised, cut_short = _lower_bound(near, solution, options)
+        raised, cut_short = lower_bound(near, solution, options)
         if cut_short:
             raise KeyboardInterrupt
         below = options.below(raised.bound - lost)
@@ -155,8 +164,8 @@ def _solved(
     return _Solved(p, above, gap, below, changes, solution.state, exact)
 
 
-def method_of(problem: Problem, field: Field) -> str:
-    """The method that runs: two labels by cuts, where those of the regions are few."""
+def method_of(problem: FieldProblem, field: Field) -> str:
+    """Return the method to run: cuts for two labels, unless regions need too many arcs."""
     if problem.method != "projection" or field.n_labels != 2:
         return problem.method
     sizes = [p.sizes for p in field.potentials if isinstance(p, RegionConsistency)]
@@ -167,7 +176,7 @@ def method_of(problem: Problem, field: Field) -> str:
 def _expected_changes(
     field: Field, p: FloatArray, state: FloatArray | None, n_threads: int
 ) -> FloatArray:
-    """(E,): the probability that the ends of each edge differ, under the bound's own pairs."""
+    """Return the probability (E,) that the ends of each edge differ, by the pair marginals."""
     if not any(isinstance(potential, Potts) for potential in field.potentials):
         return np.zeros(0)
     potts = next(potential for potential in field.potentials if isinstance(potential, Potts))
@@ -183,20 +192,15 @@ def _expected_changes(
 
 
 def best_labels(
-    problem: Problem, logits: Tensor, weights: Tensor, region_weights: Tensor, *, tol: float
+    problem: FieldProblem, logits: Tensor, weights: Tensor, region_weights: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Labels (B, N) of least energy, their energies and bounds (B,) on every energy."""
+    """Return labels (B, N) of least energy, their energies (B,) and lower bounds (B,)."""
     fields = fields_of(problem, logits, weights, region_weights)
-    threads = torch.get_num_threads()
 
-    def one(field: Field) -> MapResult:
-        return whole(solve_map(field, tol=tol, n_jobs=threads if len(fields) == 1 else 1))
+    def one(b: int, threads: int) -> MapResult:
+        return completed(solve_map(fields[b], tol=problem.tol, n_jobs=threads))
 
-    if len(fields) > 1 and threads > 1:
-        with Pool(min(threads, len(fields))) as pool:
-            found = pool.map(one, fields)
-    else:
-        found = [one(field) for field in fields]
+    found = _of_images(one, len(fields))
     labels = np.array([result.labels for result in found], np.int64)
     values = [[result.value for result in found], [result.bound for result in found]]
     value, bound = torch.tensor(values, dtype=torch.float64).view(2, len(found))

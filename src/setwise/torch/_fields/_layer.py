@@ -1,16 +1,19 @@
-"""What all layers of fields have in common: the weights they hold, and how they read a call."""
+"""The base class of all layers of fields: their weights, and how they read a call."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
-from setwise.torch._fields._answer import Problem
 from setwise.torch._fields._graph import as_directions
+from setwise.torch._fields._problem import FieldProblem
 from setwise.torch._fields._read import (
     Batch,
     check_logits,
@@ -21,16 +24,30 @@ from setwise.torch._fields._read import (
 )
 from setwise.torch._fields._values import METHODS, as_passes, as_real, as_reals, check_word
 from setwise.torch._inputs._sets import check_flags
+from setwise.torch._operators._library import with_doubles
+
+# The default tolerances. Images with at most _FEW logits (pixels times labels) are solved to
+# _FINE_TOL: finite differences of their marginals then agree with the derivative to 1e-3, except at
+# kinks. This takes a few hundred passes of ``projection``, fewer than the backward pass takes.
+_TOL = 1e-3
+_FINE_TOL = 1e-8
+_FEW = 1024
+
+
+def _tol_of(logits: Tensor) -> float:
+    """Return the default tolerance of a batch (B, L, N); devices compute in single precision."""
+    small = logits[0].numel() <= _FEW if len(logits) else True
+    return _FINE_TOL if small and not logits.is_cuda else _TOL
 
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """A call of a layer, read: the tensors with derivatives, and the problem."""
+    """The arguments of a call, read: the tensors with derivatives, and the problem."""
 
     batch: Batch
     weights: Tensor
     region_weights: Tensor
-    problem: Problem
+    problem: FieldProblem
 
     @property
     def tensors(self) -> tuple[Tensor, Tensor, Tensor]:
@@ -38,7 +55,7 @@ class Call:
 
 
 class FieldLayer(nn.Module):
-    """A field over pixels whose logits come from a network; see ``FieldMarginals``."""
+    """The base class of layers that hold a field over pixels; see ``FieldMarginals``."""
 
     raw_weight: nn.Parameter | None
     raw_region_weight: nn.Parameter | None
@@ -53,7 +70,7 @@ class FieldLayer(nn.Module):
         region_weight: Any = None,
         alpha: float = 0.8,
         method: str = "projection",
-        tol: float = 1e-3,
+        tol: float | None = None,
         backward_tol: float = 1e-6,
         max_iter: int | None = None,
         bounds: bool = False,
@@ -67,7 +84,7 @@ class FieldLayer(nn.Module):
         if self.alpha > 1:
             raise ValueError(f"alpha must be at most 1, got {alpha}")
         self.method = check_word(method, "method", METHODS)
-        self.tol = as_real(tol, "tol")
+        self.tol = None if tol is None else as_real(tol, "tol")
         self.backward_tol = as_real(backward_tol, "backward_tol", positive=True)
         self.max_iter = as_passes(max_iter)
         self._hold("weight", [as_real(weight, "weight", positive=learn)])
@@ -79,7 +96,7 @@ class FieldLayer(nn.Module):
         self._hold("region_weight", strengths)
 
     def _hold(self, name: str, values: list[float] | None) -> None:
-        """Numbers, or a parameter whose softplus is the weight: not negative, whatever it is."""
+        """Store numbers, or a parameter whose softplus is the weight, so that it stays positive."""
         raw = None
         if values is not None and self.learn:
             given = torch.tensor(values)
@@ -88,7 +105,7 @@ class FieldLayer(nn.Module):
         setattr(self, f"_{name}", values)
 
     def _held(self, name: str, like: Tensor, size: tuple[int, ...] = (1,)) -> Tensor | None:
-        """Learnt, or filled into ``size``: that of all at once is one launch on a device."""
+        """Return learnt weights, or given ones filled into ``size`` by one launch on a device."""
         raw: Tensor | None = getattr(self, f"raw_{name}")
         if raw is not None:
             return softplus(raw).to(like)
@@ -101,14 +118,14 @@ class FieldLayer(nn.Module):
 
     @property
     def weight(self) -> Tensor:
-        """(1,): the weight of pairs, learnt or given."""
+        """The weight of pairs (1,), learnt or given."""
         held = self._held("weight", torch.zeros((), device=self._device))
         assert held is not None
         return held
 
     @property
     def region_weight(self) -> Tensor | None:
-        """(1,) or (K,): the weights of layers of regions, learnt or given."""
+        """The weights (1,) or (K,) of the layers of regions, learnt or given."""
         return self._held("region_weight", torch.zeros((), device=self._device))
 
     @property
@@ -151,20 +168,20 @@ class FieldLayer(nn.Module):
                 strength, batch, layers.shape[1], n_regions, region_weights
             )
         alphas = (self.alpha,) * layers.shape[1]
-        problem = Problem(
+        problem = FieldProblem(
             batch.graph,
             layers,
             n_regions,
             alphas,
             self.method,
-            self.tol,
+            _tol_of(batch.logits) if self.tol is None else self.tol,
             self.max_iter,
             self.backward_tol,
         )
         return Call(batch, pairs, of_regions, problem)
 
     def extra_repr(self) -> str:
-        """The weights, and what is not as usual."""
+        """Return the weights, and the options that differ from their defaults."""
         parts, weight, of_regions = [], self.weight, self.region_weight
         if not weight.is_meta:
             parts.append(f"weight={weight.item():.4g}")
@@ -175,3 +192,34 @@ class FieldLayer(nn.Module):
         if self.method != "projection":
             parts.append(f"method={self.method!r}")
         return ", ".join(parts)
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def eager(function: F) -> F:
+    """Do what torch.compiler.disable does without loading the compiler: graphs break here.
+
+    Autocast is off inside: sums of energies need full precision.
+    """
+    hidden: list[Callable[..., Any]] = []
+
+    @with_doubles
+    def plain(*arguments: Any, **options: Any) -> Any:
+        given = (*arguments, *options.values())
+        device = next((a.device.type for a in given if isinstance(a, Tensor)), "cpu")
+        if device == "meta":  # no autocast on this device
+            return function(*arguments, **options)
+        with torch.autocast(device, enabled=False):
+            return function(*arguments, **options)
+
+    @wraps(function)
+    def run(*arguments: Any, **options: Any) -> Any:
+        if "torch._dynamo" not in sys.modules:
+            return plain(*arguments, **options)
+        if not hidden:
+            hidden.append(sys.modules["torch._dynamo"].disable(plain))
+        return hidden[0](*arguments, **options)
+
+    run._torchdynamo_disable = True  # type: ignore[attr-defined]
+    return run  # type: ignore[return-value]

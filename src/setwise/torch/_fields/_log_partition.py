@@ -1,14 +1,15 @@
 r"""The upper bound on log Z of a batch of fields and its marginals, with their derivatives.
 
-The bound :math:`U(\theta, w)` of logits and weights is convex in the logits, and its gradient is
-:math:`(p, -f(p))`: the marginals, and minus what each edge and region pays at them (Danskin). So
-the derivative of p is the Hessian of U, which is symmetric: for a function of p with slopes g,
+The bound :math:`U(\theta, w)` of logits and weights is convex in the logits. By Danskin's theorem
+its gradient is :math:`(p, -f(p))`: the marginals, and minus the prices of edges and regions at
+them. So the derivative of p is the Hessian of U, which is symmetric. For a function of p with
+slopes g,
 
 .. math:: \frac{d}{d(\theta, w)} = \lim_{\epsilon \to 0}
    \frac{\nabla U(\theta + \epsilon g, w) - \nabla U(\theta - \epsilon g, w)}{2 \epsilon},
 
-two more solutions that start at the first, and no memory for the passes between. With two labels
-the blocks of ``projection`` are known exactly, and so is the derivative.
+which takes two more solutions that start at the first one, and no memory for the passes. With two
+labels the blocks of ``projection`` are known exactly, and so is the derivative.
 """
 
 from __future__ import annotations
@@ -22,20 +23,22 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from setwise.torch._fields._answer import Answer, Problem
+from setwise.torch._fields._conditioned import centred
+from setwise.torch._fields._problem import FieldAnswer, FieldProblem
 from setwise.torch._fields._read import check_logits
 
-_LEAST = 1e-12  # a shorter step than its root drowns in the rounding of the solutions
+# A step shorter than the root of _LEAST is smaller than the rounding errors of the solutions.
+_LEAST = 1e-12
 
 
-def answer_of(problem: Problem, *tensors: Tensor, **options: Any) -> Answer:
-    """The solution on the device of the tensors where it can be had there, else on the host."""
+def answer_of(problem: FieldProblem, *tensors: Tensor, **options: Any) -> FieldAnswer:
+    """Return the solution by the device of the tensors if it can solve it, else by the host."""
     from setwise._foundation._imports import load
 
     if tensors[0].device.type == "cuda":
         found = load("setwise.torch._fields._device").solve(problem, *tensors, **options)
         if found is not None:
-            answer: Answer = found
+            answer: FieldAnswer = found
             return answer
         check_logits(tensors[0])
     answer = load("setwise.torch._fields._host").solve(problem, *tensors, **options)
@@ -43,7 +46,7 @@ def answer_of(problem: Problem, *tensors: Tensor, **options: Any) -> Answer:
 
 
 class LogPartition(torch.autograd.Function):
-    """Logits (B, L, N), weights (B, K, M), (B, K', R) -> marginals, upper, lower, gap."""
+    """The map of logits (B, L, N) and weights to marginals, upper and lower bound, and gap."""
 
     @staticmethod
     def forward(
@@ -51,17 +54,17 @@ class LogPartition(torch.autograd.Function):
         logits: Tensor,
         weights: Tensor,
         region_weights: Tensor,
-        problem: Problem,
+        problem: FieldProblem,
         lower: bool,
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         answer = answer_of(problem, logits, weights, region_weights, lower=lower)
         dtype, device = logits.dtype, logits.device
         below = torch.full_like(answer.upper, -torch.inf) if answer.lower is None else answer.lower
         p = answer.probabilities.to(device, dtype).contiguous()
-        if p._is_view():  # which nobody could write to
+        if p._is_view():  # a view could not be written to
             p = p.clone()
-        # An output that hung on the node which made it would stay, with all that the node holds,
-        # until the garbage collector comes; and of what is saved torch sees if it is written to.
+        # A node that holds its own output forms a cycle, which stays with all that it holds until
+        # garbage collection. Tensors that are saved by torch are checked for later writes.
         alone, bound = answer.probabilities.detach(), answer.upper.detach()
         ctx.problem, ctx.answer = problem, replace(answer, probabilities=alone, upper=bound)
         ctx.set_materialize_grads(False)
@@ -75,7 +78,7 @@ class LogPartition(torch.autograd.Function):
         tensors = ctx.saved_tensors[:3]
         with torch.no_grad():
             found = _slopes(ctx.problem, ctx.answer, tensors, slopes, upper, ctx.needs_input_grad)
-        if torch.is_grad_enabled():  # somebody may differentiate twice
+        if torch.is_grad_enabled():  # with create_graph=True
             of = [x for x in (*tensors, slopes, upper) if x is not None]
             once: Any = _Once.apply
             found = tuple(None if x is None else once(x, *of) for x in found)
@@ -83,11 +86,11 @@ class LogPartition(torch.autograd.Function):
 
 
 class _Once(torch.autograd.Function):
-    """A derivative as it is: of the next one torch would think that it is 0."""
+    """A first derivative whose own derivative raises an error; torch would take it for 0."""
 
     @staticmethod
     def forward(ctx: Any, slope: Tensor, *of: Tensor) -> Tensor:
-        return slope.clone()  # which may be written to, as a view could not
+        return slope.clone()  # a view could not be written to
 
     @staticmethod
     def backward(ctx: Any, *slopes: Any) -> Any:
@@ -95,14 +98,14 @@ class _Once(torch.autograd.Function):
 
 
 def _slopes(
-    problem: Problem,
-    answer: Answer,
+    problem: FieldProblem,
+    answer: FieldAnswer,
     tensors: tuple[Tensor, ...],
     slopes: Tensor | None,
     upper: Tensor | None,
     wanted: tuple[bool, ...],
 ) -> tuple[Tensor | None, ...]:
-    """From the slopes in marginals and bound to those in logits and weights."""
+    """Return the slopes in logits and weights for the slopes in marginals and bound."""
     logits, weights, region_weights = tensors
     needs = (wanted[1], wanted[2])
     p = answer.probabilities
@@ -129,29 +132,28 @@ def _slopes(
 
 
 def _times(scale: Tensor, values: Tensor) -> Tensor:
-    """A number for each image, times its values."""
+    """Return the values of each image times its number in ``scale``."""
     return scale.to(values.dtype).view(-1, *[1] * (values.ndim - 1)) * values
 
 
 def _of_marginals(
-    problem: Problem,
+    problem: FieldProblem,
     tensors: tuple[Tensor, ...],
-    answer: Answer,
+    answer: FieldAnswer,
     slopes: Tensor,
     needs: tuple[bool, bool],
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """From slopes (B, L, N) in the marginals to those in logits, edges and regions."""
+    """Return slopes in logits, edges and regions for slopes (B, L, N) in the marginals."""
     if answer.is_exact:
         return _binary(problem, answer.probabilities, slopes)
     logits, weights, region_weights = tensors
-    # What a pixel's labels have in common moves nothing, and would take the digits of the step.
-    logits = logits.to(torch.promote_types(logits.dtype, slopes.dtype))
-    logits = logits - logits.amax(1, keepdim=True)
-    # An error of the gap is about the square of one of the marginals: a search that starts here and
-    # ends at the square of the step need not move at all, so it goes on to a ten-thousandth.
+    logits = centred(logits.to(torch.promote_types(logits.dtype, slopes.dtype)))
+    # An error of the gap is about the square of an error of the marginals. A search that starts
+    # here and stops at the square of the step need not move at all, so the tolerance is a
+    # ten-thousandth of that.
     tol = max(problem.backward_tol, answer.least_tol, _LEAST)
     largest = slopes.abs().flatten(1).amax(1)
-    finite = torch.isfinite(largest)  # what overflowed goes on as NaN, and moves nothing
+    finite = torch.isfinite(largest)  # slopes that overflowed become NaN and move nothing
     step = sqrt(tol) / torch.where(finite & (largest > 0), largest, 1.0)
     shift = step[:, None, None] * torch.where(finite[:, None, None], slopes, 0.0)
     rate = torch.where(finite, 0.5 / step, torch.nan)
@@ -167,7 +169,7 @@ def _of_marginals(
         for sign in (1.0, -1.0)
     )
 
-    def quotient(of: Callable[[Answer], Tensor]) -> Tensor:
+    def quotient(of: Callable[[FieldAnswer], Tensor]) -> Tensor:
         return _times(rate, of(ahead) - of(behind))
 
     nothing = torch.zeros((), dtype=slopes.dtype, device=slopes.device)
@@ -178,12 +180,12 @@ def _of_marginals(
     )
 
 
-def _binary(problem: Problem, p: Tensor, slopes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _binary(problem: FieldProblem, p: Tensor, slopes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     from setwise._foundation._imports import load
 
     slopes_of = load("setwise.torch._fields._binary").binary_slopes
     regions = problem.regions.cpu().numpy()
-    on_host = [t.double().cpu().transpose(1, 2).contiguous().numpy() for t in (p, slopes)]
+    on_host = [t.cpu().double().transpose(1, 2).contiguous().numpy() for t in (p, slopes)]
     found = []
     for b, (one, along) in enumerate(zip(*on_host, strict=True)):
         layers = [(regions[b, k], a, problem.n_regions) for k, a in enumerate(problem.alphas)]
@@ -203,11 +205,11 @@ def log_partition(
     logits: Tensor,
     weights: Tensor,
     region_weights: Tensor,
-    problem: Problem,
+    problem: FieldProblem,
     *,
     lower: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Marginals (B, L, N), upper and lower bounds on log Z and the duality gap, (B,) each."""
+    """Return marginals (B, L, N), and upper and lower bounds on log Z and gaps, (B,) each."""
     answer: tuple[Tensor, Tensor, Tensor, Tensor] = LogPartition.apply(
         logits, weights, region_weights, problem, lower
     )  # type: ignore[no-untyped-call]

@@ -1,4 +1,4 @@
-"""From the tensors that a layer is called with to one problem for the solvers."""
+"""Checks of the tensors of a call, and their conversion for the solvers."""
 
 from __future__ import annotations
 
@@ -16,39 +16,39 @@ from setwise.torch._inputs._sets import HALVES, INTEGERS
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Logits (B, L, N) in float32 or float64, and how to give an answer in their own shape."""
+    """The logits (B, L, N) in float32 or float64, with the shape in which they were given."""
 
     logits: Tensor
     graph: Graph
     shape: tuple[int, ...]
-    """Of the logits as they were given."""
+    """The shape of the logits as they were given."""
 
     def in_shape(self, values: Tensor) -> Tensor:
-        """(B, L, N) as the logits are."""
+        """Return values (B, L, N) in the shape of the given logits."""
         return values[0].T if self.graph.sides is None else values.view(self.shape)
 
     def labels_in_shape(self, values: Tensor) -> Tensor:
-        """(B, N) without the axis of labels."""
+        """Return labels (B, N) in the shape of the given logits without the axis of labels."""
         return values[0] if self.graph.sides is None else values.view(self.label_shape)
 
     @property
     def label_shape(self) -> tuple[int, ...]:
-        """That of a label for each pixel."""
+        """The shape of one label per pixel."""
         if self.graph.sides is None:
             return self.shape[:1]
         return (self.shape[0], *self.shape[2:])
 
     def flat_labels(self, values: Tensor) -> Tensor:
-        """(B, N): labels in their own shape, flat."""
+        """Return labels of shape ``label_shape`` as (B, N)."""
         return values.reshape(len(self.logits), self.graph.n)
 
     def flat(self, values: Tensor) -> Tensor:
-        """(B, L, N): values in the shape of the logits, flat."""
+        """Return values in the shape of the given logits as (B, L, N)."""
         return values.T[None] if self.graph.sides is None else values.flatten(2)
 
 
 def read_logits(logits: Any, edges: Any, connectivity: int | Directions | None) -> Batch:
-    """Logits (B, L, sides...), or (N, L) with edges."""
+    """Read logits (B, L, sides...), or (N, L) with edges."""
     check_tensor(logits, "logits")
     if logits.is_meta:
         raise ValueError("logits must hold numbers, got a tensor on the meta device")
@@ -72,16 +72,16 @@ def read_logits(logits: Any, edges: Any, connectivity: int | Directions | None) 
 
 
 def check_logits(logits: Tensor) -> None:
-    """Of every pixel (B, L, N) the highest is a number."""
-    highest = logits.detach().amax(1)  # NaN where a label is
-    told = "logits must be numbers, or -inf for some of a pixel's labels"
-    check_all(torch.isfinite(highest), told, highest)
+    """Check that the largest logit (B, L, N) of every pixel is finite."""
+    highest = logits.detach().amax(1)  # NaN if one of the labels is NaN
+    message = "logits must be numbers, or -inf for some of a pixel's labels"
+    check_all(torch.isfinite(highest), message, highest)
 
 
 def read_weights(
     strength: Tensor, batch: Batch, weights: Any, image: Any, beta: float | None
 ) -> Tensor:
-    """(B, K, M): the strength, times weights of edges, times the contrast of an image."""
+    """Return weights (B, K, M): strength times edge weights times the contrast of an image."""
     graph, logits = batch.graph, batch.logits
     size = (len(logits), *graph.slots)
     out = strength.to(logits)
@@ -108,7 +108,7 @@ def read_weights(
 
 
 def contrast(batch: Batch, image: Any, beta: float | None) -> Tensor:
-    r"""(B, E): :math:`\exp(-\beta \|I_i - I_j\|^2)`, beta one over twice the mean by default."""
+    r"""Return the contrast (B, E) :math:`\exp(-\beta \|I_i - I_j\|^2)` of an image."""
     graph, logits = batch.graph, batch.logits
     if not isinstance(image, Tensor):
         raise TypeError(f"image must be a tensor, got {type(image).__name__}")
@@ -139,7 +139,7 @@ def contrast(batch: Batch, image: Any, beta: float | None) -> Tensor:
     change = pixels[:, :, tails] - pixels[:, :, heads]
     if beta is not None:
         return torch.exp(-beta * change.square().sum(1))
-    if change.numel():  # in a unit whose squares are numbers
+    if change.numel():  # scaled so that squares do not overflow
         largest = change.detach().abs().amax((1, 2), keepdim=True)
         change = change / torch.where(largest > 0, largest, 1.0)
     change = change.square().sum(1)
@@ -148,9 +148,10 @@ def contrast(batch: Batch, image: Any, beta: float | None) -> Tensor:
 
 
 def read_regions(regions: Any, batch: Batch, *, weighted: bool) -> tuple[Tensor, int]:
-    """(B, K, N) numbers of regions, -1 for none, and one more than the largest.
+    """Return the numbers (B, K, N) of the regions, -1 for none, and one more than the largest.
 
-    Numbers beyond the pixels are replaced, unless weights are given by them (``weighted``).
+    Numbers that exceed the number of pixels are replaced by consecutive ones, unless they index
+    weights (``weighted``).
     """
     logits = batch.logits
     if regions is None:
@@ -166,7 +167,7 @@ def read_regions(regions: Any, batch: Batch, *, weighted: bool) -> tuple[Tensor,
         check_place(layer, "regions", logits)
         if tuple(layer.shape) != batch.label_shape:
             raise ValueError(
-                f"regions must have shape {batch.label_shape}, one number a pixel, "
+                f"regions must have shape {batch.label_shape}, one number per pixel, "
                 f"got {tuple(layer.shape)}"
             )
         numbers = batch.flat_labels(layer).long()
@@ -187,7 +188,7 @@ def read_regions(regions: Any, batch: Batch, *, weighted: bool) -> tuple[Tensor,
 def read_region_weights(
     strength: Tensor, batch: Batch, n_layers: int, n_regions: int, weights: Any
 ) -> tuple[Tensor, int]:
-    """(B, K, R): strengths (1,) or (K,), times a weight for each region; and R."""
+    """Return weights (B, K, R), strengths (1,) or (K,) times region weights, and R."""
     logits = batch.logits
     if len(strength) not in (1, n_layers):
         raise ValueError(

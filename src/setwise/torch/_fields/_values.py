@@ -1,4 +1,4 @@
-"""Arguments of the layers that are no tensors of a batch: numbers, words, flags."""
+"""Checks of the arguments of the layers: numbers, words and single tensors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ METHODS = ("projection", "trees")
 
 
 def as_real(value: object, name: str, *, positive: bool = False) -> float:
-    """A finite number that is not negative."""
+    """Return a finite number that is not negative."""
     if isinstance(value, Tensor) and value.ndim == 0 and not value.requires_grad:
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, Real):
@@ -33,7 +33,7 @@ def as_real(value: object, name: str, *, positive: bool = False) -> float:
 
 
 def as_reals(value: object, name: str) -> list[float]:
-    """Numbers that are not negative, one or several."""
+    """Return a list of numbers that are not negative, from one number or several."""
     if isinstance(value, Tensor | np.ndarray) and value.ndim == 1:
         value = value.tolist()
     if isinstance(value, list | tuple):
@@ -42,7 +42,7 @@ def as_reals(value: object, name: str) -> list[float]:
 
 
 def as_passes(value: object) -> int | None:
-    """How many passes there may be."""
+    """Return the maximum number of passes, or None."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, Integral):
@@ -53,7 +53,7 @@ def as_passes(value: object) -> int | None:
 
 
 def check_word(value: object, name: str, words: tuple[str, ...]) -> str:
-    """One of some words."""
+    """Check that ``value`` is one of ``words``."""
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a string, got {type(value).__name__}")
     if value not in words:
@@ -63,7 +63,7 @@ def check_word(value: object, name: str, words: tuple[str, ...]) -> str:
 
 
 def check_tensor(value: Any, name: str, like: Tensor | None = None) -> Tensor:
-    """A dense tensor of a floating type, on the device of the logits."""
+    """Check that ``value`` is a dense tensor of a floating dtype on the device of the logits."""
     if not isinstance(value, Tensor):
         raise TypeError(f"{name} must be a tensor, got {type(value).__name__}")
     check_dense(name, value)
@@ -74,16 +74,16 @@ def check_tensor(value: Any, name: str, like: Tensor | None = None) -> Tensor:
 
 
 def check_place(value: Tensor, name: str, like: Tensor | None) -> None:
-    """On the device of the logits."""
+    """Check that ``value`` is on the device of the logits."""
     if like is not None and value.device != like.device:
         raise ValueError(
             f"{name} must be on the device of logits, {like.device}, got {value.device}"
         )
 
 
-def check_all(good: Tensor, told: str, value: Tensor) -> None:
-    """A sentence where an entry is bad; on a device that is not the host, that asserts it."""
+def check_all(good: Tensor, message: str, value: Tensor) -> None:
+    """Raise a ``ValueError`` if an entry is bad; devices other than the CPU assert it instead."""
     if good.device.type != "cpu":
-        torch._assert_async(good.all(), told)
+        torch._assert_async(good.all(), message)
     elif not bool(good.all()):
-        raise ValueError(f"{told}, got {value[~good].flatten()[0].item():g}")
+        raise ValueError(f"{message}, got {value[~good].flatten()[0].item():g}")

@@ -1,13 +1,13 @@
-r"""From one value a class and image to a number: the means of fine-grained mIoU, and the worst.
+r"""Means of the values of classes and images, as in fine-grained mIoU.
 
-With :math:`v_{ic}` the value of class c on image i, counted where :math:`k_{ic}` is true, and
-weights w of the classes:
+Let :math:`v_{ic}` be the value of class c on image i, which counts where :math:`k_{ic}` is true,
+and let w be the class weights:
 
-- "images", the mean over images of :math:`\sum_c w_c k_{ic} v_{ic} / \sum_c w_c k_{ic}`;
-- "classes", :math:`\sum_c w_c u_c / \sum_c w_c` over the classes that were met, with
+- "images" is the mean over images of :math:`\sum_c w_c k_{ic} v_{ic} / \sum_c w_c k_{ic}`;
+- "classes" is :math:`\sum_c w_c u_c / \sum_c w_c` over the classes that occur, with
   :math:`u_c` the mean of :math:`v_{ic}` over the images that have class c;
-- ``worst`` = q takes the mean over the q n largest values, rounded up, in place of all n: of the
-  images, or of the images of each class (fine-grained mIoU, arXiv 2310.19252).
+- ``worst`` = q takes the mean over the q n largest of n values, rounded up: over all images, or
+  over the images of each class (fine-grained mIoU, arXiv 2310.19252).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Average = Literal["images", "classes"]
 
 
 def check_average(average: object, worst: object, per_image: bool) -> None:
-    """One of the two words and a share in (0, 1], both of images that are sets of their own."""
+    """Check ``average`` and ``worst``; values other than the defaults need ``per_image``."""
     if average not in ("images", "classes"):
         near = did_you_mean(average, ("images", "classes"))
         raise ValueError(f"average must be 'images' or 'classes', got {average!r}{near}")
@@ -43,7 +43,7 @@ def check_average(average: object, worst: object, per_image: bool) -> None:
 def mean_of_sets(
     values: Tensor, counts: Tensor, weight: Tensor | None, average: Average, worst: float | None
 ) -> Tensor:
-    """The mean of values (T, K) where counts, (T, K) bool, is true; 0 where nothing counts."""
+    """Return the mean of the values (T, K) that count, a mask (T, K); 0 if none counts."""
     wide = torch.where(counts, values, 0.0).double()
     weights = counts.double()
     if weight is not None:
@@ -61,13 +61,13 @@ def mean_of_sets(
 
 
 def _mean_of_largest(values: Tensor, counts: Tensor, worst: float | None) -> Tensor:
-    """(K,): of each column the mean of its values that count, or of the largest share of them."""
+    """Return the mean (K,) of the values of each column that count, or of the largest of them."""
     number = counts.sum(0)
     if worst is None:
         total = torch.where(counts, values, 0.0).sum(0)
         return total / number.clamp(min=1)
     largest = torch.where(counts, values, -torch.inf).sort(0, descending=True).values
-    # A share of 0.3 of ten values is three, though 0.3 * 10 is a little more in floating point.
+    # A share of 0.3 of ten values is three, although 0.3 * 10 may be rounded up.
     kept = (number * worst - 1e-9).ceil()
     taken = torch.arange(len(values), device=values.device)[:, None] < kept
     return torch.where(taken, largest, 0.0).sum(0) / kept.clamp(min=1)

@@ -1,4 +1,4 @@
-"""Class probabilities as sets of errors, and what the values of the classes add up to."""
+"""Values of classes from their errors, and their coefficients in the mean."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def class_values(
     per_image: bool,
     buckets: int,
 ) -> Answer:
-    """Values (T, K) of the K classes on each of T sets of images, and the gradient (N, K, P).
+    """Return values (T, K) of K classes on each of T sets of images, and the gradient (N, K, P).
 
-    The errors of class c are |[target = c] - p_c|; probabilities are (N, C, P), float32 or float64,
-    targets (N, P). T is N with per_image, else 1.
+    The errors of class c are |[target = c] - p_c| for probabilities (N, C, P) in float32 or float64
+    and targets (N, P). T is N with ``per_image``, else 1.
     """
     target = comparable(target)
     check_classes(target, probabilities.shape[1], ignore)
@@ -46,7 +46,7 @@ def class_values(
         positive = positive & valid
 
     def rows(tensor: Tensor) -> Tensor:
-        """(T * K, n)."""
+        """Return the rows (T * K, n) of the sets."""
         if per_image:
             return tensor.reshape(n_images * len(classes), n_pixels)
         return tensor.transpose(0, 1).reshape(len(classes), n_images * n_pixels)
@@ -61,19 +61,19 @@ def class_values(
 
 
 def _of_rows(p: Tensor, positive: Tensor, valid: Tensor | None, loss: Loss, buckets: int) -> Answer:
-    """Values and gradient of the errors |[positive] - p| of each row."""
+    """Return the values and the gradient for the errors |[positive] - p| of each row."""
     margins = torch.where(positive, p - 1, -p)
     if valid is not None:
         margins = torch.where(valid, margins, math.inf)
     sets = Sets(margins, positive, valid, 0.0)
     if buckets:
         return bucketed(loss, sets, buckets, None)
-    # A loss that is not submodular has no Lovász hinge, but at errors in [0, 1] an extension.
+    # A loss that is not submodular has no Lovász hinge, but an extension at errors in [0, 1].
     if p.device.type != "cpu" or not _cpu.is_compiled() or loss.is_submodular is False:
         answer = lovasz(loss, sets)
         if answer is not None:
             return answer
-    # The error of a positive is that of the score p, the error of a negative that of p - 1.
+    # These errors are those of the hinge at score p of a positive and p - 1 of a negative.
     wide = p.double()
     scores = torch.where(positive, wide, wide - 1)
     target = positive.to(torch.uint8)
@@ -83,12 +83,12 @@ def _of_rows(p: Tensor, positive: Tensor, valid: Tensor | None, loss: Loss, buck
     return values.to(p.dtype), gradient.to(p.dtype)
 
 
-# Sums of rounded probabilities lie this far beyond 1; what is no probability lies farther.
+# Sums of rounded probabilities may exceed 1 by at most this.
 _SLACK = 1e-2
 
 
 def check_probabilities(p: Tensor) -> None:
-    """Numbers in [0, 1], or undefined; looked at on the host alone."""
+    """Check on the host alone that all numbers are in [0, 1] or NaN."""
     if p.device.type != "cpu" or p.numel() == 0:
         return
     low, high = (bound.item() for bound in torch.aminmax(p.detach()))
@@ -108,9 +108,9 @@ def coefficients(
     weight: Tensor | None,
     per_image: bool,
 ) -> Tensor:
-    """(T, K), float64: how much each class counts on each set of images; a row sums to 1 or 0.
+    """Return the coefficients (T, K) of the classes of each set of images in the mean.
 
-    Targets are comparable.
+    They are float64. Each row sums to 1, or to 0 if no class counts. Targets are ``comparable``.
     """
     device = target.device
     sets = target if per_image else target.reshape(1, -1)
@@ -122,14 +122,14 @@ def coefficients(
         weights = (
             weights * _met(sets, n_classes, ignore)[:, torch.as_tensor(classes, device=device)]
         )
-    elif (void := voids(sets, ignore)) is not None:  # of nothing, nothing is lost
+    elif (void := voids(sets, ignore)) is not None:  # a set without elements has no loss
         weights = weights * (~void).any(1, keepdim=True)
     total = weights.sum(1, keepdim=True)
     return weights / torch.where(total > 0, total, 1.0)
 
 
 def _met(sets: Tensor, n_classes: int, ignore: int | None) -> Tensor:
-    """(T, C), bool: which classes occur in each set of images."""
+    """Return a mask (T, C) of the classes that occur in each set of images."""
     index = sets.long()
     if ignore is not None:
         index = torch.where(index == ignore, n_classes, index)

@@ -1,4 +1,4 @@
-"""Targets of class probabilities in every form: class labels, one-hot, and soft labels."""
+"""Targets of class probabilities: class labels, one-hot labels and soft labels."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ _ONE_HOT = "target must be one-hot, one class a pixel, where it has the shape of
 
 @dataclass(frozen=True)
 class ClassTable:
-    """What the losses of probabilities read: truths of every class, and which elements count."""
+    """The truths of every class, and the elements that count."""
 
     truth: Tensor
-    """(N, K, P), in [0, 1], in the type of the probabilities."""
+    """(N, K, P), in [0, 1], in the dtype of the probabilities"""
     valid: Tensor | None
-    """(N, K, P), bool; None if every element counts."""
+    """a mask (N, K, P); None if every element counts"""
     groups: int
-    """Images form this many sets: N with one each, or 1."""
+    """the number of sets of images: N or 1"""
 
     def met(self) -> Tensor:
-        """(T, K), bool: which classes occur in each set of images."""
+        """Return a mask (T, K) of the classes that occur in each set of images."""
         return self.over_sets(self.truth) > 0
 
     def some(self) -> Tensor:
-        """(T, K), bool: which sets have an element that counts."""
+        """Return a mask (T, K) of the sets with an element that counts."""
         if self.valid is None:
             many = self.truth.numel() > 0
             shape = (self.groups, self.truth.shape[1])
@@ -39,28 +39,28 @@ class ClassTable:
         return self.over_sets(self.valid.to(self.truth.dtype)) > 0
 
     def over_sets(self, elements: Tensor) -> Tensor:
-        """(T, K): sums of (N, K, P) over the pixels that count, and over the images of a set."""
+        """Return sums (T, K) of (N, K, P) over the pixels that count and the images of a set."""
         if self.valid is not None:
             elements = torch.where(self.valid, elements, 0.0)
         sums = elements.sum(2)
         return sums if self.groups == len(sums) else sums.sum(0, keepdim=True)
 
     def rows(self, elements: Tensor) -> Tensor:
-        """(T K, n): the elements of each set."""
+        """Return the elements (T K, n) of each set."""
         if self.groups == len(elements):
             return elements.flatten(0, 1)
         return elements.transpose(0, 1).flatten(1)
 
 
 def of_classes(tensor: Tensor, classes: Sequence[int]) -> Tensor:
-    """(N, K, ...): some classes of (N, C, ...); the tensor itself where they are all of them."""
+    """Return the given classes (N, K, ...) of (N, C, ...); ``tensor`` itself if these are all."""
     if list(classes) == list(range(tensor.shape[1])):
         return tensor
     return tensor[:, torch.as_tensor(classes, device=tensor.device)]
 
 
 def is_soft(input: Tensor, target: Tensor) -> bool:
-    """Whether the target gives each element of the input a degree, not each pixel a class."""
+    """Return whether the target holds a degree for each element of the input."""
     return target.is_floating_point() and target.shape == input.shape
 
 
@@ -71,7 +71,7 @@ def read_table(
     classes: Sequence[int],
     per_image: bool,
 ) -> ClassTable:
-    """The table of classes (N, C, P) and targets (N, P), or (N, C, P) of soft labels or one-hot."""
+    """Return the table for classes (N, C, P) and targets (N, P), or (N, C, P) of degrees."""
     groups = len(probabilities) if per_image else 1
     target = comparable(target)
     if target.ndim == probabilities.ndim:
@@ -92,7 +92,7 @@ def read_table(
 
 
 def check_degrees(target: Tensor, void: Tensor | None) -> None:
-    """Numbers in [0, 1] where they count; on another device than the host, that asserts it."""
+    """Check that degrees that count are in [0, 1]; devices other than the CPU assert it."""
     if target.numel() == 0 or target.dtype == torch.bool or is_mapped(target):
         return
     known = (target >= 0) & (target <= 1)
@@ -105,9 +105,9 @@ def check_degrees(target: Tensor, void: Tensor | None) -> None:
 
 
 def labels_of_one_hot(target: Tensor, ignore: int | None) -> Tensor:
-    """Class labels (N, ...) of a one-hot target (N, C, ...) of integers or booleans.
+    """Return class labels (N, ...) for a one-hot target (N, C, ...) of integers or booleans.
 
-    A pixel is void where all its entries are ``ignore_index``.
+    A pixel is void if all its entries are ``ignore_index``.
     """
     target = comparable(target)
     void = voids(target, ignore)

@@ -1,4 +1,4 @@
-"""The labels of a target: in which type they are compared, which are void, which are positive."""
+"""The labels of a target: their dtype, the void ones and the positive ones."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ NO_MIXTURE = (
 
 
 def asserts(tensor: Tensor) -> bool:
-    """Whether the values are checked by an assertion: Python does not see them while it runs."""
+    """Return whether values are checked by an assertion, because Python cannot read them."""
     return tensor.device.type != "cpu" or torch.compiler.is_compiling()
 
 
 def is_mapped(tensor: Tensor) -> bool:
-    """Whether ``torch.func.vmap`` goes over the tensor: nothing can be asked of its values then."""
+    """Return whether ``torch.func.vmap`` maps over the tensor, so that no value can be read."""
     if torch.compiler.is_compiling():
         return False
     while _functorch.is_functorch_wrapped_tensor(tensor):
@@ -32,9 +32,9 @@ def is_mapped(tensor: Tensor) -> bool:
 
 
 def comparable(target: Tensor) -> Tensor:
-    """The labels in a type that torch compares: unsigned integers of 16 bits and more as int64.
+    """Return the labels in a dtype that torch can compare: large unsigned integers as int64.
 
-    What int64 cannot hold becomes its largest number, which is no label either.
+    Labels beyond int64 become its largest number, which is not a valid label either.
     """
     if target.dtype not in _WIDE_UNSIGNED:
         return target
@@ -45,9 +45,9 @@ def comparable(target: Tensor) -> Tensor:
 
 
 def void_label(ignore: float | None, dtype: torch.dtype) -> int | None:
-    """The whole number that marks a void element, or None where no element can be void.
+    """Return the integer that marks a void element, or None if no element can be void.
 
-    torch would wrap a number that the type cannot hold: 255 as int8 is -1.
+    torch wraps a number that the dtype cannot hold: 255 as int8 is -1.
     """
     if ignore is None or ignore != ignore or ignore != int(ignore):
         return None
@@ -61,13 +61,13 @@ def void_label(ignore: float | None, dtype: torch.dtype) -> int | None:
 
 
 def voids(target: Tensor, ignore: float | None) -> Tensor | None:
-    """Which elements are void; None where none can be."""
+    """Return a mask of the void elements; None if no element can be void."""
     label = void_label(ignore, target.dtype)
     return None if label is None else target == label
 
 
 def read_target(target: Tensor, ignore: float) -> tuple[Tensor, Tensor | None]:
-    """Which elements are positive and which count; an error where a label is no label."""
+    """Return masks of the positive elements and of those that count; check the labels."""
     target = comparable(target)
     void = voids(target, ignore)
     valid = None if void is None else ~void
@@ -78,13 +78,13 @@ def read_target(target: Tensor, ignore: float) -> tuple[Tensor, Tensor | None]:
 
 
 def check_target(target: Tensor, valid: Tensor | None) -> None:
-    """Labels in {-1, +1} or in {0, 1} where they count.
+    """Check that the labels that count are in {-1, +1} or in {0, 1}.
 
-    Both -1 and 0 would be negative: more likely one of them stands for void. On a device that is
-    not the host the device asserts it, so that nobody waits.
+    A target with both -1 and 0 is refused: one of them probably stands for void. Devices other than
+    the CPU assert it, so that the host does not wait.
     """
     minus, zero = target == -1, target == 0
-    if not target.dtype.is_signed:  # there, torch takes the largest number for -1
+    if not target.dtype.is_signed:  # torch would compare -1 as the largest number
         minus = torch.zeros_like(zero)
     known = (target == 1) | minus | zero
     if valid is not None:
@@ -103,11 +103,11 @@ def check_target(target: Tensor, valid: Tensor | None) -> None:
 
 
 def check_classes(target: Tensor, n_classes: int, ignore: int | None) -> None:
-    """Every target, comparable, is a class or the ignored label."""
+    """Check that every label of a ``comparable`` target is a class or the ignored label."""
     if target.numel() == 0 or (target.dtype == torch.bool and n_classes >= 2):
         return
     known = target >= 0
-    # torch would wrap a number of classes that the type cannot hold.
+    # torch wraps a number of classes that the dtype cannot hold.
     if target.dtype == torch.bool or n_classes <= torch.iinfo(target.dtype).max:
         known = known & (target < n_classes)
     void = voids(target, ignore)

@@ -1,4 +1,4 @@
-"""Losses as words: what a custom operator can take and a compiled graph can hold."""
+"""Losses as strings, which custom operators accept and compiled graphs can hold."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _numbers = count()
 
 
 def constant(function: F) -> F:
-    """A function of losses and words whose answer a compiled graph may take for granted.
+    """Mark a function of losses and strings whose result a compiled graph may keep.
 
-    What torch.compiler.assume_constant_result does, without loading the compiler with the library.
+    This is torch.compiler.assume_constant_result without loading the compiler with the library.
     """
     function._dynamo_marked_constant = True  # type: ignore[attr-defined]
     return function
@@ -30,9 +30,9 @@ def constant(function: F) -> F:
 
 @constant
 def word_of(loss: Loss | str) -> str:
-    """A word that stands for the loss as long as somebody holds it; for a name, for ever.
+    """Return a string for the loss, valid while the loss exists; for a name, always.
 
-    A word stands for itself.
+    The string of a string is itself.
     """
     if isinstance(loss, str):
         if loss not in _by_word and loss not in _others:
@@ -48,13 +48,13 @@ def word_of(loss: Loss | str) -> str:
 
 
 def loss_of(word: str) -> Loss:
-    """The loss that a word stands for."""
+    """Return the loss of a string from ``word_of``."""
     loss = _by_word.get(word) or _others.get(word)
     return get(word) if loss is None else loss
 
 
 class HoldsLoss(nn.Module):
-    """A module with a loss, and with its word: torch 2.11 compiles a word only, not an object."""
+    """A module with a loss and its string; torch 2.11 compiles strings, but not objects."""
 
     def __init__(self, loss: Loss | str) -> None:
         super().__init__()
@@ -62,6 +62,6 @@ class HoldsLoss(nn.Module):
         self._word = word_of(self.loss)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # The words of a copy, or of another process, are others.
+        # A copy, and another process, have other strings.
         super().__setstate__(state)  # type: ignore[no-untyped-call]
         self._word = word_of(self.loss)

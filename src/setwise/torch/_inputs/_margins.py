@@ -1,4 +1,4 @@
-"""Class labels for the losses of scores: every class a set, by its margin over the others."""
+"""Class labels for the losses of scores, by the margin of each class over the others."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from setwise.torch._inputs._labels import check_classes, comparable, voids
 
 
 def are_classes(input: Tensor, target: Tensor) -> bool:
-    """Whether the target names a class for each pixel of input (N, C, ...), C > 1."""
+    """Return whether the target names a class for each pixel of input (N, C, ...), C > 1."""
     return (
         input.ndim >= 2
         and input.shape[1] > 1
@@ -21,10 +21,10 @@ def are_classes(input: Tensor, target: Tensor) -> bool:
 def one_against_the_rest(
     input: Tensor, target: Tensor, ignore: int | None
 ) -> tuple[Tensor, Tensor, int | None]:
-    r"""Margins :math:`z_c - \max_{k \ne c} z_k` and truths, both (N, C, ...), and the void label.
+    r"""Return margins :math:`z_c - \max_{k \ne c} z_k`, truths (N, C, ...), and the void label.
 
-    The margin of a class is positive where it is predicted, so that the set of positive margins is
-    the mask of the class by argmax, and every loss of scores bounds the loss of that mask.
+    The margin of a class is positive where it is predicted: positive margins are the mask of the
+    class by argmax, and every loss of scores bounds the loss of that mask.
     """
     target = comparable(target)
     check_classes(target, input.shape[1], ignore)

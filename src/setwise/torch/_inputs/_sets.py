@@ -1,4 +1,4 @@
-"""From tensors of any shape to sets of elements, and from one value a set to what was asked for."""
+"""Tensors of any shape as sets of elements, and the reduction of the values of the sets."""
 
 from __future__ import annotations
 
@@ -17,12 +17,15 @@ Method = Literal["exact", "bucket"]
 HALVES = (torch.float16, torch.bfloat16)
 FLOATS = (*HALVES, torch.float32, torch.float64)
 INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+# Devices that compute in float64. Others, such as Apple's MPS, may refuse it, so that the host
+# computes for them.
+DOUBLE_DEVICES = ("cpu", "cuda", "meta")
 REALS = (torch.bool, *INTEGERS, torch.uint16, torch.uint32, torch.uint64, *FLOATS)
 
 
 @dataclass(frozen=True)
-class Options:
-    """What all losses of scores share: how the elements form sets, and how the values combine."""
+class ScoreOptions:
+    """The options that all losses of scores share: the sets, and how their values combine."""
 
     per_image: bool = False
     per_class: bool = False
@@ -39,31 +42,31 @@ class Options:
 
     @property
     def ignore(self) -> float:
-        """The label of void elements, NaN for none: no label equals it."""
+        """The label of void elements; NaN for none, which no label equals."""
         return math.nan if self.ignore_index is None else float(self.ignore_index)
 
     @property
     def counted(self) -> int:
-        """How many buckets; 0 stands for sorting."""
+        """The number of buckets; 0 means sorting."""
         return self.buckets if self.method == "bucket" else 0
 
 
 def check_flags(**flags: object) -> None:
-    """Booleans, nothing that merely is true."""
+    """Check that the flags are booleans."""
     for name, value in flags.items():
         if not isinstance(value, bool):
             raise TypeError(f"{name} must be a bool, got {value!r}")
 
 
 def check_reduction(reduction: object) -> None:
-    """One of the three words."""
+    """Check that ``reduction`` is "mean", "sum" or "none"."""
     if reduction not in ("mean", "sum", "none"):
         near = did_you_mean(reduction, ("mean", "sum", "none"))
         raise ValueError(f"reduction must be 'mean', 'sum' or 'none', got {reduction!r}{near}")
 
 
 def check_ignore(ignore_index: object) -> None:
-    """An integer or None."""
+    """Check that ``ignore_index`` is an integer of 64 bits or None."""
     if ignore_index is not None and (
         isinstance(ignore_index, bool) or not isinstance(ignore_index, int)
     ):
@@ -73,7 +76,7 @@ def check_ignore(ignore_index: object) -> None:
 
 
 def check_method(method: object, buckets: object) -> None:
-    """One of the two words, and a number of buckets that makes sense."""
+    """Check the method and the number of buckets."""
     if method not in ("exact", "bucket"):
         near = did_you_mean(method, ("exact", "bucket"))
         raise ValueError(f"method must be 'exact' or 'bucket', got {method!r}{near}")
@@ -84,14 +87,14 @@ def check_method(method: object, buckets: object) -> None:
 
 
 def check_dense(name: str, tensor: Tensor) -> None:
-    """Neither sparse nor nested."""
+    """Check that the tensor is neither sparse nor nested."""
     if tensor.layout != torch.strided or tensor.is_nested:
         layout = "a nested one" if tensor.is_nested else str(tensor.layout)
         raise TypeError(f"{name} must be a dense tensor, got {layout}")
 
 
 def check_input(input: object, target: object) -> None:
-    """Tensors of one device, scores in a floating type, labels in a type of real numbers."""
+    """Check that input is a floating tensor and target a real tensor on the same device."""
     for name, tensor in (("input", input), ("target", target)):
         if not isinstance(tensor, Tensor):
             raise TypeError(f"{name} must be a tensor, got {type(tensor).__name__}")
@@ -111,7 +114,7 @@ def check_input(input: object, target: object) -> None:
 
 
 def same_shape(input: Tensor, target: Tensor) -> Tensor:
-    """The target in the shape of the input; a missing channel dimension of size 1 is put in."""
+    """Return the target in the shape of the input; insert a missing channel dimension of 1."""
     if target.shape == input.shape:
         return target
     if input.ndim == target.ndim + 1 and input.ndim > 1 and input.shape[1] == 1:
@@ -123,8 +126,8 @@ def same_shape(input: Tensor, target: Tensor) -> Tensor:
     )
 
 
-def as_rows(tensor: Tensor, options: Options) -> Tensor:
-    """(S, n): every set a row, contiguous."""
+def as_rows(tensor: Tensor, options: ScoreOptions) -> Tensor:
+    """Return the sets as contiguous rows (S, n)."""
     if options.per_class and tensor.ndim < 2:
         raise ValueError(
             f"input must have a dimension of classes for per_class, got shape {tuple(tensor.shape)}"
@@ -143,13 +146,15 @@ def as_rows(tensor: Tensor, options: Options) -> Tensor:
     return rows.reshape(rows.shape[0], n).contiguous()
 
 
-def reduced(values: Tensor, shape: torch.Size, weight: Tensor | None, options: Options) -> Tensor:
-    """Values (S,) as the reduction asks; weights are those of classes, a mean is their mean."""
+def reduced(
+    values: Tensor, shape: torch.Size, weight: Tensor | None, options: ScoreOptions
+) -> Tensor:
+    """Reduce the values (S,) of the sets; with class weights the mean is weighted."""
     if not options.per_image and not options.per_class:
         return values.reshape(())
     if weight is not None:
         scales = weight.double().repeat(shape[0] if options.per_image else 1)
-        if options.reduction == "mean":  # of nothing, nothing is lost
+        if options.reduction == "mean":  # weights of 0 give a mean of 0
             total = scales.sum()
             scales = scales / torch.where(total > 0, total, 1.0)
         values = values * scales.to(values.dtype)
@@ -161,14 +166,14 @@ def reduced(values: Tensor, shape: torch.Size, weight: Tensor | None, options: O
     return values.sum() / max(len(values), 1)
 
 
-def check_per_class(weight: object, options: Options) -> None:
-    """Weights are those of classes, for sets that are classes."""
+def check_per_class(weight: object, options: ScoreOptions) -> None:
+    """Check that class weights come with ``per_class``."""
     if weight is not None and not options.per_class:
         raise ValueError("weight must be None unless per_class=True: it weighs the sets of classes")
 
 
 def fitting(weight: Tensor | None, shape: torch.Size) -> None:
-    """There is a weight for each class."""
+    """Check that there is a weight for each class."""
     if weight is not None and (len(shape) < 2 or len(weight) != shape[1]):
         raise ValueError(
             f"weight must have one entry for each of the classes in dimension 1 of input, shape "

@@ -1,4 +1,4 @@
-"""Which classes count in the Lovász-softmax, and how their values combine."""
+"""The options of the losses of classes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Classes = Literal["present", "all"] | Sequence[int]
 
 
 def read_classes(classes: object) -> Classes:
-    """A word, or a list of distinct classes, of any integers."""
+    """Return "present", "all", or a list of distinct classes."""
     if isinstance(classes, str):
         if classes not in ("present", "all"):
             raise ValueError(
@@ -48,7 +48,7 @@ def read_classes(classes: object) -> Classes:
 
 @dataclass(frozen=True)
 class SoftmaxOptions:
-    """Which classes count, how images form sets, and how the values combine."""
+    """The classes that count, how images form sets, and how the values combine."""
 
     classes: Classes = "present"
     per_image: bool = False
@@ -69,16 +69,16 @@ class SoftmaxOptions:
 
     @property
     def counted(self) -> int:
-        """How many buckets; 0 stands for sorting."""
+        """The number of buckets; 0 means sorting."""
         return self.buckets if self.method == "bucket" else 0
 
     @property
     def is_plain(self) -> bool:
-        """Whether the mean is that of the fused operator: over the sets, of the classes."""
+        """Whether the fused operator computes the mean: over sets, of the mean over classes."""
         return self.reduction == "mean" and self.average == "images" and self.worst is None
 
     def named(self, n_classes: int) -> list[int]:
-        """The classes that may count."""
+        """Return the classes that may count."""
         if isinstance(self.classes, str):
             return list(range(n_classes))
         if max(self.classes) >= n_classes:

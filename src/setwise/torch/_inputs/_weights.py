@@ -1,4 +1,4 @@
-"""Weights of classes, checked: finite, not negative, one a class, on a device that can be read."""
+"""Checks of class weights: finite, not negative, one per class."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from setwise.torch._inputs._sets import REALS, check_dense
+from setwise.torch._inputs._sets import DOUBLE_DEVICES, REALS, check_dense
 
 _MEANT = "weight must be finite, with a finite sum, and not negative"
 
 
 def read_weight(weight: Any) -> Tensor | None:
-    """The weights as a tensor (C,), looked at; None for none."""
+    """Return the weights as a checked tensor (C,); None for none."""
     weights = _as_tensor(weight)
     if weights is not None:
         _check_values(weights)
@@ -22,7 +22,7 @@ def read_weight(weight: Any) -> Tensor | None:
 
 
 def _as_tensor(weight: Any) -> Tensor | None:
-    """A tensor of shape (C,), of real numbers."""
+    """Return the weights as a tensor (C,) of real numbers."""
     if weight is None:
         return None
     weights: Tensor
@@ -51,10 +51,10 @@ def _as_tensor(weight: Any) -> Tensor | None:
 
 
 def _check_values(weights: Tensor) -> None:
-    """Finite and not negative; their sum is what a mean divides by.
+    """Check that weights are finite and not negative, and so is their sum.
 
-    On the host for weights that lie there. Elsewhere, and in a compiled graph, the device itself
-    asserts it, so that nobody waits.
+    The host checks its own weights. Elsewhere, and in a compiled graph, the device asserts it, so
+    that the host does not wait.
     """
     compiling = torch.compiler.is_compiling()
     weights = weights.detach()
@@ -62,6 +62,8 @@ def _check_values(weights: Tensor) -> None:
         weights = torch._C._functorch.get_unwrapped(weights)
     if weights.is_meta:
         return
+    if weights.device.type not in DOUBLE_DEVICES:
+        weights = weights.cpu()
     wide = weights.double()
     good = (wide >= 0).all() & wide.sum().isfinite()
     if compiling or weights.device.type != "cpu":
@@ -72,12 +74,32 @@ def _check_values(weights: Tensor) -> None:
 
 
 def on_device(weights: Tensor | None, input: Tensor) -> Tensor | None:
-    """The weights where the input is; those of the host are copied, others are refused."""
+    """Return the weights on the device of the input, copied from the host if necessary.
+
+    Weights on another device are refused. Inputs on a device without float64 were moved to the
+    host, and so are the weights there.
+    """
     if weights is None or weights.device == input.device:
         return weights
-    if weights.device.type != "cpu":
+    if weights.device.type in DOUBLE_DEVICES and weights.device.type != "cpu":
         raise ValueError(
             f"weight must be on the device of input, {input.device}, or on the CPU, "
             f"got {weights.device}"
         )
     return weights.to(input.device)
+
+
+_SHOWN = 8  # the most weights in a repr
+
+
+def changed(options: Any, weight: Tensor | None, **more: object) -> list[str]:
+    """Return the parts of a repr: options that differ from their defaults, and the weights."""
+    usual = type(options)()
+    known = {k: v for k, v in vars(options).items() if v != getattr(usual, k)} | more
+    words = [f"{name}={value!r}" for name, value in known.items()]
+    if weight is None:
+        return words
+    numbers = ["?"] * len(weight) if weight.is_meta else [f"{w:g}" for w in weight.tolist()]
+    if len(numbers) > _SHOWN:
+        numbers[_SHOWN:] = [f"... {len(numbers)} in all"]
+    return [*words, f"weight=[{', '.join(numbers)}]"]

@@ -1,13 +1,13 @@
-r"""Every derivative but the plain one: ``torch.func``, forward mode, ``vmap``, and these of these.
+r"""Derivatives by ``torch.func``, forward mode and ``vmap``, and compositions of these.
 
-A surrogate of scores, and the value of a class as a function of its probabilities, is piecewise
-linear: with mu the gradient that was computed with the value, its derivative along v is
-:math:`\langle \mu, v \rangle`, and mu is a constant almost everywhere. So the functions here keep
-mu as an output that has no derivative, and second derivatives come from what surrounds them alone:
-zero for a surrogate of scores, those of the softmax for ``lovasz_softmax``.
+A surrogate of scores is piecewise linear, and so is the value of a class as a function of its
+probabilities. With mu the gradient that was computed with the value, the derivative along v is
+:math:`\langle \mu, v \rangle`, and mu is constant almost everywhere. So the functions here keep mu
+as an output without a derivative. Second derivatives are zero for a surrogate of scores, and those
+of the softmax for ``lovasz_softmax``.
 
-A custom operator knows none of this (in forward mode its derivative would be zero, in silence).
-Nor does the compiler trace it: there a transform ends the graph and runs as it is.
+A custom operator does not support this: in forward mode its derivative would be zero without an
+error. The compiler cannot trace these functions: a transform ends the graph and runs eagerly.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from setwise.torch._operators._softmax import probabilities, slopes_of_classes
 
 
 def _batched(info: Any, dims: tuple[Any, ...], *tensors: Tensor) -> tuple[Tensor, ...]:
-    """The tensors with the dimension of the batch first, put in where there is none."""
+    """Return the tensors with the batch dimension first, inserted where it is missing."""
     return tuple(
         tensor.expand(info.batch_size, *tensor.shape) if dim is None else tensor.movedim(dim, 0)
         for tensor, dim in zip(tensors, dims, strict=False)
@@ -33,12 +33,12 @@ def _batched(info: Any, dims: tuple[Any, ...], *tensors: Tensor) -> tuple[Tensor
 
 
 def _own(tensor: Tensor) -> Tensor:
-    """The tensor, not as a part of another: forward mode takes no view for an answer."""
+    """Return a tensor that is not a view, because forward mode returns no views."""
     return tensor.clone() if tensor._is_view() else tensor
 
 
 def _keep(ctx: Any, gradient: Tensor) -> None:
-    """An output without a derivative of its own, kept for both directions."""
+    """Save the gradient, an output without a derivative, for both directions."""
     ctx.mark_non_differentiable(gradient)
     ctx.save_for_backward(gradient)
     ctx.save_for_forward(gradient)
@@ -49,36 +49,36 @@ class Hinge(torch.autograd.Function):
 
     @staticmethod
     def forward(scores: Tensor, target: Tensor, *rest: Any) -> tuple[Tensor, Tensor]:
-        """The operator."""
+        """Call the operator."""
         values, gradient = hinge(scores.contiguous(), target.contiguous(), *rest)
         return _own(values), _own(gradient)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-        """The gradient is kept."""
+        """Save the gradient."""
         _keep(ctx, output[1])
         ctx.dtype, ctx.rest = inputs[0].dtype, len(inputs) - 1
 
     @staticmethod
     def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor | None, ...]:
-        """The gradient, times the slopes."""
+        """Return the gradient times the slopes."""
         return (times(ctx.saved_tensors[0], slopes[0], ctx.dtype), *(None,) * ctx.rest)
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Tensor) -> tuple[Tensor, None]:
-        """<gradient, tangent> of each set."""
+        """Return <gradient, tangent> of each set."""
         (gradient,) = ctx.saved_tensors
         return (gradient * tangents[0].to(gradient.dtype)).sum(1), None
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, scores: Tensor, target: Tensor, *rest: Any) -> Any:
-        """A batch of rows is more rows."""
+        """Treat a batch of rows as more rows."""
         x, y = _batched(info, in_dims, scores, target)
         values, gradient = Hinge.apply(x.flatten(0, 1), y.flatten(0, 1), *rest)  # type: ignore[no-untyped-call]
         return (values.view(x.shape[:2]), gradient.view(x.shape)), (0, 0)
 
 
-class Probabilities(torch.autograd.Function):
+class ValuesOfClasses(torch.autograd.Function):
     """``setwise::probabilities``: values (T, K) and gradient (N, K, P) of probabilities (N, C, P).
 
     T is N with ``per_image``, else 1.
@@ -86,34 +86,34 @@ class Probabilities(torch.autograd.Function):
 
     @staticmethod
     def forward(p: Tensor, target: Tensor, *rest: Any) -> tuple[Tensor, Tensor]:
-        """The operator."""
+        """Call the operator."""
         values, gradient = probabilities(p.contiguous(), target.contiguous(), *rest)
         return _own(values), _own(gradient)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-        """The gradient is kept."""
+        """Save the gradient."""
         _keep(ctx, output[1])
         ctx.n_classes, ctx.rest = inputs[0].shape[1], len(inputs) - 1
         ctx.classes, ctx.per_image = inputs[4], inputs[5]
 
     @staticmethod
     def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor | None, ...]:
-        """The gradient, times the slopes, at its classes."""
+        """Return the gradient times the slopes, at its classes."""
         (gradient,) = ctx.saved_tensors
         whole = slopes_of_classes(gradient, slopes[0], ctx.classes, ctx.n_classes)
         return (whole, *(None,) * ctx.rest)
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Tensor) -> tuple[Tensor, None]:
-        """<gradient, tangent> of each set."""
+        """Return <gradient, tangent> of each set."""
         (gradient,) = ctx.saved_tensors
         along = gradient * tangents[0][:, ctx.classes]
         return along.sum(2) if ctx.per_image else along.sum((0, 2))[None], None
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, p: Tensor, target: Tensor, *rest: Any) -> Any:
-        """A batch of images is more images; a batch of sets of images is one image for each set."""
+        """Treat a batch of images as more images, and a batch of sets as an image per set."""
         loss, ignore, classes, per_image, buckets = rest
         x, y = _batched(info, in_dims, p, target)
         size, images, _, pixels = x.shape
@@ -121,7 +121,7 @@ class Probabilities(torch.autograd.Function):
             x, y = x.flatten(0, 1), y.flatten(0, 1)
         else:
             x, y = x.transpose(1, 2).flatten(2), y.flatten(1)
-        values, gradient = Probabilities.apply(x, y, loss, ignore, classes, True, buckets)  # type: ignore[no-untyped-call]
+        values, gradient = ValuesOfClasses.apply(x, y, loss, ignore, classes, True, buckets)  # type: ignore[no-untyped-call]
         if per_image:
             shape = (size, images, len(classes), pixels)
             return (values.view(size, images, -1), gradient.view(shape)), (0, 0)
@@ -130,7 +130,7 @@ class Probabilities(torch.autograd.Function):
 
 
 def untraced(function: Any) -> Any:
-    """The function, hidden from a compiler; none is loaded for it."""
+    """Return the function, hidden from the compiler, without loading the compiler."""
     return _hidden(function) if "torch._dynamo" in sys.modules else function
 
 
@@ -140,18 +140,18 @@ def _hidden(function: Any) -> Any:
 
 
 def hinge_values(*arguments: Any) -> Tensor:
-    """Values (S,), with every derivative."""
+    """Return values (S,) that support every derivative."""
     values: Tensor = untraced(Hinge.apply)(*arguments)[0]
     return values
 
 
 def class_values(*arguments: Any) -> Tensor:
-    """Values (T, K), with every derivative."""
-    values: Tensor = untraced(Probabilities.apply)(*arguments)[0]
+    """Return values (T, K) that support every derivative."""
+    values: Tensor = untraced(ValuesOfClasses.apply)(*arguments)[0]
     return values
 
 
-# What torch.compiler.disable does, without loading the compiler with the library: a graph that
-# holds a transform of a loss ends there.
+# This is torch.compiler.disable without loading the compiler with the library: a graph with a
+# transform of a loss ends there.
 hinge_values._torchdynamo_disable = True  # type: ignore[attr-defined]
 class_values._torchdynamo_disable = True  # type: ignore[attr-defined]

@@ -1,8 +1,8 @@
-"""CUDA tensors outside ``torch.compile``: one node in the graph and no more calls than it takes.
+"""Losses of CUDA tensors outside ``torch.compile``, with as few calls on the host as possible.
 
 A custom operator with its autograd registration costs more host time than the kernels of a million
-pixels take. Its autograd.Function does the same; a compiler would have to look into it, so that it
-never sees it.
+pixels take. The autograd functions here do the same with less overhead. The compiler never sees
+them, because it would have to trace them.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from setwise.torch._inputs._loss_words import loss_of
 
 
 def is_transformed() -> bool:
-    """Whether a transform of ``torch.func`` or a level of forward mode is at work."""
+    """Return whether a transform of ``torch.func`` or a level of forward mode is active."""
     return torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
 
 
 def is_eager(tensor: Tensor) -> bool:
-    """Whether a tensor lies on a CUDA device and no compiler, tracer or wrapper is at work."""
+    """Return whether a tensor is on a CUDA device and no compiler, tracer or wrapper is active."""
     return (
         tensor.is_cuda
         and type(tensor) is Tensor
@@ -34,26 +34,26 @@ def is_eager(tensor: Tensor) -> bool:
     )
 
 
-# Whether the backward pass under way keeps its graph for another one, and the hooks that look at
-# what is saved; where torch does not tell, the careful answer.
+# Whether the present backward pass keeps its graph for another one, and the hooks on saved tensors.
+# Where torch does not tell, the answer is True, which is always safe.
 _keeps_graph: Any = getattr(torch._C._autograd, "_get_current_graph_task_keep_graph", lambda: True)
 _saving_hooks: Any = getattr(torch._C._autograd, "_top_saved_tensors_default_hooks", lambda _: True)
 
 
 def keep(ctx: Any, gradient: Tensor) -> None:
-    """Saves a gradient that nobody else has, to be given away by the last backward pass."""
+    """Save a gradient that nothing else refers to, so that the last backward pass may reuse it."""
     ctx.save_for_backward(gradient)
     ctx.own = _saving_hooks(True) is None
 
 
 def kept_times(ctx: Any, slopes: Tensor, dtype: torch.dtype) -> Tensor:
-    """The saved gradient times slopes, in its own memory where no other pass will ask for it."""
+    """Return the saved gradient times slopes, in place if no other pass will need it."""
     last = ctx.own and not torch.is_grad_enabled() and not _keeps_graph()
     return times(ctx.saved_tensors[0], slopes, dtype, last)
 
 
 def times(gradient: Tensor, slopes: Tensor, dtype: torch.dtype, in_place: bool = False) -> Tensor:
-    """gradient (S, ...) times slopes (S,) or (), in ``dtype``; itself differentiable."""
+    """Return gradient (S, ...) times slopes (S,) or () in ``dtype``, with a derivative."""
     if is_eager(gradient) and not torch.is_grad_enabled():
         answer = _cuda.scaled(gradient, slopes, dtype, in_place)
         if isinstance(answer, Tensor):
@@ -64,11 +64,10 @@ def times(gradient: Tensor, slopes: Tensor, dtype: torch.dtype, in_place: bool =
 
 
 def once(gradient: Tensor) -> Tensor:
-    """The gradient; an error where a graph of it is asked for, to differentiate it again.
+    """Return the gradient; raise an error if it is to be differentiated again.
 
-    That of the logits is the gradient at the probabilities through a softmax, so that as a constant
-    it would have second derivatives that are wrong in silence. To have them right, the logits would
-    have to be kept as well.
+    The gradient in the logits depends on the softmax. If it were taken for a constant, second
+    derivatives would be wrong without an error. Right ones would need the logits to be kept.
     """
     if torch.is_grad_enabled():
         raise NotImplementedError(
@@ -78,12 +77,12 @@ def once(gradient: Tensor) -> Tensor:
     return gradient
 
 
-class Rows(torch.autograd.Function):
+class RowsOfSets(torch.autograd.Function):
     """``setwise::hinge`` without its second output: values (S,) of scores and targets (S, n)."""
 
     @staticmethod
     def forward(ctx: Any, scores: Tensor, target: Tensor, *rest: Any) -> Tensor:
-        """The values; the gradient is kept."""
+        """Return the values and save the gradient."""
         surrogate, loss, *options = rest
         values, gradient = evaluate(surrogate, loss_of(loss), scores, target, *options)
         keep(ctx, gradient)
@@ -92,24 +91,24 @@ class Rows(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor | None, ...]:
-        """The gradient, times the slopes."""
+        """Return the gradient times the slopes."""
         return (kept_times(ctx, slopes[0], ctx.dtype), *(None,) * ctx.rest)
 
 
-class OneSet(Rows):
-    """All elements of input and target as one set, a scalar."""
+class OneSet(RowsOfSets):
+    """The value of all elements of input and target as one set, a scalar."""
 
     @staticmethod
     def forward(ctx: Any, input: Tensor, target: Tensor, *rest: Any) -> Tensor:
-        """The value; the gradient is kept."""
+        """Return the value and save the gradient."""
         ctx.shape = input.shape
         rows = (input.reshape(1, -1), target.reshape(1, -1))
-        return Rows.forward(ctx, *rows, *rest).view(())
+        return RowsOfSets.forward(ctx, *rows, *rest).view(())
 
     @staticmethod
     def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor | None, ...]:
-        """The gradient, times the slope."""
-        gradient, *rest = Rows.backward(ctx, *slopes)
+        """Return the gradient times the slope."""
+        gradient, *rest = RowsOfSets.backward(ctx, *slopes)
         assert gradient is not None
         return (gradient.view(ctx.shape), *rest)
 
@@ -119,7 +118,7 @@ class MeanOfClasses(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor, *arguments: Any) -> Tensor:
-        """The mean; the gradient is kept."""
+        """Return the mean and save the gradient."""
         from setwise.torch._operators._softmax import mean_of_classes
 
         total, gradient = mean_of_classes(logits, *arguments)
@@ -129,6 +128,6 @@ class MeanOfClasses(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor | None, ...]:
-        """The gradient, times the slope."""
+        """Return the gradient times the slope."""
         gradient = kept_times(ctx, slopes[0], ctx.dtype)
         return (once(gradient) if ctx.from_logits else gradient, *(None,) * 9)

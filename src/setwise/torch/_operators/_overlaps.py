@@ -1,4 +1,4 @@
-"""The mean of the overlap losses on a CUDA device: one kernel forwards, one backwards."""
+"""The mean of the overlap losses on CUDA, with one kernel forward and one backward."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from setwise.torch._inputs._softmax_options import SoftmaxOptions
 from setwise.torch._operators._eager import is_eager
 
 Again = Callable[[Tensor], Tensor]
-"""The same mean of an input in plain torch."""
+"""Computes the same mean of an input in plain torch."""
 
 
 class MeanOfOverlaps(torch.autograd.Function):
-    """The mean over the sets of a quotient of sums; beside the input, only its slopes are kept."""
+    """The mean over the sets of a quotient of sums; it keeps the input and the slopes."""
 
     @staticmethod
     def forward(ctx: Any, input: Tensor, target: Tensor, call: Overlaps, again: Again) -> Tensor:
-        """The mean. Both tensors are read again in the backward pass: saved, torch watches them."""
+        """Return the mean. The backward pass reads both tensors, so torch checks for writes."""
         ctx.save_for_backward(input, target)
         ctx.call, ctx.again = call, again
         with _cuda.on(input.device):
@@ -32,9 +32,9 @@ class MeanOfOverlaps(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *upwards: Tensor) -> tuple[Tensor | None, ...]:
-        """From the slopes of the sums to those of the logits."""
+        """Return the gradient in the logits."""
         input, _ = ctx.saved_tensors
-        if torch.is_grad_enabled():  # somebody differentiates twice
+        if torch.is_grad_enabled():  # with create_graph=True
             value = ctx.again(input)
             (slope,) = torch.autograd.grad(value, input, upwards[0], create_graph=True)
         else:
@@ -44,7 +44,7 @@ class MeanOfOverlaps(torch.autograd.Function):
 
 
 def _read(input: Tensor, target: Tensor, sigmoid: bool) -> tuple[Tensor, Tensor] | None:
-    """Logits (N, C, P) and labels (N, P), or soft ones (N, C, P); None for what is neither."""
+    """Return logits (N, C, P) and labels (N, P) or (N, C, P); None for other inputs."""
     n_images, n_classes = input.shape[:2]
     of_pixels = input.shape[:1] + input.shape[2:]
     if target.shape == input.shape and (sigmoid or target.is_floating_point()):
@@ -70,7 +70,7 @@ def mean_of_overlaps(
     quotient: Quotient,
     again: Again,
 ) -> Tensor | None:
-    """The mean over images of the mean over classes; None where the kernels do not answer."""
+    """Return the mean over images of the mean over classes; None if no kernel can run."""
     if not options.is_plain or input.ndim < 2 or not is_eager(input) or not fits(input, target):
         return None
     if weight is not None and weight.requires_grad:

@@ -1,8 +1,7 @@
-"""The custom operator of every surrogate of scores: opaque to ``torch.compile``, with its gradient.
+"""The custom operator of the surrogates of scores, which is opaque to ``torch.compile``.
 
-``setwise::hinge`` returns the value of each set and the gradient with respect to its scores, both
-computed at once; all that is kept for the backward pass is that gradient, 4 bytes an element (8 in
-float64).
+``setwise::hinge`` returns the value of each set together with the gradient in its scores. The
+backward pass needs the gradient alone: 4 bytes per element (8 in float64).
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from setwise.torch._operators._library import complete, operator
 
 
 def wide(dtype: torch.dtype) -> torch.dtype:
-    """The precision of values and gradients: float64 of float64, else float32."""
+    """Return the dtype of values and gradients: float64 for float64, else float32."""
     return torch.float64 if dtype == torch.float64 else torch.float32
 
 
@@ -33,7 +32,7 @@ def hinge(
     buckets: int,
     scale: float,
 ) -> tuple[Tensor, Tensor]:
-    """Values (S,) and gradient (S, n) of a surrogate for scores (S, n) and targets (S, n)."""
+    """Return values (S,) and gradient (S, n) of a surrogate for scores and targets (S, n)."""
     return evaluate(surrogate, loss_of(loss), scores, target, ignore, buckets, scale)
 
 

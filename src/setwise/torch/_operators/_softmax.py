@@ -1,7 +1,7 @@
-"""The custom operators of Lovász-softmax: the mean over classes with the gradient of the logits.
+"""The custom operators of Lovász-softmax.
 
-``setwise::softmax`` gives the mean and keeps its gradient, 4 bytes a pixel and class.
-``setwise::probabilities`` gives the value of each class, for whoever combines them otherwise.
+``setwise::softmax`` returns the mean over classes and keeps its gradient, 4 bytes per pixel and
+class. ``setwise::probabilities`` returns the value of each class, for other reductions.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def mean_of_classes(
     buckets: int,
     from_logits: bool,
 ) -> tuple[Tensor, Tensor]:
-    """The mean over sets of images of the weighted mean over classes; its gradient (N, C, P)."""
+    """Return the mean over sets of the weighted mean over classes, and its gradient (N, C, P)."""
     bare, factor = loss_of(loss)._unscaled()
     kernel: Any = getattr(_cuda, "lovasz_softmax", None)
     if logits.device.type == "cuda" and kernel is not None and bare._fraction is not None:
@@ -98,7 +98,7 @@ def probabilities(
     per_image: bool,
     buckets: int,
 ) -> tuple[Tensor, Tensor]:
-    """Values (T, K) of the classes and the gradient (N, K, P) of probabilities (N, C, P)."""
+    """Return values (T, K) of the classes and the gradient (N, K, P) for probabilities."""
     bare, factor = loss_of(loss)._unscaled()
     values, gradient = class_values(p, target, bare, ignore, classes, per_image, buckets)
     return values * factor, (gradient * factor).contiguous()
@@ -143,7 +143,7 @@ def _backward_of_classes(ctx: Any, slopes: Tensor, _: Tensor) -> tuple[Tensor | 
 def slopes_of_classes(
     gradient: Tensor, slopes: Tensor, classes: list[int], n_classes: int
 ) -> Tensor:
-    """(N, C, P): the gradient (N, K, P) times slopes (T, K) at its classes, zero at the others."""
+    """Return (N, C, P): gradient (N, K, P) times slopes (T, K) at its classes, zero elsewhere."""
     whole = gradient.new_zeros((gradient.shape[0], n_classes, gradient.shape[2]))
     where = torch.tensor(classes, device=gradient.device)
     return whole.index_copy(1, where, slopes[:, :, None] * gradient)

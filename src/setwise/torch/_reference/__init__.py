@@ -1,1 +1,1 @@
-"""The losses in plain torch, on any device: what the kernels are held to."""
+"""The losses in plain torch on any device: the reference for the kernels."""

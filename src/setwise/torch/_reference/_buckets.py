@@ -1,11 +1,11 @@
-r"""Counting instead of sorting: the Lovász extension of errors rounded to buckets, in plain torch.
+r"""The Lovász extension of errors that are rounded to buckets, by counting, in plain torch.
 
-Errors in one bucket are taken for equal. Ties may come in any order, so that a histogram of each
-label and a scan over the buckets replace the sort: O(n), and exact for the rounded errors. With
-buckets of width w the value is off by at most :math:`w / 2 \cdot \sum_k |\mu_k|`, mu the gains
-along the sorted elements (of a loss that increases: its value at everything wrong), because the
-extension is a maximum of linear functions with such coefficients. The gradient is a subgradient at
-the rounded errors.
+Errors in one bucket are taken as equal. Ties may come in any order, so a histogram of each label
+and a scan over the buckets replace the sort, in O(n), exactly for the rounded errors. With buckets
+of width w the value is off by at most :math:`w / 2 \cdot \sum_k |\mu_k|`, where mu are the gains
+along the sorted elements, because the extension is a maximum of linear functions with such
+coefficients. For an increasing loss the sum is the loss of everything wrong. The gradient is a
+subgradient at the rounded errors.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from setwise.torch._reference._hinge import Answer, Sets
 
 
 def has_blocks(loss: Loss) -> bool:
-    """Whether the loss of a block of mistakes is known at once, and increases."""
+    """Return whether the loss increases and has a formula for a block of mistakes."""
     of_size = is_of_size(loss) and loss._is_symmetric
     return (of_size or loss._fraction is not None) and loss.is_increasing is True
 
 
 def bucketed(loss: Loss, sets: Sets, buckets: int, half: torch.dtype | None) -> Answer:
-    """The value and a subgradient of each set, its errors rounded to buckets.
+    """Return the value and a subgradient of each set with its errors rounded to buckets.
 
-    ``half`` names the 16-bit type that the scores had: then the margins have few values, each is a
-    bucket of its own, and nothing is rounded.
+    ``half`` is the 16-bit dtype of the scores, if they had one: then each of the few possible
+    margins has a bucket of its own, and nothing is rounded.
     """
     errors = (sets.offset - sets.margins.double()).clamp(min=0.0)
-    counted = errors > 0  # an undefined one does not; it spoils its set in the end
+    counted = errors > 0  # a NaN is not counted; its set becomes NaN in the end
     if half is not None:
         keys, centers = _of_bits(sets, half)
     else:
@@ -44,7 +44,7 @@ def bucketed(loss: Loss, sets: Sets, buckets: int, half: torch.dtype | None) -> 
         keys = (errors / top * buckets).floor().clamp(max=buckets - 1)
         keys = (buckets - torch.where(counted, keys, 0.0)).long()
         centers = (buckets - 0.5 - torch.arange(buckets, device=keys.device)) * (top / buckets)
-        # Before all others, the bucket of errors that are infinite.
+        # Infinite errors have the first bucket.
         keys = torch.where(errors.isposinf(), 0, keys)
         centers = torch.cat([torch.full_like(top, math.inf), centers], 1)
     size = centers.shape[-1]
@@ -68,7 +68,7 @@ def bucketed(loss: Loss, sets: Sets, buckets: int, half: torch.dtype | None) -> 
 
 
 def _of_bits(sets: Sets, half: torch.dtype) -> tuple[Tensor, Tensor]:
-    """Buckets in the order of the 16-bit margins themselves, and the error of each."""
+    """Return buckets in the order of the 16-bit margins, and the error of each."""
     narrow = sets.margins.to(half)
     bits = narrow.view(torch.int16).long()
     keys = torch.where(bits < 0, -bits - 32769, bits) + 32768
@@ -81,9 +81,9 @@ def _of_bits(sets: Sets, half: torch.dtype) -> tuple[Tensor, Tensor]:
 def _blocks(
     loss: Loss, hits: Tensor, falses: Tensor, positives: Tensor, negatives: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """What the false negatives and the false positives of each bucket add to the loss.
+    """Return the gains of the false negatives and of the false positives of each bucket.
 
-    The mean of the two orders inside a bucket, positives first and negatives first.
+    They are the mean of the two orders inside a bucket, positives first and negatives first.
     """
     n, q = torch.cumsum(hits, 1) - hits, torch.cumsum(falses, 1) - falses
     if loss._fraction is not None:

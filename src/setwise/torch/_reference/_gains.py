@@ -21,7 +21,7 @@ class Chain:
     """S sets of n elements each, sorted by decreasing error, void elements last."""
 
     order: Tensor
-    """(S, n): where the k-th element stands in its set."""
+    """(S, n): the position of the k-th element in its set"""
     positive: Tensor
     """(S, n), bool."""
     missed: Tensor
@@ -35,7 +35,7 @@ class Chain:
 
     @classmethod
     def sort(cls, keys: Tensor, positive: Tensor, valid: Tensor | None) -> tuple[Chain, Tensor]:
-        """The chain of increasing keys, and the keys along it."""
+        """Return the chain of increasing keys, and the sorted keys."""
         along, order = torch.sort(keys, dim=1, stable=True)
         hit = positive.gather(1, order)
         missing = ~hit if valid is None else ~hit & valid.gather(1, order)
@@ -56,12 +56,12 @@ class Chain:
         )
 
     def labels(self) -> Labels:
-        """The sets on the host with their positives first: all that tables of counts ask for."""
+        """Return the sets on the host with their positives first, for tables of counts."""
         return split_labels(self.positives.view(-1), self.negatives.view(-1))
 
 
 def split_labels(positives: Tensor, negatives: Tensor) -> Labels:
-    """Sets with so many positives and so many negatives, their positives first."""
+    """Return sets with the given numbers of positives and negatives, positives first."""
     m, r = positives.cpu().numpy().astype(np.int64), negatives.cpu().numpy().astype(np.int64)
     runs = np.stack([m, r], 1).ravel()
     positive = np.repeat(np.tile(np.array([1, 0], np.uint8), len(m)), runs)
@@ -70,28 +70,28 @@ def split_labels(positives: Tensor, negatives: Tensor) -> Labels:
 
 
 def gains(loss: Loss, chain: Chain) -> Tensor | None:
-    """Gains (S, n) in float64 along the chain; None where only the host can tell them."""
+    """Return gains (S, n) in float64 along the chain; None if only the host knows them."""
     form = loss._form
     known = GAINS.get(type(form))
     return None if known is None else known.of(form, chain)
 
 
 def rises(loss: Loss, chain: Chain) -> Tensor | None:
-    """(S, 1), bool: whether the loss of each set increases; None where its form does not tell."""
+    """Return a mask (S, 1) of the sets whose loss increases; None if its form does not tell."""
     form = loss._form
     known = GAINS.get(type(form))
     return None if known is None or known.rises is None else known.rises(form, chain)
 
 
 def is_of_size(loss: Loss) -> bool:
-    """Whether the loss is a table of the number of mistakes, on every device."""
+    """Return whether the loss is a table of the number of mistakes."""
     form = loss._form
     known = GAINS.get(type(form))
     return known is not None and known.of_size(form)
 
 
 def has_gains(loss: Loss) -> bool:
-    """Whether the gains of the loss are known on every device, up to the size of its tables."""
+    """Return whether every device knows the gains of the loss, up to the size of its tables."""
     form = loss._form
     known = GAINS.get(type(form))
     return known is not None and known.knows(form)
@@ -108,23 +108,23 @@ def _of_ratio(family: RatioRows, chain: Chain) -> Tensor:
     if part == RatioRows.PARTS["submodular"]:
         found = found - convex_step(n, x, a, d)
     steps = torch.where(chain.positive, found, (below - above) / (below * (below + 1)))
-    alone = (q == 0).to(steps.dtype)  # no positive at all: the first false positive costs 1
+    alone = (q == 0).to(steps.dtype)  # without positives the first false positive costs 1
     return torch.where(chain.positives > 0, steps, alone)
 
 
 def convex(n: Tensor, x: Tensor, a: float, d: float) -> Tensor:
-    """G(n), the supermodular part of a ratio, a function of the false negatives alone."""
+    """Return G(n), the supermodular part of a ratio, a function of the false negatives."""
     return torch.where(n < 2, 0.0, a * d * n * (n - 1) / ((x - d * n) * (x - d)))
 
 
 def convex_step(n: Tensor, x: Tensor, a: float, d: float) -> Tensor:
-    """G(n + 1) - G(n)."""
+    """Return G(n + 1) - G(n)."""
     steps = a * d * n * (2 * x - d * (n + 1)) / ((x - d * n) * (x - d * (n + 1)) * (x - d))
     return torch.where(n < 1, 0.0, steps)
 
 
 def _rises(form: RatioRows, chain: Chain) -> Tensor:
-    """The false-negative step of f, least at q = r, is nowhere negative; O(n) a set."""
+    """Return whether the false-negative step of f, least at q = r, is never negative."""
     a, c, d, _ = form.arguments
     n = torch.arange(chain.order.shape[1], dtype=torch.float64, device=chain.order.device)
     below = c * chain.positives - d * n + chain.negatives
@@ -149,7 +149,7 @@ def _along(weights: Any, chain: Chain) -> Tensor:
 
 
 def on_tensors(function: Callable[..., Any]) -> Callable[[Tensor], Tensor] | None:
-    """A ufunc of NumPy, or one with some arguments fixed, as a function of tensors."""
+    """Return a NumPy ufunc, or one with some arguments fixed, as a function of tensors."""
     fixed: tuple[Any, ...] = ()
     inner: object = function
     if isinstance(function, partial) and not function.keywords:
@@ -180,7 +180,7 @@ def _of_terms(form: Terms, chain: Chain) -> Tensor | None:
 
 
 def _knows_terms(form: Terms) -> bool:
-    """Whether a sum rises is known of its terms, or of its tables on the host."""
+    """Return whether it is known if the sum increases, from its terms or tables on the host."""
     if not (form.loss.is_submodular and form.loss.is_increasing):
         return False
     return all(has_gains(term) for term in form.terms)
@@ -201,19 +201,19 @@ def _of_rows(family: TableRows, chain: Chain) -> Tensor:
         here, step = starts + n * width + q, torch.where(chain.positive, width, 1)
     else:
         here, step = starts + n + q, torch.ones_like(n)
-    # Void elements come last, where a set's table ends: what they look up is not used.
+    # Void elements come last, beyond the table of the set: their values are not used.
     last = len(tables) - 1
     return tables[(here + step).clamp(max=last)] - tables[here.clamp(max=last)]
 
 
 @dataclass(frozen=True)
 class Gains:
-    """How a device computes the gains of a form, and of which ones it can."""
+    """The functions that compute the gains of a form on a device."""
 
     of: Callable[[Any, Chain], Tensor | None]
     knows: Callable[[Any], bool] = lambda form: True
     rises: Callable[[Any, Chain], Tensor] | None = None
-    """(S, 1), bool: whether the loss of each set increases; None: its tables tell."""
+    """a mask (S, 1) of the sets whose loss increases; None if its tables tell"""
     of_size: Callable[[Any], bool] = lambda form: False
     """Whether the form is a table of the number of mistakes."""
 

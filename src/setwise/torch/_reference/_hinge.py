@@ -1,4 +1,4 @@
-"""The Lovász hinge in plain torch: the reference on every device, sums in float64."""
+"""The Lovász hinge in plain torch on every device, with sums in float64."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Answer = tuple[Tensor, Tensor]
 
 @dataclass(frozen=True)
 class Sets:
-    """S sets of n elements: margins g y, truths, and which elements count."""
+    """The margins g y and truths of S sets of n elements, and the elements that count."""
 
     margins: Tensor
     """(S, n), float32 or float64; infinite where void."""
@@ -32,7 +32,7 @@ class Sets:
 
     @classmethod
     def read(cls, scores: Tensor, target: Tensor, ignore: float) -> Sets:
-        """Scores g and truths of shape (S, n); positive is target > 0, void is target == ignore."""
+        """Read scores and targets (S, n): positive is target > 0, void is target == ignore."""
         positive, valid = read_target(target, ignore)
         wide = scores.double() if scores.dtype == torch.float64 else scores.float()
         margins = torch.where(positive, wide, -wide)
@@ -41,18 +41,18 @@ class Sets:
         return cls(margins, positive, valid)
 
     def labels(self) -> Labels:
-        """The sets on the host, their positives first."""
+        """Return the sets on the host, with their positives first."""
         negative = ~self.positive if self.valid is None else ~self.positive & self.valid
         return split_labels(self.positive.sum(1), negative.sum(1))
 
     def signed(self, slopes: Tensor) -> Tensor:
-        """y times slopes."""
+        """Return y times the slopes."""
         return torch.where(self.positive, slopes, -slopes)
 
     def answer(self, values: Tensor, slopes: Tensor) -> Answer:
-        """Values (S,) and the gradient y times slopes, in the precision of the margins.
+        """Return the values (S,) and the gradient, y times slopes, in the precision of the margins.
 
-        A set with an undefined margin has an undefined value, and so has its gradient.
+        The value and the gradient of a set with a NaN margin are NaN.
         """
         spoilt = self.margins.isnan().any(1) if self.margins.shape[1] else values.isnan()
         values = torch.where(spoilt, math.nan, values)
@@ -61,7 +61,7 @@ class Sets:
 
 
 def lovasz(loss: Loss, sets: Sets) -> Answer | None:
-    """The Lovász hinge of each set; None where the gains of the loss are known to the host only."""
+    """Return the Lovász hinge of each set; None if only the host knows the gains."""
     chain, along = Chain.sort(sets.margins, sets.positive, sets.valid)
     steps = gains(loss, chain)
     if steps is None:
@@ -74,7 +74,7 @@ def lovasz(loss: Loss, sets: Sets) -> Answer | None:
     if sets.valid is not None:
         counted = counted & sets.valid.gather(1, chain.order)
     steps = torch.where(counted, steps, 0.0)
-    # An infinite error of no gain adds nothing, and an element that does not count neither.
+    # An infinite error without gain adds nothing, and neither does a void element.
     values = torch.where(steps == 0, 0.0, errors * steps).sum(1)
     keep = componentwise.view(-1) | (values > 0)
     values = torch.where(keep, values, 0.0)
@@ -84,7 +84,7 @@ def lovasz(loss: Loss, sets: Sets) -> Answer | None:
 
 
 def _componentwise(loss: Loss, chain: Chain) -> Tensor | None:
-    """(S, 1), bool: whether the loss of each set increases, so that only violators count."""
+    """Return a mask (S, 1) of the sets whose loss increases, so that only violators count."""
     every = torch.ones_like(chain.positives, dtype=torch.bool)
     if loss.is_increasing:
         return every

@@ -1,4 +1,4 @@
-"""The Lovász extension of many sets of unequal sizes at once: one sort, sums within the sets."""
+"""The Lovász extension of many sets of unequal sizes, by one sort for all."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ def ragged_lovasz(
     n_sets: int,
     constants: tuple[float, float, float],
 ) -> Tensor:
-    r"""Values (S,) of :math:`l(n, q) = (a n + q) / (c m - d n + q)`, n misses, q false positives.
+    r"""Return values (S,) of :math:`l(n, q) = (a n + q) / (c m - d n + q)`.
 
-    Elements (R,) lie in the set that ``sets`` names; errors that are not above 0 count for nothing.
-    By autograd, linear in the errors. O(R log R) for any number of sets.
+    Here n counts misses and q false positives. ``sets`` names the set of each element (R,); errors
+    that are not positive contribute nothing. The values are linear in the errors, and autograd
+    differentiates them. The cost is O(R log R) for any number of sets.
     """
     with torch.no_grad():
-        # By set, and within a set by decreasing error: the second sort is stable.
+        # Sort by set, and by decreasing error within a set: the second sort is stable.
         first = torch.sort(errors.detach(), descending=True).indices
         second = torch.sort(sets[first], stable=True).indices
         order = first[second]
@@ -42,7 +43,7 @@ def ragged_lovasz(
 def _gains(
     n: Tensor, q: Tensor, m: Tensor, hit: Tensor, constants: tuple[float, float, float]
 ) -> Tensor:
-    """l after an element minus l before it, n misses and q false positives before it."""
+    """Return l after an element minus l before it, with n misses and q false positives before."""
     a, c, d = constants
     below, above = c * m - d * n + q, a * n + q
     safe = torch.where(m > 0, below, 1.0)

@@ -1,4 +1,4 @@
-"""Margin and slack rescaling of losses of counts in plain torch: the exact maximum of each set."""
+"""Margin and slack rescaling of losses of counts in plain torch, with exact maxima."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ from setwise.torch._reference._hinge import Answer, Sets
 
 
 @dataclass(frozen=True)
-class Rule:
-    """What is maximised: l(I) - w <margins, I>, or l(I) (1 - w <margins, I>) with slack."""
+class RescalingObjective:
+    """The objective: l(I) - w <margins, I>, or l(I) (1 - w <margins, I>) with slack."""
 
     slack: bool
     weight: float
 
     def objective(self, loss: Tensor, margin: Tensor) -> Tensor:
-        """For a set of this loss and of this sum of margins."""
+        """Return the objective of a set with this loss and this sum of margins."""
         if self.slack:
             return loss * (1.0 - self.weight * margin)
         return loss - self.weight * margin
 
     def slope(self, loss: Tensor) -> Tensor:
-        """Its derivative with respect to the margin of a chosen element."""
+        """Return the derivative of the objective in the margin of a chosen element."""
         return -self.weight * loss if self.slack else torch.full_like(loss, -self.weight)
 
 
-def rescaled(loss: Loss, sets: Sets, rule: Rule) -> Answer | None:
-    """The maximum over all sets of mistakes; None for a loss that is not one of counts."""
+def rescaled(loss: Loss, sets: Sets, rule: RescalingObjective) -> Answer | None:
+    """Return the maximum over all sets of mistakes; None for losses that are not of counts."""
     form = loss._form
     maximum = MAXIMA.get(type(form))
     return None if maximum is None else maximum(form, sets, rule)
 
 
 def has_maximum(loss: Loss) -> bool:
-    """Whether every device knows the maximum, with void elements too."""
+    """Return whether every device knows the maximum, with void elements too."""
     return loss._is_symmetric and type(loss._form) in MAXIMA
 
 
-def _of_ratio(form: RatioRows, sets: Sets, rule: Rule) -> Answer:
+def _of_ratio(form: RatioRows, sets: Sets, rule: RescalingObjective) -> Answer:
     sides = Sides.sort(sets)
     formula = RatioFormula(*form.arguments, sides.m)
     if form.ratio.part == "supermodular":
@@ -57,7 +57,7 @@ def _of_ratio(form: RatioRows, sets: Sets, rule: Rule) -> Answer:
     return _answer(sets, sides, rule, *chosen)
 
 
-def _of_tables(form: Tables, sets: Sets, rule: Rule) -> Answer | None:
+def _of_tables(form: Tables, sets: Sets, rule: RescalingObjective) -> Answer | None:
     sides = Sides.sort(sets)
     labels = split_labels(sides.m.view(-1), sides.r.view(-1))
     tables = form.loss._table_rows(labels)
@@ -70,7 +70,7 @@ def _of_tables(form: Tables, sets: Sets, rule: Rule) -> Answer | None:
     return _of_size(tables, sets, rule)
 
 
-MAXIMA: dict[type, Callable[[Any, Sets, Rule], Answer | None]] = {
+MAXIMA: dict[type, Callable[[Any, Sets, RescalingObjective], Answer | None]] = {
     RatioRows: _of_ratio,
     Tables: _of_tables,
 }
@@ -78,14 +78,14 @@ MAXIMA: dict[type, Callable[[Any, Sets, Rule], Answer | None]] = {
 
 @dataclass(frozen=True)
 class Sides:
-    """The margins of the positives and of the negatives, each sorted, summed from the left."""
+    """The cumulative sums of the sorted margins of the positives and of the negatives."""
 
     missed: Tensor
     """(S, n + 1), float64: the sum of the k least margins of positives; infinite beyond m."""
     added: Tensor
     """(S, n + 1): the same for the negatives."""
     rank: Tensor
-    """(S, n): how many elements of its side come before an element."""
+    """(S, n): the number of elements of the same side before an element"""
     m: Tensor
     """(S, 1), float64: positives."""
     r: Tensor
@@ -93,7 +93,7 @@ class Sides:
 
     @classmethod
     def sort(cls, sets: Sets) -> Sides:
-        """One sort for both sides."""
+        """Return both sides from one sort."""
         chain, along = Chain.sort(sets.margins, sets.positive, sets.valid)
         valid = torch.isfinite(along) if sets.valid is None else sets.valid.gather(1, chain.order)
         sums = []
@@ -105,7 +105,7 @@ class Sides:
             out = torch.full((len(total), total.shape[1] + 2), math.inf, dtype=torch.float64)
             out = out.to(total.device)
             out[:, 0] = 0.0
-            # Elements of the other side are written to a last column that is cut off.
+            # Elements of the other side go to a last column that is removed.
             where = torch.where(side, place.long() + 1, total.shape[1] + 1)
             sums.append(out.scatter_(1, where, total)[:, :-1])
         ranks = torch.where(chain.positive, chain.missed, chain.added)
@@ -115,7 +115,7 @@ class Sides:
 
 @dataclass(frozen=True)
 class RatioFormula:
-    """l(n, q) = (a n + q) / (c m - d n + q), or one of its parts, m an array (S, 1)."""
+    """The ratio l(n, q) = (a n + q) / (c m - d n + q), or one of its parts, for m (S, 1)."""
 
     a: float
     c: float
@@ -124,7 +124,7 @@ class RatioFormula:
     m: Tensor
 
     def __call__(self, n: Tensor, q: Tensor) -> Tensor:
-        """Values at the counts."""
+        """Return the values at the counts."""
         x = self.c * self.m
         if self.part == RatioRows.PARTS["supermodular"]:
             return convex(n + 0 * q, x, self.a, self.d)
@@ -137,8 +137,8 @@ class RatioFormula:
 Chosen = tuple[Tensor, Tensor, Tensor, Tensor]
 
 
-def _search(formula: RatioFormula, sides: Sides, rule: Rule) -> Chosen:
-    """For each number n of false negatives a binary search for the number q of false positives.
+def _search(formula: RatioFormula, sides: Sides, rule: RescalingObjective) -> Chosen:
+    """Find q, the number of false positives, by binary search for each n of false negatives.
 
     The margin objective is concave in q; the slack product is unimodal where it is positive.
     """
@@ -174,7 +174,7 @@ def _search(formula: RatioFormula, sides: Sides, rule: Rule) -> Chosen:
 
 
 def _best(objective: Tensor, n: Tensor, q: Tensor, losses: Tensor) -> Chosen:
-    """The largest objective of each set with its counts and loss; the empty set where it is 0."""
+    """Return the largest objective of each set, its counts and loss; for 0 the empty set."""
     best, where = objective.max(1, keepdim=True)
     empty = ~(best > 0)
     zero = torch.zeros_like(best)
@@ -182,8 +182,8 @@ def _best(objective: Tensor, n: Tensor, q: Tensor, losses: Tensor) -> Chosen:
     return torch.where(empty, zero, best), n, q, losses
 
 
-def _of_positives(formula: RatioFormula, sides: Sides, rule: Rule) -> Chosen:
-    """A function of the false negatives alone: every negative of negative margin helps."""
+def _of_positives(formula: RatioFormula, sides: Sides, rule: RescalingObjective) -> Chosen:
+    """Maximise a function of the false negatives: every negative of negative margin helps."""
     q = (torch.diff(sides.added, dim=1) < 0).sum(1, keepdim=True).to(torch.float64)
     n = torch.arange(sides.missed.shape[1], dtype=torch.float64, device=sides.m.device)
     n = n.expand(len(sides.m), -1)
@@ -195,8 +195,8 @@ def _of_positives(formula: RatioFormula, sides: Sides, rule: Rule) -> Chosen:
     return _best(objective, n, q.expand_as(n), losses)
 
 
-def _scan(tables: TableRows, sides: Sides, rule: Rule) -> Chosen:
-    """Every pair of counts, set by set."""
+def _scan(tables: TableRows, sides: Sides, rule: RescalingObjective) -> Chosen:
+    """Try every pair of counts, set by set."""
     rows = []
     flat = torch.tensor(tables.tables, device=sides.m.device)
     for i, start in enumerate(tables.starts.tolist()):
@@ -214,7 +214,13 @@ def _scan(tables: TableRows, sides: Sides, rule: Rule) -> Chosen:
 
 
 def _answer(
-    sets: Sets, sides: Sides, rule: Rule, best: Tensor, n: Tensor, q: Tensor, losses: Tensor
+    sets: Sets,
+    sides: Sides,
+    rule: RescalingObjective,
+    best: Tensor,
+    n: Tensor,
+    q: Tensor,
+    losses: Tensor,
 ) -> Answer:
     chosen = sides.rank < torch.where(sets.positive, n, q)
     if sets.valid is not None:
@@ -222,8 +228,8 @@ def _answer(
     return sets.answer(best.view(-1), torch.where(chosen, rule.slope(losses), 0.0))
 
 
-def _of_size(tables: TableRows, sets: Sets, rule: Rule) -> Answer:
-    """A loss of the number of mistakes: the k smallest margins, for each k."""
+def _of_size(tables: TableRows, sets: Sets, rule: RescalingObjective) -> Answer:
+    """Maximise a loss of the number of mistakes: try the k smallest margins for each k."""
     chain, along = Chain.sort(sets.margins, sets.positive, sets.valid)
     sizes = chain.positives + chain.negatives
     k = torch.arange(along.shape[1] + 1, device=along.device)[None].expand(len(along), -1)

@@ -4,10 +4,10 @@ With truths y in [0, 1], :math:`m = \sum_i y_i` and :math:`c_i = 1 - y_i`,
 
 .. math:: f(A) = |A| / (m + c(A)), \qquad f(A) = \min(1, |A|) \text{ where } m = 0,
 
-increases and is submodular, and the loss of probabilities x is its Lovász extension at the errors
+increases and is submodular. The loss of probabilities x is its Lovász extension at the errors
 :math:`e_i = |x_i - y_i|`. It is 0 only at x = y, and for y in {0, 1} it is the Jaccard loss of
-Lovász-softmax. The gains along decreasing errors, with N elements and the denominator D before one,
-are :math:`(D - N c_i) / (D (D + c_i))`.
+Lovász-softmax. The gain of an element along decreasing errors, with N elements and the denominator
+D before it, is :math:`(D - N c_i) / (D (D + c_i))`.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from setwise.losses import Loss
 
 
 def soft_scale(loss: Loss) -> float | None:
-    """a for the loss a times Jaccard, the one of which soft labels are defined; None for others."""
+    """Return a if the loss is a times Jaccard, which has soft labels; None for other losses."""
     bare, scale = loss._unscaled()
     ratio = bare._fraction
     return scale if ratio is not None and ratio._constants == (1.0, 1.0, 0.0) else None
 
 
 def soft_jaccard(x: Tensor, y: Tensor, valid: Tensor | None, buckets: int = 0) -> Tensor:
-    """Values (S,) of probabilities x and truths y, (S, n); by autograd, linear in the errors."""
+    """Return the values (S,) of probabilities x and truths y, (S, n), linear in the errors."""
     errors = (x - y).abs()
     with torch.no_grad():
         found = errors.detach().double()
         truths = y.double()
         if valid is not None:
-            found = torch.where(valid, found, -1.0)  # after all others
+            found = torch.where(valid, found, -1.0)  # sorted last
             truths = torch.where(valid, truths, 0.0)
         gains = _gains_in_buckets(found, truths, buckets) if buckets else _gains(found, truths)
         if valid is not None:
@@ -41,13 +41,13 @@ def soft_jaccard(x: Tensor, y: Tensor, valid: Tensor | None, buckets: int = 0) -
     wide = torch.where((gains == 0) & ~errors.isnan(), 0.0, errors * gains)
     if not buckets:
         return wide.sum(1).to(x.dtype)
-    # The value is that of the rounded errors, the derivative the gains at them.
+    # The value is that of the rounded errors, and the derivative has the gains there.
     rounded = torch.where(gains == 0, 0.0, centers * gains).sum(1)
     return (wide.sum(1) + (rounded - wide.sum(1)).detach()).to(x.dtype)
 
 
 def _gains(errors: Tensor, y: Tensor) -> Tensor:
-    """The gains (S, n) of f, sorted by decreasing errors, put back where the elements stand."""
+    """Return the gains (S, n) of f along decreasing errors, at the positions of the elements."""
     order = torch.sort(errors, dim=1, descending=True, stable=True).indices
     c = 1 - y.gather(1, order)
     m = y.sum(1, keepdim=True)
@@ -55,31 +55,31 @@ def _gains(errors: Tensor, y: Tensor) -> Tensor:
     before = below - c
     number = torch.arange(errors.shape[1], dtype=errors.dtype, device=errors.device)
     steps = (before - number * c) / (before * below)
-    alone = (number == 0).to(steps.dtype)  # no truth at all: the first error costs 1
+    alone = (number == 0).to(steps.dtype)  # without truth the first error costs 1
     steps = torch.where(m > 0, steps, alone)
     return torch.zeros_like(steps).scatter(1, order, steps)
 
 
 def _keys(errors: Tensor, buckets: int) -> Tensor:
-    """Which step of [0, 1] an error lies in, the largest first; what does not count is last."""
+    """Return the bucket of each error in [0, 1], the largest first; void elements are last."""
     steps = (errors * buckets).floor().clamp(0, buckets - 1)
     return torch.where(errors > 0, buckets - 1 - steps, float(buckets)).long()
 
 
 def _centers(errors: Tensor, buckets: int) -> Tensor:
-    """The middle of each error's bucket, 0 for no error."""
+    """Return the middle of the bucket of each error, 0 for no error."""
     middle = (buckets - 0.5 - _keys(errors, buckets)) / buckets
     return torch.where(errors > 0, middle, 0.0)
 
 
 def _gains_in_buckets(errors: Tensor, y: Tensor, buckets: int) -> Tensor:
-    r"""A subgradient at the rounded errors, by counting.
+    r"""Return a subgradient at the rounded errors, by counting.
 
-    A bucket takes (N, D) to (N + n, D + C), n its elements and C the sum of their c. Along the
-    straight line between them an element gains
-    :math:`\int_0^1 1 / D(t) - c_i N(t) / D(t)^2 \, dt`. These sum to the rise of f, and for every
-    part S of the bucket to at most f(P + S) - f(P), P what came before: on the line D >= N, so
-    that the derivative of N / D in the direction of S falls as other elements come in.
+    A bucket with n elements, whose c sum to C, takes (N, D) to (N + n, D + C). Along the straight
+    line between them the gain of an element is
+    :math:`\int_0^1 1 / D(t) - c_i N(t) / D(t)^2 \, dt`. The gains sum to the rise of f. For
+    every part S of the bucket they sum to at most f(P + S) - f(P), where P are the elements before:
+    D >= N on the line, so the derivative of N / D in the direction of S falls as others come in.
     """
     keys = _keys(errors, buckets)
     c = 1 - y
@@ -96,9 +96,10 @@ def _gains_in_buckets(errors: Tensor, y: Tensor, buckets: int) -> Tensor:
 
 
 def _line(number: Tensor, below: Tensor, n: Tensor, more: Tensor) -> tuple[Tensor, Tensor]:
-    r"""The means of 1 / D and of N / D^2 on the line from (N, D) to (N + n, D + C).
+    r"""Return the means of 1 / D and N / D^2 on the line from (N, D) to (N + n, D + C).
 
-    With u = C / D and L = log(1 + u): L / C, and N / (D (D + C)) + n (L - u / (1 + u)) / C^2.
+    With u = C / D and L = log(1 + u) they are L / C and
+    N / (D (D + C)) + n (L - u / (1 + u)) / C^2.
     """
     safe = torch.where(below > 0, below, 1.0)
     u = more / safe

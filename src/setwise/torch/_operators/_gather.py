@@ -1,4 +1,4 @@
-"""The batch of all ranks, so that a set may reach over the whole of it."""
+"""The gathered batch of all ranks, for sets that extend over the whole batch."""
 
 from __future__ import annotations
 
@@ -8,12 +8,21 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+if dist.is_available() and not dist.is_initialized():
+    # The first call of a custom operator loads torch's compiler, which imports the module below.
+    # Its functions keep the process group of that moment as a default argument. Then
+    # destroy_process_group cannot end the group's threads, and a thread that releases a tensor
+    # while the interpreter exits aborts the process ("terminate called without an active
+    # exception"). Imported before there is a group, the defaults are None, which means the same.
+    import torch.distributed.nn.functional
+
 
 class _Gather(torch.autograd.Function):
-    """Forward: the parts of all ranks one after the other. Backward: the own part, times ranks.
+    """The concatenation of the parts of all ranks, whose gradient is that of the own part.
 
-    Every rank computes the same loss of the same batch and sends back the gradient of its own part.
-    DistributedDataParallel then takes the mean over the ranks: times their number, that is the sum.
+    Every rank computes the same loss of the same batch and returns the gradient of its own part,
+    multiplied by the number of ranks: DistributedDataParallel takes the mean over the ranks, and
+    the gradient of the whole batch is the sum.
     """
 
     @staticmethod
@@ -39,7 +48,7 @@ class _Gather(torch.autograd.Function):
 
 
 def gathered(part: Tensor) -> Tensor:
-    """The tensors of all ranks, joined along dimension 0; the tensor itself where there is one."""
+    """Return the tensors of all ranks joined along dimension 0; ``part`` itself for one rank."""
     if not dist.is_available() or not dist.is_initialized() or dist.get_world_size() == 1:
         return part
     if part.ndim == 0:

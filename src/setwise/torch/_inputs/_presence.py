@@ -1,6 +1,6 @@
-"""How likely a set of pixels is not empty, and what that means for them.
+"""The probabilities of pixels given the probability that their set is not empty.
 
-The law stands in ``setwise.decisions._presence``; this is its equation for tensors.
+The model is documented in ``setwise.decisions._presence``; this solves its equation for tensors.
 """
 
 from __future__ import annotations
@@ -8,15 +8,15 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-# As in setwise.decisions._presence.
+# The same constants as in setwise.decisions._presence.
 _LEAST_SCALE, _MOST_STEPS = 1e-13, 60
 _LEAST_PRESENCE = torch.finfo(torch.float64).tiny
-# Probabilities in float64 that are held at once.
+# The number of float64 probabilities that are held in memory at a time.
 _AT_ONCE = 1 << 25
 
 
 def as_presence(presence: object, shape: tuple[int, ...], device: torch.device) -> Tensor:
-    """Numbers in [0, 1], one for each set, flat."""
+    """Return the presence as a flat tensor of numbers in [0, 1], one for each set."""
     if not isinstance(presence, Tensor):
         raise TypeError(f"presence must be a tensor, got {type(presence).__name__}")
     if presence.dtype.is_complex or presence.dtype == torch.bool:
@@ -38,7 +38,7 @@ def as_presence(presence: object, shape: tuple[int, ...], device: torch.device) 
 
 
 def independent(p: Tensor, presence: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """c p (S, n) in the type of p, c (S,) and the presence believed (S,)."""
+    """Return c p (S, n) in the dtype of p, the factors c (S,) and the presence used (S,)."""
     at_once = max(1, _AT_ONCE // max(p.shape[1], 1))
     rows = range(0, max(len(p), 1), at_once)
     parts = [_independent(p[k : k + at_once], presence[k : k + at_once]) for k in rows]
@@ -52,7 +52,7 @@ def _independent(given: Tensor, presence: Tensor) -> tuple[Tensor, Tensor, Tenso
     total = p.sum(1)
     presence = torch.where(total > 0, presence, 0.0)
     short = (total <= presence * (1 + _LEAST_SCALE)) & (total > 0)
-    # Shares of the sum first: it may be the least number there is.
+    # Divide by the sum first, because it may be the least positive number.
     p = p / torch.where(short, total, 1.0)[:, None] * torch.where(short, presence, 1.0)[:, None]
     active = (presence > 0) & ~short
     scale = torch.where(active, 1 / torch.where(active, presence, 1.0), 1.0)
