@@ -1,4 +1,4 @@
-"""The same estimators and maps over many machines, with dask."""
+"""Estimators and maps of fields over many machines, with dask."""
 
 try:
     from setwise.dask._dask_field_svm import DaskFieldSVM

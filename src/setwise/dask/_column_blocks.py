@@ -1,4 +1,4 @@
-"""A table in blocks of columns on workers, and the exact search for stumps over them."""
+"""A table whose columns lie in blocks on workers, and the exact stump search over them."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from setwise.learning import Column, Executor, StumpSearch
 from setwise.learning._weak_learners._one_feature import rounding_of
 from setwise.learning._weak_learners._rows import as_segments
 
-_BLOCKS_A_THREAD = 2
+_BLOCKS_PER_THREAD = 2  # more blocks than threads let fast workers take over from slow ones
 
 
 @dataclass(frozen=True, eq=False)
-class TableRows:
-    """Some rows of a table, checked; sparse ones stay sparse, NaN is what is missing."""
+class FeatureRows:
+    """Validated rows of a table. Sparse rows stay sparse; NaN stands for a missing value."""
 
     X: Any
     y: NDArray[Any]
@@ -35,8 +35,8 @@ class TableRows:
     names: list[str] | None
 
 
-class SeenRows(NamedTuple):
-    """What the client keeps of some rows: all but their features, and what equal rows share."""
+class RowsSummary(NamedTuple):
+    """The columns of some rows that the client keeps: all but the features, and a hash per row."""
 
     y: NDArray[Any]
     weight: FloatArray
@@ -47,8 +47,8 @@ class SeenRows(NamedTuple):
     hashes: NDArray[np.uint64]
 
 
-def read_table(part: Mapping[str, Any], place: int) -> TableRows:
-    """A part of a dask collection."""
+def read_rows_of_table(part: Mapping[str, Any], place: int) -> FeatureRows:
+    """Validate one part of a dask collection and return its rows."""
     n = check_lengths(part, place)
     X = part["X"]
     names = [str(name) for name in X.columns] if hasattr(X, "columns") else None
@@ -67,7 +67,7 @@ def read_table(part: Mapping[str, Any], place: int) -> TableRows:
         raise ValueError(f"y must have shape (n,), got {y.ndim} dimensions")
     groups = part.get("groups")
     weight = part.get("sample_weight")
-    return TableRows(
+    return FeatureRows(
         X,
         y,
         as_sample_weights(None if weight is None else np.asarray(weight), n),
@@ -76,9 +76,9 @@ def read_table(part: Mapping[str, Any], place: int) -> TableRows:
     )
 
 
-def look_at_rows(rows: TableRows) -> SeenRows:
-    """All but the features."""
-    return SeenRows(
+def summarize_rows(rows: FeatureRows) -> RowsSummary:
+    """Return what the client keeps of the rows."""
+    return RowsSummary(
         rows.y,
         rows.weight,
         rows.groups,
@@ -90,10 +90,10 @@ def look_at_rows(rows: TableRows) -> SeenRows:
 
 
 def _hashes(X: Any) -> NDArray[np.uint64]:
-    """(n, 2) words that equal rows share, and others but for a chance of about 2^-120.
+    """Return hashes of shape (n, 2). Two different rows collide with probability about 2^-120.
 
-    A linear function of the bits of the row, with random odd factors, modulo 2^64: zeros add
-    nothing, so that sparse rows have the words of dense ones.
+    A hash is a linear function of the bits of the row, with random odd factors, modulo 2^64.
+    Zeros add nothing, so that a sparse row has the same hash as the equal dense row.
     """
     factors = np.random.default_rng(1).integers(0, 1 << 63, size=(2, X.shape[1]), dtype=np.uint64)
     factors = 2 * factors + 1
@@ -110,8 +110,8 @@ def _hashes(X: Any) -> NDArray[np.uint64]:
     return np.stack(words, axis=1)
 
 
-def distinct(seen: SeenRows, y: IntArray, weight: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Which rows to keep, in which order, and what they weigh: as ``distinct_rows`` has them."""
+def distinct(seen: RowsSummary, y: IntArray, weight: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Return the indices and weights of the distinct rows, in the order of ``distinct_rows``."""
     some = np.flatnonzero(weight)
     order = some[np.lexsort((seen.projection[some], y[some]))]
     first = np.ones(len(order), np.bool_)
@@ -120,15 +120,15 @@ def distinct(seen: SeenRows, y: IntArray, weight: FloatArray) -> tuple[IntArray,
     return order[starts], np.add.reduceat(weight[order], starts)
 
 
-class Table:
-    """Rows on workers; what is known of all of them is on the client."""
+class ColumnTable:
+    """A table whose rows lie on workers, with a summary of all rows on the client."""
 
     def __init__(self, executor: Executor, X: Any, **others: Any) -> None:
         self._executor = executor
-        read = delayed(read_table, pure=False)
+        read = delayed(read_rows_of_table, pure=False)
         self._tasks = [read(part, k) for k, part in enumerate(row_parts(X, **others))]
         self.rows: Sequence[Any] = executor.place(self._tasks)
-        parts = [part for part in executor.map(look_at_rows, self.rows) if len(part.y)]
+        parts = [part for part in executor.map(summarize_rows, self.rows) if len(part.y)]
         if not parts:
             raise ValueError("X must have at least one row, got 0 in all chunks")
         if len(kinds := {(part.width, str(part.names)) for part in parts}) > 1:
@@ -140,41 +140,41 @@ class Table:
         grouped = [part.groups for part in parts if part.groups is not None]
         groups = np.concatenate(grouped) if grouped else None
         one = parts[0]
-        self.seen = SeenRows(y, weight, groups, one.names, one.width, projection, hashes)
+        self.seen = RowsSummary(y, weight, groups, one.names, one.width, projection, hashes)
 
     def searched(
         self, kept: IntArray | None, n_columns: int, mask: BoolArray, trends: IntArray
-    ) -> SpreadStumpSearch:
-        """The search over blocks of columns of these rows, or of all.
+    ) -> DaskStumpSearch:
+        """Return a stump search over blocks of columns of the ``kept`` rows (None: of all rows).
 
-        The row parts are cut into blocks of columns, and those of one block stacked, once. Each
-        block then has all rows of some features, sorted, on one worker.
+        Each part of the rows is cut into blocks of columns, and the pieces of one block are
+        stacked, once. A block then holds all rows of some features, sorted, on one worker.
         """
         executor, width = self._executor, self.seen.width
         client = getattr(executor, "client", None)
         threads = 1 if client is None else sum(client.nthreads().values())
-        cuts = np.linspace(0, width, min(width, _BLOCKS_A_THREAD * threads) + 1).astype(int)
+        cuts = np.linspace(0, width, min(width, _BLOCKS_PER_THREAD * threads) + 1).astype(int)
         take, stack = delayed(_columns_of, pure=False), delayed(_block, pure=False)
-        order = delayed(_as_is, pure=False)(kept)
+        order = delayed(_identity, pure=False)(kept)
         blocks = []
         for begin, end in pairwise(cuts.tolist()):
             parts = [take(rows, begin, end) for rows in self._tasks]
             own = mask[begin:end], trends[begin:end]
             blocks.append(stack(parts, order, begin, n_columns, *own))
         m = len(self.seen.y) if kept is None else len(kept)
-        return SpreadStumpSearch(executor, executor.place(blocks), n_columns, m)
+        return DaskStumpSearch(executor, executor.place(blocks), n_columns, m)
 
 
-def _as_is(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 
-def _columns_of(rows: TableRows, begin: int, end: int) -> Any:
+def _columns_of(rows: FeatureRows, begin: int, end: int) -> Any:
     return rows.X[:, begin:end]
 
 
 class StumpBlock(NamedTuple):
-    """The stumps of some features, of which the first has this number."""
+    """A stump search over a block of features, and the index of its first feature."""
 
     search: StumpSearch
     first: int
@@ -196,18 +196,18 @@ def _block(
     return StumpBlock(search, first)
 
 
-class Found(NamedTuple):
-    """The best gain of each feature and segment, and the best columns of a block."""
+class BlockStumps(NamedTuple):
+    """The best gains (features, segments) of a block, and its best columns."""
 
     ranks: FloatArray
     columns: list[tuple[int, int, Any, NDArray[np.int8]]]
 
 
-def best_of_block(block: StumpBlock, segments: FloatArray) -> Found:
-    """What a block has to offer.
+def best_of_block(block: StumpBlock, segments: FloatArray) -> BlockStumps:
+    """Return the gains and the best columns of a block.
 
-    Of the best columns of all features, those that belong to a block are among the best of the
-    block: so one question is enough. Responses are -1, 0 and 1, a byte each.
+    Every column of the block that is among the best of the whole table is also among the best of
+    the block, so one query per block is enough. Responses are -1, 0 or 1, stored in one byte each.
     """
     search, first = block
     ranks = search._ranks(segments)
@@ -217,11 +217,11 @@ def best_of_block(block: StumpBlock, segments: FloatArray) -> Found:
         column = search._column(segments, rounding, feature, segment)
         stump = replace(column.learner, feature=first + column.learner.feature)
         columns.append((first + feature, segment, stump, column.response.astype(np.int8)))
-    return Found(ranks, columns)
+    return BlockStumps(ranks, columns)
 
 
-class SpreadStumpSearch:
-    """``StumpSearch`` over blocks of columns on workers: the same stumps, to the last bit."""
+class DaskStumpSearch:
+    """``StumpSearch`` over blocks of columns on workers, with bitwise the same stumps."""
 
     exact = True
 
@@ -232,7 +232,7 @@ class SpreadStumpSearch:
         self._pairs = StumpSearch(np.zeros((1, 1)), n_columns)
 
     def __call__(self, weights: FloatArray) -> list[Column]:
-        """The best stumps for weights of shape (n_segments m,)."""
+        """Return the best stumps for weights of shape (n_segments m,)."""
         segments = np.ascontiguousarray(as_segments(weights, self._n_rows))
         found = self._executor.map(best_of_block, self._blocks, segments)
         ranks = np.concatenate([own.ranks for own in found])

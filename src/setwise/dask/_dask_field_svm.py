@@ -16,15 +16,16 @@ from sklearn.utils.validation import check_is_fitted
 from setwise._foundation._arguments import as_count, as_flag, as_number
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._display import check_display, progress_callback
+from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._one_thread import one_thread
-from setwise.dask._estimator import DaskEstimator
+from setwise.dask._estimator import DaskEstimator, Phases
 from setwise.dask._field_shards import (
+    DaskFieldOracle,
     FieldPart,
     GraphRows,
-    SeenGraphs,
-    SpreadFieldOracle,
-    look_at_graphs,
+    GraphsSummary,
     rows_of_graphs,
+    summarize_graphs,
 )
 from setwise.estimators import FieldSVM
 from setwise.estimators._fields._field_rounds import FieldRounds
@@ -32,33 +33,33 @@ from setwise.learning import Progress
 
 
 class DaskFieldSVM(DaskEstimator, FieldSVM):
-    """``FieldSVM`` on a dask cluster: each partition of graphs is a shard, and stays on its worker.
+    """``FieldSVM`` on a dask cluster, where each partition of graphs stays on its worker.
 
-    The objective, its cutting planes and its certificate are those of ``FieldSVM``. A round sends
-    the weights to the workers, labels all graphs there and brings one vector back, summed along a
-    fixed tree. Every labelling is searched from the start, not from the last one's flow: so what a
-    worker says depends on the question alone, and the answer on the partitions alone, to the last
+    The objective, the cutting planes and the certificate are those of ``FieldSVM``. Each round
+    sends the weights to the workers, labels all graphs there and returns one vector, summed along
+    a fixed tree. Every labelling is computed without a warm start. Therefore the answer of a
+    worker depends on the weights alone, and the model depends on the partitions alone, to the last
     bit (``DaskExecutor``).
 
     Parameters
     ----------
     C, truncation, label_costs, tol, max_iter, time_limit, fit_intercept
-        As those of ``FieldSVM``. Scores of a classifier and biases for a measure, which it learns
-        in folds, are not to be had here.
+        See ``FieldSVM``. Scores of a classifier and biases for a measure, which ``FieldSVM``
+        learns in folds, are not available here.
     planes : int, default=1
-        How many planes a round may bring, as that of ``DaskSetClassifier``.
+        The largest number of planes per round; see ``DaskSetClassifier``.
     client : distributed.Client, default=None
-        By default the one that was made last in this process.
+        The default is the client that was created last in this process.
     verbose, callback
-        As those of ``FieldSVM``: both on the client.
+        See ``FieldSVM``. Both act on the client.
 
     Attributes
     ----------
     client_ : distributed.Client
     coef_, intercept_, edge_coef_, region_coef_, label_costs_, classes_
-        As those of ``FieldSVM``.
+        See ``FieldSVM``.
     gap_, certified_, n_iter_, interrupted_, history_
-        As those of ``FieldSVM``.
+        See ``FieldSVM``.
 
     Examples
     --------
@@ -82,6 +83,7 @@ class DaskFieldSVM(DaskEstimator, FieldSVM):
     passthrough = False
     decision = "bias"
 
+    @hints_at_names
     def __init__(
         self,
         C: float = 1.0,
@@ -115,12 +117,12 @@ class DaskFieldSVM(DaskEstimator, FieldSVM):
         Parameters
         ----------
         X : dask Bag of graphs, or list of Delayed objects, each a list of graphs
-            A graph is a tuple (node_features, edges, edge_features), or with regions. Partitions
+            A graph is a tuple (node_features, edges, edge_features[, regions]). Partitions
             may be uneven and empty.
         Y : dask Bag of arrays of shape (N,), or list of Delayed objects
-            In the same partitions.
+            Labels, in the same partitions as ``X``.
         node_weights : dask Bag of arrays of shape (N,), or list of Delayed objects, optional
-            What a mistake costs.
+            The cost of a wrong label at each node, by default 1.
 
         Returns
         -------
@@ -134,11 +136,13 @@ class DaskFieldSVM(DaskEstimator, FieldSVM):
         intercept = as_flag(self.fit_intercept, "fit_intercept")
         priced = as_flag(self.label_costs, "label_costs")
         check_display(self.verbose, self.callback)
-        deadline = Deadline.of(self.time_limit, armed=False)
+        deadline, phases = Deadline.of(self.time_limit, armed=False), Phases(self.verbose)
         executor = self._executor()
+        phases.begin("reading the graphs")
         rows = executor.place(_partitions(X=X, Y=Y, node_weights=node_weights))
-        seen = executor.map(look_at_graphs, rows)
+        seen = executor.map(summarize_graphs, rows)
         self._remember(seen)
+        phases.begin("searching the weights")
         n_labels, (d, k, layers) = len(self.classes_), self._widths
         widths = [k, *([layers] if layers else []), *([n_labels] if priced else [])]
         ask = partial(
@@ -150,7 +154,7 @@ class DaskFieldSVM(DaskEstimator, FieldSVM):
             priced=priced,
             intercept=intercept,
         )
-        oracle = SpreadFieldOracle(
+        oracle = DaskFieldOracle(
             executor,
             rows,
             lambda question, dimension: ask(question=question, dimension=dimension),
@@ -165,14 +169,15 @@ class DaskFieldSVM(DaskEstimator, FieldSVM):
             one_thread(),
             progress_callback(self.verbose, self.tol, self.callback) as callback,
         ):
-            rounds = FieldRounds(oracle, self.tol, self.max_iter, callback, deadline)
+            rounds = FieldRounds(oracle, self.tol, self.max_iter, phases.around(callback), deadline)
             fit = deadline.run(self._solve, oracle, rounds)
         self.bias_, self.temperature_, self.score_estimator_ = np.zeros(n_labels), 1.0, None
         self._store(oracle, rounds, fit)
+        self.history_ = phases.whole(self.history_)
         return self
 
     def predict(self, X: Any) -> Any:
-        """Labels of least energy, lazily: a Bag of a Bag, else a list of Delayed lists."""
+        """Return labellings of least energy, as a Bag for a Bag, or as a list of Delayed lists."""
         check_is_fitted(self)
         local = self._to_send()
         if isinstance(X, Bag):
@@ -181,7 +186,7 @@ class DaskFieldSVM(DaskEstimator, FieldSVM):
         return [call(part, local) for part in _as_delayed(X, "X")]
 
     def score(self, X: Any, Y: Any, node_weights: Any = None) -> float:
-        """The share of all nodes that are right, each counted with its weight; computed at once."""
+        """Compute the weighted share of the nodes whose label is right."""
         check_is_fitted(self)
         executor = self._executor()
         rows = executor.place(_partitions(X=X, Y=Y, node_weights=node_weights))
@@ -190,8 +195,8 @@ class DaskFieldSVM(DaskEstimator, FieldSVM):
             raise ValueError("node_weights must not be zero for every node, got only zeros")
         return float(right / whole)
 
-    def _remember(self, seen: list[SeenGraphs]) -> None:
-        """The classes, and the numbers of features, of all partitions."""
+    def _remember(self, seen: list[GraphsSummary]) -> None:
+        """Store the classes and the numbers of features found in all partitions."""
         known = [part for part in seen if part.widths is not None]
         if not known:
             raise ValueError("X must hold at least one graph, got none")
@@ -201,7 +206,7 @@ class DaskFieldSVM(DaskEstimator, FieldSVM):
         self.classes_ = np.unique(values)
         if len(self.classes_) < 2:
             raise ValueError(f"Y must hold at least two labels, got {self.classes_.tolist()}")
-        # A partition without any edge does not know how many features edges have.
+        # A partition without edges reports 0 edge features.
         widths = np.array([part.widths for part in known])
         most = widths.max(axis=0)
         if ((widths != most) & ~((widths == 0) & [False, True, False])).any():
@@ -214,7 +219,7 @@ class DaskFieldSVM(DaskEstimator, FieldSVM):
 
 
 def _partitions(**collections: Any) -> list[Delayed]:
-    """Graphs, labels and weights of one partition after the other."""
+    """Return a task per partition that reads its graphs, labels and weights."""
     parts = {
         name: _as_delayed(values, name)
         for name, values in collections.items()
@@ -244,7 +249,7 @@ def _predicted(part: Any, model: FieldSVM) -> list[Any]:
 
 
 def _right(rows: GraphRows, model: FieldSVM) -> tuple[float, float]:
-    """The weights of the nodes that are right, and of all."""
+    """Return the total weight of the nodes whose label is right, and of all nodes."""
     if not rows.X:
         return 0.0, 0.0
     found = np.concatenate(model.predict(rows.X))

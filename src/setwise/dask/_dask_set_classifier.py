@@ -16,19 +16,20 @@ from sklearn.utils.validation import check_is_fitted
 from setwise._foundation._arguments import FloatArray, as_count, as_flag, as_number
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._display import check_display, progress_callback
+from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._one_thread import one_thread
-from setwise.dask._estimator import DaskEstimator
+from setwise.dask._estimator import DaskEstimator, Phases
 from setwise.dask._partitions import lazily
 from setwise.dask._set_problem import (
     WHOLE,
     DaskSetProblem,
-    Sample,
+    PlacedSample,
     encoding_of,
     gather,
     gathered_sets,
     pose,
 )
-from setwise.dask._set_shards import Reading, Rows, counted_score, scores_of_rows
+from setwise.dask._set_shards import Reading, SetRows, counted_score, scores_of_rows
 from setwise.estimators import SetClassifier
 from setwise.estimators._sets._judgment import warn_of_no_positive
 from setwise.estimators._sets._label_encoding import Encoding
@@ -42,41 +43,43 @@ from setwise.surrogates import Surrogate
 
 
 class DaskSetClassifier(DaskEstimator, SetClassifier):
-    r"""``SetClassifier`` on a dask cluster: each chunk of rows is a shard, and stays on its worker.
+    r"""``SetClassifier`` on a dask cluster, where each chunk of rows stays on its worker.
 
-    The objective is that of ``SetClassifier``. It is minimised by one-slack cutting planes, whose
-    rounds each send the weights to the workers and get one vector back, summed along a fixed tree:
-    so the answer depends on the chunks and not on the workers, to the last bit, and workers may
-    die, join and be restarted on the way (``DaskExecutor``).
+    The objective is that of ``SetClassifier``. It is minimised by one-slack cutting planes. Each
+    round sends the weights to the workers and gets one vector back, summed along a fixed tree.
+    Therefore the model depends on the chunks and not on the workers, to the last bit, and workers
+    may die, join or be restarted during the fit (``DaskExecutor``).
 
-    Rows and groups are judged within a shard; a group that lies in two chunks is refused. A set
-    over the whole sample (``sets`` "sample", "columns" or "cells") is no sum over shards: its
-    scores come to the client, are judged there together, exactly, and slopes go back.
+    The losses of rows and groups are computed within a chunk; a group that lies in two chunks
+    raises an error. The loss of a set over the whole sample (``sets`` "sample", "columns" or
+    "cells") is not a sum over chunks: the client collects all scores, computes the loss exactly
+    and sends the slopes back.
 
     Parameters
     ----------
     loss, surrogate, C, reduction, tol, max_iter, time_limit, fit_intercept, sets, pos_label
-        As those of ``SetClassifier``.
+        See ``SetClassifier``.
     threshold : float, default=0.0
-        A label is positive where its score is above it.
+        A label is positive if its score is above this threshold.
     class_weight, warm_start
-        As those of ``SetClassifier``.
+        See ``SetClassifier``.
     planes : int, default=1
-        How many planes a round may bring: the shards' own subgradients, in so many partial sums,
-        are kept and combined anew. More take fewer rounds and more bytes in each. The answer is as
-        good, but another one, within ``tol``.
+        The largest number of planes per round. The subgradients of the chunks are added up to at
+        most ``planes`` partial sums, which are kept and recombined in later rounds. A larger
+        number takes fewer rounds and more communication per round. Different numbers give
+        different models, each within ``tol`` of the minimum.
     client : distributed.Client, default=None
-        By default the one that was made last in this process.
+        The default is the client that was created last in this process.
     verbose, callback
-        As those of ``SetClassifier``: both on the client.
+        See ``SetClassifier``. Both act on the client.
 
     Attributes
     ----------
     client_ : distributed.Client
     coef_, intercept_, classes_, threshold_, gap_, certified_, n_iter_, interrupted_, history_
-        As those of ``SetClassifier``.
+        See ``SetClassifier``.
     learner_ : str
-        "one_slack".
+        The name of the learner, always "one_slack".
     n_features_in_ : int
 
     Examples
@@ -99,6 +102,7 @@ class DaskSetClassifier(DaskEstimator, SetClassifier):
     calibrate = None
     n_jobs = None
 
+    @hints_at_names
     def __init__(
         self,
         loss: Loss | str = "jaccard",
@@ -144,12 +148,12 @@ class DaskSetClassifier(DaskEstimator, SetClassifier):
         Parameters
         ----------
         X : dask array or DataFrame of shape (n, d)
-            Chunks may be uneven, empty and of unknown size; blocks of CSR matrices stay sparse.
+            Chunks may be uneven, empty and of unknown size. Blocks of CSR matrices stay sparse.
         y : dask array of shape (n, p) or (n,), DataFrame or Series
         groups : dask array or Series of shape (n,), optional
-            Which set each sample belongs to; no group may lie in two chunks.
+            The set of each sample. Each group must lie in one chunk.
         sample_weight : dask array or Series of shape (n,), optional
-            2 equals a repeated sample, 0 a removed one.
+            Weight 2 is equivalent to a repeated sample, weight 0 to a removed one.
 
         Returns
         -------
@@ -160,16 +164,19 @@ class DaskSetClassifier(DaskEstimator, SetClassifier):
         C, threshold = as_number(self.C, "C", positive=True), as_number(self.threshold, "threshold")
         as_flag(self.fit_intercept, "fit_intercept")
         check_display(self.verbose, self.callback)
-        deadline = Deadline.of(self.time_limit, armed=False)
+        deadline, phases = Deadline.of(self.time_limit, armed=False), Phases(self.verbose)
         before = self._last_weights() if as_flag(self.warm_start, "warm_start") else None
         executor = self._executor()
+        phases.begin("reading the rows")
         sample = gather(executor, X, y=y, groups=groups, sample_weight=sample_weight)
+        phases.begin(f"posing the problem of {sum(sample.lengths)} rows")
         encoding = encoding_of(sample, self.pos_label)
         problem = pose(self, executor, sample, encoding, groups, planes)
         self._remember(sample, encoding)
         init = self._start(before, problem)
+        phases.begin("searching the weights")
         with (
-            one_thread(),  # of the client's own sums
+            one_thread(),  # the sums on the client are then reproducible
             progress_callback(self.verbose, self.tol, self.callback) as callback,
         ):
             learn = partial(
@@ -180,11 +187,12 @@ class DaskSetClassifier(DaskEstimator, SetClassifier):
                 tol=self.tol,
                 max_iter=self.max_iter,
                 init=init,
-                callback=callback,
+                callback=phases.around(callback),
             )
             fit = deadline.run(partial(learn, time_limit=deadline.inherited))
         self.certified_ = problem.certified
         self._keep(fit)
+        self.history_ = phases.whole(self.history_)
         self.threshold_, self._calibration = threshold, None
         self.intercept_ = self.intercept_ - encoding.sign * threshold
         positive = encoding.classes[encoding.positive]
@@ -196,11 +204,11 @@ class DaskSetClassifier(DaskEstimator, SetClassifier):
         return self
 
     def decision_function(self, X: Any) -> Any:
-        """Scores, lazily: positive for ``classes_[1]``. A dask array (n, p), else (n,)."""
+        """Return scores as a dask array (n, p) or (n,), positive for ``classes_[1]``."""
         return self._lazily(X, np.dtype(np.float64), labels=False)
 
     def predict(self, X: Any) -> Any:  # type: ignore[override]
-        """The labels, lazily, in the encoding that ``fit`` was given: a dask array.
+        """Return the labels as a dask array, in the encoding of the ``y`` of ``fit``.
 
         Parameters
         ----------
@@ -214,12 +222,12 @@ class DaskSetClassifier(DaskEstimator, SetClassifier):
         return self._lazily(X, self.classes_.dtype, labels=True)
 
     def score(self, X: Any, y: Any, *, groups: Any = None, sample_weight: Any = None) -> float:
-        """1 - the mean over the sets of (loss / loss of everything wrong), computed at once."""
+        """Compute 1 - the mean over the sets of (loss / loss of everything wrong)."""
         check_is_fitted(self)
         executor, loss = self._executor(), own_loss(self.surrogate, self.loss)
         sample = gather(executor, X, y=y, groups=groups, sample_weight=sample_weight)
         kind = sample.kind(self.sets, groups)
-        # As in score_of_sets: the share of mistakes is a mean, whatever the sets.
+        # As in score_of_sets: the share of mistakes is a mean over samples for any sets.
         separate = loss._is_count and groups is None
         reading = Reading(self._encoding, self.sets, None, separate)
         if kind == "groups" and not separate:
@@ -241,10 +249,10 @@ class DaskSetClassifier(DaskEstimator, SetClassifier):
 
     @property
     def _weights(self) -> FloatArray:
-        """Of scores for the second class, the intercept last."""
+        """The weights of the scores of ``classes_[1]``, with the intercept in the last column."""
         return np.column_stack([self.coef_, self.intercept_])
 
-    def _remember(self, sample: Sample, encoding: Encoding) -> None:
+    def _remember(self, sample: PlacedSample, encoding: Encoding) -> None:
         one = sample.one
         self._rows = bool(one.n_outputs)
         self.classes_, self._positive = encoding.classes, encoding.positive
@@ -276,7 +284,7 @@ class DaskSetClassifier(DaskEstimator, SetClassifier):
 
 @dataclass(frozen=True, eq=False)
 class _Answer:
-    """What a fitted model says of a chunk of rows, however few: scores, or labels."""
+    """A function from a chunk of rows, which may be empty, to scores or labels."""
 
     W: FloatArray
     rows: bool
@@ -291,14 +299,14 @@ class _Answer:
         )
         if X.shape[1] != self.W.shape[1] - 1:
             raise ValueError(f"X must have {self.W.shape[1] - 1} features, got {X.shape[1]}")
-        scores = scores_of_rows(Rows(X, X, X, None, None), self.W, True)
+        scores = scores_of_rows(SetRows(X, X, X, None, None), self.W, True)
         scores = scores if self.rows else scores[:, 0]
         if self.encoding is None:
             return scores
         return self.encoding.decode(scores > 0 if self.encoding.positive == 1 else scores < 0)
 
 
-def _any_positive(rows: Rows, W: FloatArray, encoding: Encoding) -> bool:
-    """Whether a positive is predicted."""
+def _any_positive(rows: SetRows, W: FloatArray, encoding: Encoding) -> bool:
+    """Return whether any label is predicted positive."""
     scores = encoding.sign * scores_of_rows(rows, W, True)
     return bool((scores > 0).any())

@@ -1,4 +1,4 @@
-"""Boosting of stumps for many classes, with the features on many machines."""
+"""Boosted stumps for classification, with the features on many machines."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 from setwise._foundation._arguments import as_choice
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._display import check_display
+from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._sample_weights import require_some, without_unit
-from setwise.dask._column_blocks import Table, distinct
-from setwise.dask._dask_boosted import DaskBoosted, scores_of_table
+from setwise.dask._column_blocks import ColumnTable, distinct
+from setwise.dask._estimator import DaskBoosted, Phases, scores_of_table
 from setwise.estimators import StructBoostClassifier
 from setwise.estimators._boosting._boosted import columns_a_round
 from setwise.estimators._boosting._class_merit import as_class_weights, class_merit
@@ -27,34 +28,35 @@ from setwise.learning import BoostProgress
 class DaskStructBoostClassifier(DaskBoosted, StructBoostClassifier):  # type: ignore[misc]
     """``StructBoostClassifier`` with decision stumps on a dask cluster.
 
-    The table is cut into blocks of columns once; each block lies sorted on a worker. In a round
-    the workers get a weight for every score, search their stumps exactly, and send back their best
-    ones, a byte a row each. Labels, scores and the linear program are on the client. So the model
-    is that of ``StructBoostClassifier`` with the same parameters, to the last bit, for any chunks
-    and any workers, and also when some of them die on the way.
+    The table is cut into blocks of columns once, and each block lies sorted on a worker. In each
+    round the workers get one weight per score, search for the best stumps exactly and return them,
+    with one byte per row. Labels, scores and the linear program are on the client. The model is
+    bitwise that of ``StructBoostClassifier`` with the same parameters, for any chunks and any
+    workers, even if workers die during the fit.
 
     Parameters
     ----------
     n_estimators, taxonomy, class_weight, tol, columns, columns_per_round, time_limit
-        As those of ``StructBoostClassifier``.
+        See ``StructBoostClassifier``.
     C : float or "auto", default="auto"
-        "auto": 50 times the least for which a weak learner pays. No rows are held out here.
+        "auto" is 50 times the smallest C for which a weak learner lowers the objective. No rows are
+        held out here.
     categorical_features : mask or indices, default=None
         The columns whose numbers are categories.
     monotonic_cst : array of shape (n_features,), default=None
-        As that of ``StructBoostClassifier``.
+        See ``StructBoostClassifier``.
     client : distributed.Client, default=None
-        By default the one that was made last in this process.
+        The default is the client that was created last in this process.
     verbose, callback
-        As those of ``StructBoostClassifier``: both on the client.
+        See ``StructBoostClassifier``. Both act on the client.
 
     Attributes
     ----------
     client_ : distributed.Client
     classes_, C_, estimators_, estimator_weights_, estimator_segments_, code_, cost_, stages_
-        As those of ``StructBoostClassifier``.
+        See ``StructBoostClassifier``.
     gap_, certified_, n_iter_, interrupted_, history_, feature_importances_, n_features_in_
-        As those of ``StructBoostClassifier``.
+        See ``StructBoostClassifier``.
 
     Examples
     --------
@@ -75,6 +77,7 @@ class DaskStructBoostClassifier(DaskBoosted, StructBoostClassifier):  # type: ig
     scoring = calibrate = None
     surrogate = _surrogate = "hinge"
 
+    @hints_at_names
     def __init__(
         self,
         n_estimators: int = 200,
@@ -114,11 +117,11 @@ class DaskStructBoostClassifier(DaskBoosted, StructBoostClassifier):  # type: ig
         Parameters
         ----------
         X : dask array or DataFrame of shape (n, d)
-            Chunks may be uneven, empty and of unknown size, by rows or by columns; blocks of CSR
-            matrices stay sparse. NaN stands for what is missing.
+            Chunks may be uneven, empty and of unknown size, by rows or by columns. Blocks of CSR
+            matrices stay sparse. NaN stands for a missing value.
         y : dask array or Series of shape (n,)
         sample_weight : dask array or Series of shape (n,), optional
-            2 equals a repeated sample, 0 a removed one.
+            Weight 2 is equivalent to a repeated sample, weight 0 to a removed one.
 
         Returns
         -------
@@ -127,8 +130,9 @@ class DaskStructBoostClassifier(DaskBoosted, StructBoostClassifier):  # type: ig
         shared = as_choice(self.columns, "columns", ("shared", "class")) == "shared"
         columns_a_round(self.columns_per_round, 0)
         check_display(self.verbose, self.callback)
-        deadline = Deadline.of(self.time_limit, armed=False)
-        table = Table(self._executor(), X, y=y, sample_weight=sample_weight)
+        deadline, phases = Deadline.of(self.time_limit, armed=False), Phases(self.verbose)
+        phases.begin("reading the rows")
+        table = ColumnTable(self._executor(), X, y=y, sample_weight=sample_weight)
         given = table.seen
         check_targets(given.y)
         weight = without_unit(given.weight)
@@ -157,30 +161,31 @@ class DaskStructBoostClassifier(DaskBoosted, StructBoostClassifier):  # type: ig
             self._risk(Examples(None, labels[kept], weight)),
             self._width,
             deadline,
+            phases,
             columns="shared" if shared and n_segments > 1 else "class",
             columns_per_round=self._width,
         )
         return self
 
     def decision_function(self, X: Any) -> Any:
-        """Scores of the classes, lazily: a dask array (n, k), for two classes (n,)."""
+        """Return the scores of the classes as a dask array (n, k), or (n,) for two classes."""
         check_is_fitted(self)
         k = len(self.classes_)
         return self._lazily(X, "decision_function", None if k == 2 else k, np.float64)
 
     def predict(self, X: Any) -> Any:
-        """The class of the largest score, lazily: a dask array (n,)."""
+        """Return the class of the largest score of each row, as a dask array (n,)."""
         check_is_fitted(self)
         return self._lazily(X, "predict", None, self.classes_.dtype)
 
     def score(self, X: Any, y: Any, *, sample_weight: Any = None) -> float:
-        """The share of the samples, by weight, whose class is the right one; computed at once.
+        """Compute the weighted accuracy.
 
-        In a taxonomy 1 - the mean of ``cost_``, as a share of its largest entry.
+        With a taxonomy, the score is 1 - the weighted mean of ``cost_`` / ``cost_.max()``.
         """
         check_is_fitted(self)
         executor = self._executor()
-        table = Table(executor, X, y=y, sample_weight=sample_weight)
+        table = ColumnTable(executor, X, y=y, sample_weight=sample_weight)
         found = executor.map(scores_of_table, table.rows, self._to_send())
         scores = self._by_class(np.concatenate(found, axis=1))
         places = np.searchsorted(self.classes_, table.seen.y).clip(max=len(self.classes_) - 1)

@@ -1,4 +1,4 @@
-"""Boosting of stumps that ranks, with the features on many machines."""
+"""Boosted stumps for ranking, with the features on many machines."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 from setwise._foundation._arguments import as_choice, as_flag
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._display import check_display
+from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._sample_weights import without_unit
-from setwise.dask._column_blocks import Table
-from setwise.dask._dask_boosted import DaskBoosted, scores_of_table
+from setwise.dask._column_blocks import ColumnTable
+from setwise.dask._estimator import DaskBoosted, Phases, scores_of_table
 from setwise.estimators import StructBoostRanker
-from setwise.estimators._boosting._cut_points import cut_points
-from setwise.estimators._boosting._eval_set import known_places
-from setwise.estimators._boosting._held_out import Examples
-from setwise.estimators._boosting._rank_risk import as_groups
+from setwise.estimators._boosting._held_out import Examples, known_places
+from setwise.estimators._boosting._rank_risk import as_groups, cut_points
 from setwise.estimators._boosting._struct_boost_ranker import LOSSES
 from setwise.learning import BoostProgress
 
@@ -27,34 +26,35 @@ from setwise.learning import BoostProgress
 class DaskStructBoostRanker(DaskBoosted, StructBoostRanker):  # type: ignore[misc]
     """``StructBoostRanker`` with decision stumps on a dask cluster.
 
-    As ``DaskStructBoostClassifier``: features by columns on the workers, scores on the client. A
-    ranking is no sum over shards, since every pair of rows counts; but all scores are on the client
-    in any case, so that its risk, and the area under the ROC curve, are exact, and groups may lie
-    in any chunks. The model is that of ``StructBoostRanker`` with the same parameters, to the last
-    bit.
+    As for ``DaskStructBoostClassifier``, the features lie on the workers, by columns, and the
+    scores on the client. The risk of a ranking is not a sum over chunks, since every pair of rows
+    counts. Because all scores are on the client, the risk and the area under the ROC curve are
+    exact, and a group may lie in several chunks. The model is bitwise that of
+    ``StructBoostRanker`` with the same parameters.
 
     Parameters
     ----------
     n_estimators, loss, tol, ordinal, time_limit
-        As those of ``StructBoostRanker``.
+        See ``StructBoostRanker``.
     C : float or "auto", default="auto"
-        "auto": 50 times the least for which a weak learner pays. No rows are held out here.
+        "auto" is 50 times the smallest C for which a weak learner lowers the objective. No rows are
+        held out here.
     categorical_features : mask or indices, default=None
         The columns whose numbers are categories.
     monotonic_cst : array of shape (n_features,), default=None
-        As that of ``StructBoostRanker``.
+        See ``StructBoostRanker``.
     client : distributed.Client, default=None
-        By default the one that was made last in this process.
+        The default is the client that was created last in this process.
     verbose, callback
-        As those of ``StructBoostRanker``: both on the client.
+        See ``StructBoostRanker``. Both act on the client.
 
     Attributes
     ----------
     client_ : distributed.Client
     classes_, C_, estimators_, estimator_weights_, cut_points_, stages_, feature_importances_
-        As those of ``StructBoostRanker``.
+        See ``StructBoostRanker``.
     gap_, certified_, n_iter_, interrupted_, history_, n_features_in_
-        As those of ``StructBoostRanker``.
+        See ``StructBoostRanker``.
 
     Examples
     --------
@@ -73,6 +73,7 @@ class DaskStructBoostRanker(DaskBoosted, StructBoostRanker):  # type: ignore[mis
     _local = StructBoostRanker
     k = None
 
+    @hints_at_names
     def __init__(
         self,
         n_estimators: int = 200,
@@ -108,12 +109,12 @@ class DaskStructBoostRanker(DaskBoosted, StructBoostRanker):  # type: ignore[mis
         Parameters
         ----------
         X : dask array or DataFrame of shape (n, d)
-            As that of ``DaskStructBoostClassifier``.
+            See ``DaskStructBoostClassifier``.
         y : dask array or Series of shape (n,)
         groups : dask array or Series of shape (n,), optional
             Only samples of the same group are compared.
         sample_weight : dask array or Series of shape (n,), optional
-            As that of ``StructBoostRanker``.
+            See ``StructBoostRanker``.
 
         Returns
         -------
@@ -122,34 +123,37 @@ class DaskStructBoostRanker(DaskBoosted, StructBoostRanker):  # type: ignore[mis
         as_flag(self.ordinal, "ordinal")
         as_choice(self.loss, "loss", LOSSES)
         check_display(self.verbose, self.callback)
-        deadline = Deadline.of(self.time_limit, armed=False)
-        table = Table(self._executor(), X, y=y, groups=groups, sample_weight=sample_weight)
+        deadline, phases = Deadline.of(self.time_limit, armed=False), Phases(self.verbose)
+        phases.begin("reading the rows")
+        table = ColumnTable(self._executor(), X, y=y, groups=groups, sample_weight=sample_weight)
         given = table.seen
         places = self._learn_levels(given.y)
         weight = without_unit(given.weight)
         examples = Examples(None, places, weight, as_groups(given.groups, len(places)))
-        fit = self._boosted(table, None, self._risk(examples), 1, deadline)
+        fit = self._boosted(table, None, self._risk(examples), 1, deadline, phases)
         self.cut_points_ = cut_points(fit.scores, places, weight, len(self.classes_))
         return self
 
     def decision_function(self, X: Any) -> Any:
-        """Scores, lazily: a dask array (n,), higher for higher ranks."""
+        """Return scores as a dask array (n,), higher for higher ranks."""
         return self._lazily(X, "decision_function", None, np.float64)
 
     def predict(self, X: Any) -> Any:
-        """The class or level of each row, lazily: a dask array (n,)."""
+        """Return the class or level of each row, as a dask array (n,)."""
         check_is_fitted(self)
         return self._lazily(X, "predict", None, self.classes_.dtype)
 
     def score(  # type: ignore[override]
         self, X: Any, y: Any, *, groups: Any = None, sample_weight: Any = None
     ) -> float:
-        """1 - the loss, computed at once from all scores: the area under the ROC curve, or the mean
-        over the queries of average precision or normalised discounted gain.
+        """Compute 1 - the loss from all scores.
+
+        Depending on ``loss``, this is the area under the ROC curve, or the mean over the queries of
+        average precision or normalised discounted gain.
         """
         check_is_fitted(self)
         executor = self._executor()
-        table = Table(executor, X, y=y, groups=groups, sample_weight=sample_weight)
+        table = ColumnTable(executor, X, y=y, groups=groups, sample_weight=sample_weight)
         found = executor.map(scores_of_table, table.rows, self._to_send())
         places = known_places(table.seen.y, self.classes_)
         names = as_groups(table.seen.groups, len(places))

@@ -1,19 +1,42 @@
-"""What estimators on dask have in common: a client, and a local copy."""
+"""Base classes of the estimators on dask, with a client, a local copy, phases, and boosting."""
 
 from __future__ import annotations
 
-from typing import Any, Self
+import logging
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any, Self, TypeVar
 
+import numpy as np
 from distributed import Client
+from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted
 
+from setwise._foundation._arguments import IntArray, as_number
+from setwise._foundation._deadline import Deadline
+from setwise._foundation._progress import ForwardingCallback, Progress, is_observed, stops
+from setwise.dask._column_blocks import ColumnTable, FeatureRows
 from setwise.dask._executor import DaskExecutor, as_client
+from setwise.dask._partitions import lazily
+from setwise.estimators._boosting._price import USUAL, least_price
+from setwise.learning import BoostFit, BoostProgress
+from setwise.learning._boosting._problem import Risk
+from setwise.learning._history import History
+from setwise.learning._weak_learners._traits import as_categorical, as_trends
+
+P = TypeVar("P", bound=Progress)
+H = TypeVar("H", bound=History)
+_LOG = logging.getLogger("setwise")
 
 
 class DaskEstimator:
-    """A ``client``, which clones share and pickles leave behind, and ``to_local``.
+    """An estimator with a ``client``, which clones share and pickles leave out.
 
-    ``_local`` is the class of the local estimator.
+    ``_local`` is the class of the local estimator that ``to_local`` makes.
     """
 
     client: Client | None
@@ -21,14 +44,14 @@ class DaskEstimator:
 
     @property
     def client_(self) -> Client:
-        """The client that is used: ``client``, else the one that was made last."""
+        """The client in use: ``client``, or by default the client that was created last."""
         return as_client(self.client)
 
     def _executor(self) -> Any:
         return DaskExecutor(self.client)
 
     def to_local(self) -> Any:
-        """The same model as an estimator that needs no cluster, with the same attributes.
+        """Return the model as an estimator that needs no cluster, with the same attributes.
 
         Returns
         -------
@@ -43,7 +66,7 @@ class DaskEstimator:
         return model
 
     def _to_send(self) -> Any:
-        """The local model for workers: what is the client's own stays here."""
+        """Return the local model for the workers, without callback and display."""
         return self.to_local().set_params(callback=None, verbose=False)
 
     def _params(self) -> dict[str, Any]:
@@ -62,3 +85,134 @@ class DaskEstimator:
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]
         return {**state, "client": None}
+
+
+class Phases:
+    """A clock for the phases of a fit before its first round.
+
+    Reading the rows of a large sample can take as long as many rounds. Therefore each phase
+    writes a line to stderr if ``verbose``, and the seconds of rounds count from the start of the
+    fit.
+    """
+
+    def __init__(self, verbose: bool) -> None:
+        self._start, self._before, self._verbose = perf_counter(), 0.0, verbose
+
+    def begin(self, phase: str) -> None:
+        """Report that a phase begins."""
+        line = f"{perf_counter() - self._start:.1f} s: {phase}"
+        _LOG.debug("%s", line)
+        if self._verbose:
+            sys.stderr.write(line + "\n")
+
+    def around(self, callback: Callable[[P], object] | None) -> Callable[[P], object] | None:
+        """Return a callback for the search that reports the seconds since the start of the fit."""
+        self._before = perf_counter() - self._start
+        if not is_observed(callback):
+            return None
+        before = self._before
+
+        def tell(progress: P) -> bool:
+            return stops(callback, replace(progress, seconds=progress.seconds + before))
+
+        return ForwardingCallback(tell)
+
+    def whole(self, history: H) -> H:
+        """Return the history of the search with seconds counted from the start of the fit."""
+        return replace(history, seconds=history.seconds + self._before)
+
+
+class DaskBoosted(DaskEstimator):
+    """A boosted estimator whose features lie on workers, by columns, and whose scores do not.
+
+    The weak learners are decision stumps, because the search for any other weak learner needs all
+    columns at once. Scores are kept on the client.
+    """
+
+    C: Any
+    categorical_features: Any
+    monotonic_cst: Any
+    callback: Callable[[BoostProgress], object] | None
+    client: Client | None
+    n_features_in_: int
+    estimator = "stump"
+    early_stopping = False
+    random_state = n_jobs = n_folds = None
+    validation_fraction, n_iter_no_change, slack = 0.1, 10, "one"
+
+    def _columns_known(self, table: ColumnTable) -> tuple[Any, Any]:
+        """Store the names and number of features. Return the categorical mask and the trends."""
+        seen = table.seen
+        self.n_features_in_ = seen.width
+        if seen.names is not None:
+            self.feature_names_in_ = np.array(seen.names, object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        if isinstance(self.categorical_features, str):
+            raise ValueError(
+                "categorical_features must be None, a mask or indices on dask, got "
+                f"{self.categorical_features!r}"
+            )
+        mask = as_categorical(self.categorical_features, seen.width)
+        self._categorical = mask
+        self.categories_: list[Any] = []
+        return mask, as_trends(self.monotonic_cst, mask)
+
+    def _boosted(
+        self,
+        table: ColumnTable,
+        kept: IntArray | None,
+        risk: Risk,
+        width: int,
+        deadline: Deadline,
+        phases: Phases,
+        **options: Any,
+    ) -> BoostFit:
+        """Boost over the ``kept`` rows, store the result in the estimator and return it."""
+        if isinstance(self.C, str):
+            if self.C != "auto":
+                raise ValueError(f"C must be a number or 'auto', got {self.C!r}")
+        else:
+            as_number(self.C, "C", positive=True)
+        phases.begin(f"sorting the columns of {len(table.seen.y)} rows, and boosting")
+        search = table.searched(kept, width, *self._columns_known(table))
+        self.C_ = USUAL * least_price(risk, search) if isinstance(self.C, str) else float(self.C)
+        self.C_scores_: dict[float, float] = {}
+        fit: BoostFit = self._boost(  # type: ignore[attr-defined]
+            risk, search, deadline, C=self.C_, watch=phases, **options
+        )
+        self.best_iteration_ = fit.n_iter
+        self.evals_result_: dict[str, Any] = {}
+        self._store(  # type: ignore[attr-defined]
+            fit, len(risk.offsets) - 1, shared=options.get("columns") == "shared"
+        )
+        self.history_ = phases.whole(fit.history)
+        return fit
+
+    def _lazily(self, X: Any, method: str, columns: int | None, dtype: Any) -> Any:
+        check_is_fitted(self)
+        predict = ChunkPrediction(self._to_send(), method, columns)
+        return lazily(X, predict, columns=columns, dtype=dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class ChunkPrediction:
+    """A call of a method of a local model for a chunk of rows, which may be empty."""
+
+    model: Any
+    method: str
+    columns: int | None
+
+    def __call__(self, X: Any) -> NDArray[Any]:
+        if X.shape[0] == 0:
+            return np.zeros((0,) if self.columns is None else (0, self.columns))
+        if not hasattr(X, "columns"):
+            X = check_array(X, accept_sparse="csr", ensure_all_finite="allow-nan", input_name="X")
+        found: NDArray[Any] = getattr(self.model, self.method)(X)
+        return found
+
+
+def scores_of_table(rows: FeatureRows, model: Any) -> NDArray[Any]:
+    """Return the scores (n_segments, n) of the rows. Names of columns are not checked."""
+    found: NDArray[Any] = model._segment_scores(rows.X)
+    return found

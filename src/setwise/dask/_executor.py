@@ -1,4 +1,4 @@
-"""An executor whose shards lie on the workers of dask."""
+"""An executor whose shards lie on the workers of a dask cluster."""
 
 from __future__ import annotations
 
@@ -17,40 +17,46 @@ from distributed import Client, KilledWorker, default_client
 from setwise._foundation._arguments import as_count, as_function, as_list
 from setwise._foundation._one_thread import one_thread
 from setwise.dask._placed import Placed, aligned
+from setwise.dask._watch import cancel, watched
 from setwise.learning._executors import check_shards, with_own
 from setwise.learning._tree_sum import tree_level, tree_sum
 
 T = TypeVar("T")
 S = TypeVar("S")
-# Of so few nodes of the tree the client makes the last sums: workers would wait for one another,
-# and small vectors cost no more than the words around them.
+# The client adds up the last _AT_CLIENT nodes of the tree if the vectors are small: workers would
+# wait for one another, and sending a small vector costs no more than the message around it.
 _AT_CLIENT = 16
-# How many levels of the tree a task goes up: more are fewer tasks for the scheduler, and more
-# vectors that one worker waits for.
+# The number of levels of the tree that one summing task covers. More levels make fewer tasks for
+# the scheduler, but one worker then waits for more vectors; large vectors get fewer levels.
 _LEVELS, _LEVELS_OF_LARGE = 4, 2
-_SMALL = 1 << 15  # bytes
-# A round is asked again so often when the scheduler was told to forget it (``Client.restart``), or
-# when workers died under it more often than the scheduler allows.
-_ATTEMPTS = 3
+# Arrays of at most _SMALL bytes are sent with every task instead of once per worker.
+_SMALL = 1 << 15
+# The number of attempts per round. An attempt fails if the scheduler forgets the tasks
+# (``Client.restart``), or if workers die more often than the scheduler allows.
+ATTEMPTS = 3
 
 
 class DaskExecutor:
-    """Shards on the workers of a dask cluster; one vector comes back.
+    """An executor whose shards lie on the workers of a dask cluster.
 
-    ``place`` puts each shard on a worker, where it stays. A round then is one graph of pure tasks:
-    the arguments, which if large go to one worker and from there to those that need them; the
-    function on every shard; the sums, along the tree of ``tree_sum``, on the workers but for the
-    last few. So answers equal
-    those of ``Serial`` over the same shards to the last bit, for any number of workers, and when
-    workers die, join or are restarted on the way: what is lost is computed again.
+    ``place`` puts each shard on a worker, where it stays. Each round is one graph of pure tasks:
 
-    That holds on processors and libraries of one kind, as for any program: another BLAS rounds
-    otherwise.
+    - the arguments; a large argument goes to one worker and from there to the others,
+    - the function on every shard,
+    - the sums along the tree of ``tree_sum``, on the workers except for the last few.
+
+    Therefore answers are bitwise those of ``Serial`` over the same shards, for any number of
+    workers. If workers die, join or are restarted, lost results are computed again. This holds if
+    all machines have processors of one kind and the same libraries, because another BLAS may round
+    differently.
+
+    A round waits while there is no worker. It raises a ``TimeoutError`` after ten minutes, or after
+    dask's setting ``distributed.scheduler.no-workers-timeout`` on the client.
 
     Parameters
     ----------
     client : distributed.Client, optional
-        By default the one that was made last in this process.
+        The default is the client that was created last in this process.
 
     Examples
     --------
@@ -68,7 +74,7 @@ class DaskExecutor:
         self._name, self._rounds = f"setwise-{uuid4().hex[:12]}", count()
 
     def place(self, shards: Iterable[Any]) -> Placed:
-        """The shards on the workers: what ``Delayed`` objects will be, all else from here."""
+        """Place shards on the workers: values of ``Delayed`` objects, or objects of the client."""
         held = as_list(shards, "shards", "shards")
         name = f"{self._name}-{next(self._rounds)}"
         tasks = [
@@ -80,7 +86,7 @@ class DaskExecutor:
     def map(
         self, function: Callable[Concatenate[T, ...], S], shards: Iterable[T], *arguments: Any
     ) -> list[S]:
-        """The answers, in order."""
+        """Return ``function(shard, *arguments)`` for each shard, in order."""
         call = _Mapped(as_function(function, "function"))
         placed = self._placed(shards)
         if not len(placed):
@@ -96,11 +102,11 @@ class DaskExecutor:
         each: Sequence[Any] | None = None,
         most: int = 1,
     ) -> list[S]:
-        """The sum of the answers, or at most ``most`` partial sums of it."""
+        """Return the sum of the answers of the shards, as at most ``most`` partial sums."""
         level, placed = as_count(most, "most", least=1), self._placed(shards)
         check_shards(placed, each)
         call = _Summed(as_function(function, "function"), level, len(placed))
-        # Large answers, as large weights have, are summed where they are: one comes here.
+        # Large arguments have large answers, which are summed on the workers: one sum comes here.
         small = all(map(_is_small, arguments))
         top, levels = max(level, _AT_CLIENT if small else 1), _LEVELS if small else _LEVELS_OF_LARGE
 
@@ -122,7 +128,7 @@ class DaskExecutor:
         return tree_level([node for nodes in found for node in nodes], level)
 
     def close(self) -> None:
-        """Nothing to let go of: the client is its owner's, and shards go with their last name."""
+        """Do nothing: the caller owns the client, and dask frees shards without references."""
 
     def _placed(self, shards: Iterable[Any]) -> Placed:
         return shards if isinstance(shards, Placed) else self.place(shards)
@@ -135,9 +141,9 @@ class DaskExecutor:
         each: Sequence[Any] | None,
         then: Callable[[list[Delayed], str], list[Delayed]],
     ) -> list[list[Any]]:
-        """The answers of one round, asked again where the scheduler has lost the question."""
+        """Return the answers of one round. If the scheduler loses the tasks, submit them again."""
         ask = delayed(_ask, pure=False)
-        for attempt in range(_ATTEMPTS):
+        for attempt in range(ATTEMPTS):
             name = f"{self._name}-{next(self._rounds)}"
             sent = [
                 _Held(own) if _is_small(own) else _literal(own, f"{name}-argument-{k}")
@@ -153,23 +159,25 @@ class DaskExecutor:
                 )
                 for block, own in zip(placed.blocks, placed.stretches, strict=True)
             ]
-            # A broadcast of many weights is no graph that was made large by mistake.
+            # The graph may be large on purpose: it contains the weights that all workers need.
             with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GB"}):
                 futures = self.client.compute(then(parts, name), optimize_graph=False)
             try:
-                return list(self.client.gather(futures))
+                with watched(self.client, futures, placed.is_stuck) as watch:
+                    return list(self.client.gather(futures))
             except (CancelledError, KilledWorker):
-                if attempt + 1 == _ATTEMPTS:
+                watch.check()
+                if attempt + 1 == ATTEMPTS:
                     raise
                 placed.renew()
-            except BaseException:  # Ctrl-C among them: the workers need not go on
-                self.client.cancel(futures)
+            except BaseException:  # for instance Ctrl-C: the workers need not continue
+                cancel(self.client, futures)
                 raise
         raise AssertionError("unreachable")
 
 
 def as_client(client: object) -> Client:
-    """The client, or the one that was made last in this process."""
+    """Return ``client``, or if it is None the client that was created last in this process."""
     if client is None:
         try:
             return default_client()
@@ -184,7 +192,7 @@ def as_client(client: object) -> Client:
 
 @dataclass(frozen=True)
 class _Mapped:
-    """A function of each shard of a block."""
+    """A function applied to each shard of a block."""
 
     function: Callable[..., Any]
 
@@ -194,7 +202,7 @@ class _Mapped:
 
 @dataclass(frozen=True)
 class _Summed:
-    """Its sums over a block, on the level of the whole tree that has at most ``most`` nodes."""
+    """The sums of a function over a block, at the level of the tree with at most ``most`` nodes."""
 
     function: Callable[..., Any]
     most: int
@@ -203,7 +211,7 @@ class _Summed:
     def __call__(self, own: Iterator[tuple[Any, ...]]) -> list[Any]:
         if self.most == 1:
             return [tree_sum(self.function(*given) for given in own)]
-        # As many levels up as the whole tree needs, or as the block has.
+        # Go up as many levels as the whole tree needs, or as the block has.
         nodes, whole = [self.function(*given) for given in own], self.n
         while whole > self.most and len(nodes) > 1:
             nodes = tree_level(nodes, -(-len(nodes) // 2))
@@ -223,7 +231,7 @@ def _sum_of_nodes(*nodes: list[Any]) -> list[Any]:
 
 
 class _Held:
-    """A value that dask takes as it is: it would look into lists and tuples for tasks."""
+    """A wrapper that keeps dask from searching lists and tuples for tasks."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -239,7 +247,7 @@ def _unheld(held: _Held) -> Any:
 
 
 def _is_small(argument: Any) -> bool:
-    """Whether to send it with every task: one of its own, which others fetch from, costs more."""
+    """Return whether to send ``argument`` with every task, instead of as a task of its own."""
     if isinstance(argument, np.ndarray):
         return argument.nbytes <= _SMALL
     return argument is None or isinstance(argument, bool | int | float)

@@ -1,4 +1,4 @@
-"""One image: its field, the answer to a task, and a row that says how good the answer is."""
+"""The solution of a task for one image: its field, its answer and the certificate."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from setwise._foundation._interrupts import whole
+from setwise._foundation._callers import gathered_warnings
+from setwise._foundation._interrupts import completed
 from setwise._foundation._one_thread import one_thread
-from setwise.dask._field_results import FieldRow
-from setwise.dask._field_store import FieldStore
+from setwise.dask._field_results import FieldRow, FieldStore
 from setwise.decisions import decide
 from setwise.fields import Field
 from setwise.inference import diverse, marginals, solve_map
@@ -22,7 +22,7 @@ Arrays = dict[str, NDArray[Any]]
 
 
 class Certified(NamedTuple):
-    """Arrays over the pixels, and the certificate of the task's own measure."""
+    """Arrays over the pixels, and a certificate for the value that the task optimises."""
 
     arrays: Arrays
     value: float
@@ -34,7 +34,7 @@ class Certified(NamedTuple):
 
 
 def _best(field: Field, **options: Any) -> Certified:
-    found = whole(solve_map(field, **options))
+    found = completed(solve_map(field, **options))
     return Certified(
         {"labels": found.labels},
         found.value,
@@ -47,7 +47,7 @@ def _best(field: Field, **options: Any) -> Certified:
 
 
 def _marginals(field: Field, **options: Any) -> Certified:
-    post = whole(marginals(field, **options))
+    post = completed(marginals(field, **options))
     proved = post.certified and post.converged
     return Certified(
         {"probabilities": post.probabilities},
@@ -61,7 +61,7 @@ def _marginals(field: Field, **options: Any) -> Certified:
 
 
 def _diverse(field: Field, **options: Any) -> Certified:
-    found = whole(diverse(field, **options))
+    found = completed(diverse(field, **options))
     return Certified(
         {"labelings": found.labelings, "values": found.values},
         float(found.values[0]),
@@ -74,7 +74,7 @@ def _diverse(field: Field, **options: Any) -> Certified:
 
 
 def _decide(field: Field, *, loss: Any, label: int = 1, **options: Any) -> Certified:
-    post = whole(marginals(field, **options))
+    post = completed(marginals(field, **options))
     answer = decide(post.probabilities[:, label], loss, n_jobs=1)
     gap, expected = float(answer.regret_bound), float(answer.expected)
     return Certified(
@@ -96,44 +96,46 @@ TASKS: dict[str, Callable[..., Certified]] = {
 }
 
 
-class Answer(NamedTuple):
-    """A row, and the arrays where no store has them."""
+class ImageAnswer(NamedTuple):
+    """The row of an image, its arrays unless a store holds them, and its warnings."""
 
     row: FieldRow
     arrays: Arrays
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class FieldJob:
-    """(items, places, names) -> their answers; what a store has is not made again."""
+    """A function (items, places, names) -> answers, which skips the images a store contains."""
 
     build: Callable[[Any], Any]
     task: str
     options: Mapping[str, Any]
     store: FieldStore | None
 
-    def __call__(self, items: Any, places: list[int], names: list[str]) -> list[Answer]:
+    def __call__(self, items: Any, places: list[int], names: list[str]) -> list[ImageAnswer]:
         with one_thread():
             return [
                 self._answer(item, place, name)
                 for item, place, name in zip(items, places, names, strict=True)
             ]
 
-    def _answer(self, item: Any, place: int, name: str) -> Answer:
+    def _answer(self, item: Any, place: int, name: str) -> ImageAnswer:
         if self.store is not None:
             row = self.store.row(place)
             if row is not None and row.error is None:
-                return Answer(row, {})
+                return ImageAnswer(row, {})
         start = perf_counter()
-        try:
-            arrays, row = self._solved(item, place, name, start)
-        except Exception as error:  # of this image alone: the others go on
-            arrays = {}
-            row = FieldRow.failed(place, name, error, perf_counter() - start)
+        with gathered_warnings() as told:
+            try:
+                arrays, row = self._solved(item, place, name, start)
+            except Exception as error:  # the other images go on
+                arrays = {}
+                row = FieldRow.failed(place, name, error, perf_counter() - start)
         if self.store is None:
-            return Answer(row, arrays)
+            return ImageAnswer(row, arrays, tuple(told))
         self.store.write(row, arrays)
-        return Answer(row, {})
+        return ImageAnswer(row, {}, tuple(told))
 
     def _solved(self, item: Any, place: int, name: str, start: float) -> tuple[Arrays, FieldRow]:
         built = self.build(item)
@@ -163,7 +165,7 @@ class FieldJob:
 
 
 def _shaped(key: str, values: NDArray[Any], shape: Any, n: int) -> NDArray[Any]:
-    """Values of the pixels in the shape of the image: it takes the place of their axis."""
+    """Reshape the axis of the pixels into the shape of the image."""
     if shape is None or key == "values":
         return values
     shape = tuple(shape)

@@ -1,46 +1,48 @@
-"""What a map over many images leaves: a row an image, and which of them to look at."""
+"""The results of a map over many images: a row per image, and arrays in memory or in zarr."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from json import JSONDecodeError
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from zlib import crc32
 
 import numpy as np
+import zarr
 from numpy.typing import NDArray
 
 from setwise._foundation._arguments import did_you_mean
+from setwise._foundation._record import Record
 
-if TYPE_CHECKING:
-    from setwise.dask._field_store import FieldStore
-
-_SHOWN = 5
+_SHOWN = 5  # the number of rows that a summary lists per kind
 
 
-@dataclass(frozen=True)
-class FieldRow:
+@dataclass(frozen=True, repr=False)
+class FieldRow(Record):
     """The certificate of one image.
 
     Attributes
     ----------
     image : int
-        Its place.
+        The index of the image.
     name : str
-        Its file name, or its place as a word.
+        The file name of the image, or its index as a string.
     value, bound, gap : float
-        Of the task: an energy ("map"), an upper bound on log Z ("marginals"), the energy of the
-        first item, with the largest gap of all ("diverse"), an expected loss ("decide").
+        The value that the task optimises: an energy ("map"), an upper bound on log Z
+        ("marginals"), the energy of the first item, with the largest gap of all items
+        ("diverse"), or an expected loss ("decide").
     relative_gap : float
-        The gap as a share, as the result of the task has it.
+        The relative gap, as the result of the task defines it.
     proved : bool
-        Whether the answer is proved: exact, of marginals within ``tol``.
+        Whether the answer is proved to be exact, or for marginals to be within ``tol``.
     seconds : float
-        What it took, the field included.
+        The time for building the field and solving it.
     reason : str
-        Which method, and why.
+        The method that was used, and why.
     error : str or None
-        What went wrong, if something did; all numbers are NaN then.
+        The error message if the image failed. Then all numbers are NaN.
 
     Examples
     --------
@@ -62,12 +64,12 @@ class FieldRow:
 
     @classmethod
     def failed(cls, image: int, name: str, error: BaseException, seconds: float) -> FieldRow:
-        """The row of an image that could not be done."""
+        """Return the row of an image that failed."""
         words = f"{type(error).__name__}: {error}"
         return cls(image, name, *(float("nan"),) * 4, False, seconds, "", words)
 
     def as_text(self) -> dict[str, Any]:
-        """Words and whole numbers alone, which every JSON keeps, whatever the floats are."""
+        """Return the row with floats as strings, because JSON has no infinity and no NaN."""
         numbers = {"value", "bound", "gap", "relative_gap", "seconds"}
         return {
             own.name: repr(float(getattr(self, own.name)))
@@ -78,20 +80,96 @@ class FieldRow:
 
     @classmethod
     def of_text(cls, text: Mapping[str, Any]) -> FieldRow:
-        """What ``as_text`` wrote."""
+        """Return the row that ``as_text`` wrote."""
         numbers = {"value", "bound", "gap", "relative_gap", "seconds"}
         given: dict[str, Any] = {k: float(v) if k in numbers else v for k, v in text.items()}
         return cls(**given)
 
 
-@dataclass(frozen=True, eq=False)
-class FieldResults:
-    """Rows and arrays of a map over images.
+@dataclass(frozen=True)
+class FieldStore:
+    """A zarr group with a group for each image.
+
+    Each image is written by one worker, in its own group. The row is written last and marks the
+    image as done: arrays without a row, which a dying worker leaves, are written over. The row has
+    checksums beside it, because zarr reads a chunk whose file is missing as zeros.
+    """
+
+    path: Any
+
+    def open(self, task: str, n: int) -> None:
+        """Create the group, or check that it has the same task and number of images."""
+        try:
+            group = zarr.open_group(self.path, mode="a")
+        except JSONDecodeError as error:
+            raise ValueError(
+                f"store must be a zarr group, got {self.path!r}, whose own zarr.json is damaged "
+                f"({error}): give another path"
+            ) from error
+        known = group.attrs.get("setwise")
+        now = {"task": task, "n_images": n}
+        if known is None:
+            if len(list(group)):
+                raise ValueError(
+                    f"store must be empty or of an earlier map_fields, got {self.path!r} with "
+                    "other things in it"
+                )
+            group.attrs["setwise"] = now
+        elif known != now:
+            raise ValueError(
+                f"store must be of the same task and number of images, {now}, got {known}: give "
+                "another path"
+            )
+
+    def row(self, place: int) -> FieldRow | None:
+        """Return the row of an image, or None if the row is missing or any array is damaged."""
+        try:
+            own = zarr.open_group(self.path, mode="r", path=_name(place))
+            row = FieldRow.of_text(own.attrs["row"])
+            _arrays(own)
+        except Exception:  # zarr and its codecs raise errors of many kinds
+            return None
+        return row
+
+    def write(self, row: FieldRow, arrays: dict[str, NDArray[Any]]) -> None:
+        """Write the arrays and then the row, and replace what is there."""
+        own = zarr.open_group(self.path, mode="w", path=_name(row.image))
+        for name, values in arrays.items():
+            own.create_array(name, data=np.ascontiguousarray(values))
+        checksums = {name: _checksum(values) for name, values in arrays.items()}
+        own.attrs.update({"checksums": checksums, "row": row.as_text()})
+
+    def arrays(self, place: int) -> dict[str, NDArray[Any]]:
+        """Return the arrays that were written for an image."""
+        return _arrays(zarr.open_group(self.path, mode="r", path=_name(place)))
+
+
+def _arrays(own: zarr.Group) -> dict[str, NDArray[Any]]:
+    """Return the arrays of an image. Raise an error if a checksum differs."""
+    checksums: Any = own.attrs["checksums"]
+    arrays = {name: np.asarray(own[name]) for name in checksums}
+    for name, values in arrays.items():
+        if checksums[name] != _checksum(values):
+            raise ValueError(f"{name} is not what was written")
+    return arrays
+
+
+def _checksum(values: NDArray[Any]) -> int:
+    return crc32(np.ascontiguousarray(values).tobytes())
+
+
+def _name(place: int) -> str:
+    return f"{place:08d}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FieldResults(Record):
+    """The rows and arrays of a map over images.
 
     Attributes
     ----------
     rows : list of FieldRow
-        In the order of the images; those that were not reached, if the map was stopped, are absent.
+        In the order of the images. Images that a stopped map did not reach are absent.
     task : str
     n_images : int
 
@@ -111,6 +189,8 @@ class FieldResults:
     map of 3 images: 3 done, 3 proved, 0 failed
     """
 
+    _printed = "task n_images n_proved failed"
+
     rows: list[FieldRow]
     task: str
     n_images: int
@@ -118,15 +198,24 @@ class FieldResults:
     _store: FieldStore | None
 
     def __getitem__(self, image: int) -> Mapping[str, NDArray[Any]]:
-        if not 0 <= image < self.n_images:  # which is also what ends a loop over the results
+        if not 0 <= image < self.n_images:  # IndexError also ends a loop over the results
             raise IndexError(f"image must lie between 0 and {self.n_images - 1}, got {image}")
-        if self._store is not None:
+        if self._store is None:
+            return self._arrays[image]
+        try:
             return self._store.arrays(image)
-        return self._arrays[image]
+        except FileNotFoundError:  # the map was stopped before this image
+            raise
+        except Exception as error:  # zarr and its codecs raise errors of many kinds
+            name = next((row.name for row in self.rows if row.image == image), image)
+            raise ValueError(
+                f"store must hold the answer for image {name} whole, got a damaged one ({error}): "
+                "compute() makes it anew"
+            ) from error
 
     @property
     def n_proved(self) -> int:
-        """How many answers are proved."""
+        """The number of proved answers."""
         return sum(row.proved for row in self.rows)
 
     @property
@@ -135,21 +224,21 @@ class FieldResults:
         return [row for row in self.rows if row.error is not None]
 
     def largest_gaps(self, n: int = _SHOWN) -> list[FieldRow]:
-        """The rows that are not proved, the largest relative gap first."""
+        """Return at most ``n`` rows without a proof, those with the largest relative gap first."""
         unproved = [row for row in self.rows if row.error is None and not row.proved]
         return sorted(unproved, key=lambda row: (-_size(row.relative_gap), row.image))[:n]
 
     def look_at(self, n: int = 2 * _SHOWN) -> list[FieldRow]:
-        """What to look at: first what failed, then the largest gaps."""
+        """Return at most ``n`` rows to inspect: first those that failed, then the largest gaps."""
         return [*self.failed, *self.largest_gaps(n)][:n]
 
     def stacked(self, key: str) -> NDArray[Any]:
-        """One array of all images, where theirs are of one shape: those that failed are left out.
+        """Stack the arrays of all images that did not fail. They must have the same shape.
 
         Parameters
         ----------
         key : str
-            As in ``results[i]``.
+            The name of an array in ``results[i]``.
         """
         found = [self[row.image] for row in self.rows if row.error is None]
         known = sorted(found[0]) if found else []
@@ -166,7 +255,7 @@ class FieldResults:
         return np.stack([arrays[key] for arrays in found])
 
     def summary(self) -> str:
-        """How many are done and proved, the largest gaps, what failed: for people."""
+        """Return a readable summary: the numbers of images, the largest gaps, and the failures."""
         done = sum(row.error is None for row in self.rows)
         lines = [
             f"{self.task} of {self.n_images} images: {done} done, {self.n_proved} proved, "
@@ -180,14 +269,14 @@ class FieldResults:
         return "\n".join(lines)
 
     def to_frame(self) -> Any:
-        """The rows as a pandas DataFrame."""
+        """Return the rows as a pandas DataFrame."""
         import pandas as pd  # type: ignore[import-untyped]
 
         return pd.DataFrame([row.__dict__ for row in self.rows])
 
 
 def rows_in_order(rows: Sequence[FieldRow]) -> list[FieldRow]:
-    """By the place of their images."""
+    """Return the rows in the order of the images."""
     return sorted(rows, key=lambda row: row.image)
 
 

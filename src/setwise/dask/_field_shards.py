@@ -1,4 +1,4 @@
-"""What workers do for a linear field: hold graphs, and label them anew for every question."""
+"""The part of a linear field on the workers: they hold graphs and label them in every round."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Widths = tuple[int, int, int]
 
 @dataclass(frozen=True, eq=False)
 class GraphRows:
-    """Some graphs with the labels and weights of their nodes; ``kept`` does not travel."""
+    """Graphs with the labels and weights of their nodes. ``kept`` is a cache that is not sent."""
 
     X: list[Any]
     Y: list[Any]
@@ -42,7 +42,7 @@ class GraphRows:
         return GraphRows, (self.X, self.Y, self.node_weights)
 
     def read(self, widths: Widths | None = None) -> tuple[Graphs, NDArray[Any], FloatArray]:
-        """Graphs, labels and weights of the nodes, checked."""
+        """Return the validated graphs, and the labels and weights of their nodes."""
         graphs = read_graphs(self.X, widths)
         refuse_missing(graphs)
         return (
@@ -53,32 +53,32 @@ class GraphRows:
 
 
 def rows_of_graphs(X: Any, Y: Any, node_weights: Any = None) -> GraphRows:
-    """A partition: bags may hand theirs over as iterators."""
+    """Return the rows of a partition, whose collections may be iterators."""
     weights = None if node_weights is None else list(node_weights)
     return GraphRows(list(X), list(Y), weights)
 
 
-class SeenGraphs(NamedTuple):
-    """What the client must know of a partition; None for its widths where it is empty."""
+class GraphsSummary(NamedTuple):
+    """A summary of a partition for the client. ``widths`` is None if the partition is empty."""
 
     widths: Widths | None
     labels: NDArray[Any]
     wrong: float
 
 
-def look_at_graphs(rows: GraphRows) -> SeenGraphs:
-    """Widths, labels, and what all mistakes together cost."""
+def summarize_graphs(rows: GraphRows) -> GraphsSummary:
+    """Return the widths, the labels, and the total cost of labelling every node wrongly."""
     if not rows.X:
-        return SeenGraphs(None, np.zeros(0, np.int64), 0.0)
+        return GraphsSummary(None, np.zeros(0, np.int64), 0.0)
     graphs, labels, weights = rows.read()
-    return SeenGraphs(graphs.widths, np.unique(labels), float(weights.sum()))
+    return GraphsSummary(graphs.widths, np.unique(labels), float(weights.sum()))
 
 
 class ColdMaps:
-    """Best labellings that do not depend on those before.
+    """Best labellings without a warm start.
 
-    A search that goes on from the last flow is faster, and which of two equally good labellings it
-    gives depends on what it was asked before: another worker would answer with another one.
+    A warm start from the last flow is faster, but which of two equally good labellings it returns
+    depends on the calls before. Another worker could then return a different one.
     """
 
     def __init__(self, graphs: Graphs, couplings: Couplings, n_labels: int) -> None:
@@ -86,21 +86,21 @@ class ColdMaps:
         self.exact = n_labels == 2
 
     def __call__(self, unary: FloatArray, weights: FloatArray) -> IntArray:
-        """(M,) labels."""
+        """Return labels of shape (M,)."""
         return self._make()(unary, weights)
 
     def afresh(self, unary: FloatArray, weights: FloatArray) -> IntArray:
-        """The same: every start is a new one."""
+        """Return the same as a call, which never uses a warm start."""
         return self._make()(unary, weights)
 
     def prove(self, unary: FloatArray, weights: FloatArray) -> BoundedLabels:
-        """The best labels that any search finds, with what none is below."""
+        """Return the best labels that were found, and a lower bound for all labellings."""
         return self._make().prove(unary, weights)
 
 
 @dataclass(frozen=True, eq=False)
 class FieldPart:
-    """(rows, w) -> what the graphs of a partition add to an answer of the oracle."""
+    """A function (rows, w) -> the contribution of a partition to the answer of the oracle."""
 
     fit: str
     question: str
@@ -136,8 +136,8 @@ class FieldPart:
         return FieldOracle(graphs, couplings, risk, 1.0, intercept=self.intercept)
 
 
-class SpreadFieldOracle(FieldOracle):
-    """The oracle of a linear field whose graphs lie on workers: sums over partitions."""
+class DaskFieldOracle(FieldOracle):
+    """The oracle of a linear field whose graphs lie on workers, which adds up partitions."""
 
     def __init__(
         self,
@@ -165,7 +165,7 @@ class SpreadFieldOracle(FieldOracle):
 
     @property
     def exact(self) -> bool:
-        """With two labels."""
+        """Whether labellings are exact, which holds for two labels."""
         return self._exact
 
     def _sum(self, question: str, w: FloatArray) -> Any:

@@ -1,4 +1,4 @@
-"""A field for each of many images, over a cluster: lazily, with a certificate each."""
+"""Lazy solution of one field per image over a cluster, with a certificate for each image."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ from setwise._foundation._arguments import (
     check_callback,
     did_you_mean,
 )
-from setwise.dask._executor import as_client
-from setwise.dask._field_answers import TASKS, Answer, FieldJob
-from setwise.dask._field_results import FieldResults, FieldRow, rows_in_order
-from setwise.dask._field_store import FieldStore
+from setwise._foundation._callers import warn_caller
+from setwise.dask._executor import ATTEMPTS, as_client
+from setwise.dask._field_answers import TASKS, FieldJob, ImageAnswer
+from setwise.dask._field_results import FieldResults, FieldRow, FieldStore, rows_in_order
+from setwise.dask._watch import cancel, watched
 from setwise.inference import diverse, marginals, solve_map
 
 _CALLS: dict[str, tuple[Callable[..., Any], set[str]]] = {
@@ -37,8 +38,8 @@ _CALLS: dict[str, tuple[Callable[..., Any], set[str]]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
-    """Images that one task does: where they are from, their places and names."""
+class _ImageBatch:
+    """The images of one task: their source, indices and names."""
 
     source: Any
     places: list[int]
@@ -46,7 +47,7 @@ class _Part:
 
 
 class FieldMap:
-    """A map over images that has not been made yet: ``compute`` makes it.
+    """A lazy map over images, which ``compute`` evaluates.
 
     Examples
     --------
@@ -60,7 +61,7 @@ class FieldMap:
     5
     """
 
-    def __init__(self, job: FieldJob, parts: list[_Part], client: Client | None) -> None:
+    def __init__(self, job: FieldJob, parts: list[_ImageBatch], client: Client | None) -> None:
         self._job, self._parts, self._client = job, parts, client
         self.n_images = sum(len(part.places) for part in parts)
 
@@ -68,32 +69,44 @@ class FieldMap:
         return f"FieldMap({self._job.task} of {self.n_images} images)"
 
     def to_delayed(self) -> list[Delayed]:
-        """A ``Delayed`` for each chunk of images: its rows, and arrays where there is no store."""
+        """Return a ``Delayed`` for each chunk of images: its rows, and its arrays without a store.
+
+        No warnings are issued: the attribute ``warnings`` of each answer contains them.
+        """
         ask = delayed(self._job, pure=False)
         return [ask(part.source, part.places, part.names) for part in self._parts]
 
     def compute(self, callback: Callable[[FieldRow], object] | None = None) -> FieldResults:
-        """Do what is not done yet.
+        """Solve the images that the store does not contain yet.
 
         Parameters
         ----------
         callback : callable, optional
-            Called here with the ``FieldRow`` of each image as it comes in, in no order; any true
-            answer stops the map, and what was written to a store stays.
+            Called on the client with the ``FieldRow`` of each image that is done, in any order. A
+            true return value stops the map; what was written to a store stays.
 
         Returns
         -------
         FieldResults
+
+        Warns
+        -----
+        UserWarning
+            If a field of ``build`` looks like a mistake, for instance if its unaries look like
+            probabilities. Each warning is issued once per call, for any number of images.
         """
         check_callback(callback)
-        store = self._job.store
-        answers: dict[int, Answer] = {}
+        store, told = self._job.store, set[str]()
+        answers: dict[int, ImageAnswer] = {}
         if store is not None:
             store.open(self._job.task, self.n_images)
         for done in self._answers(self._left(answers)):
             stop = False
             for answer in done:
                 answers[answer.row.image] = answer
+                for sentence in set(answer.warnings) - told:
+                    told.add(sentence)
+                    warn_caller(f"image {answer.row.name}, and perhaps others: {sentence}")
                 stop = stop or (callback is not None and bool(callback(answer.row)))
             if stop:
                 break
@@ -105,55 +118,72 @@ class FieldMap:
             store,
         )
 
-    def _left(self, answers: dict[int, Answer]) -> list[_Part]:
-        """Parts with something to do; the rows of what is done go to the answers."""
+    def _left(self, answers: dict[int, ImageAnswer]) -> list[_ImageBatch]:
+        """Return the parts with images left to solve. Add the rows of all others to ``answers``."""
         store, left = self._job.store, []
         for part in self._parts:
             rows = [None if store is None else store.row(place) for place in part.places]
             if any(row is None or row.error is not None for row in rows):
                 left.append(part)
             else:
-                answers.update((row.image, Answer(row, {})) for row in rows if row is not None)
+                answers.update((row.image, ImageAnswer(row, {})) for row in rows if row is not None)
         return left
 
-    def _answers(self, parts: list[_Part]) -> Iterator[list[Answer]]:
+    def _answers(self, parts: list[_ImageBatch]) -> Iterator[list[ImageAnswer]]:
         client = self._client or _default()
         if client is None:
             for part in parts:
                 items = dask.compute(part.source, scheduler="sync")[0]
                 yield self._job(items, part.places, part.names)
             return
-        suspects: list[_Part] = []
-        yield from self._asked(client, parts, suspects)
-        # One of the images ends the worker that has it, and others that wait there with it: each
-        # by itself, the others have their answers.
+        lost, suspects = parts, list[_ImageBatch]()
+        for _ in range(ATTEMPTS):
+            lost, forgotten = [], lost
+            yield from self._asked(client, forgotten, lost, suspects)
+        suspects += lost
+        # An image that kills its worker also takes down the others that wait there. Each image is
+        # submitted by itself, so that the others are solved.
         for part in suspects:
-            for k, place in enumerate(part.places):
-                yield from self._asked(client, [_Part(_one(part, k), [place], [part.names[k]])])
+            for k in range(len(part.places)):
+                yield from self._asked(client, [_single(part, k)])
 
     def _asked(
-        self, client: Client, parts: list[_Part], suspects: list[_Part] | None = None
-    ) -> Iterator[list[Answer]]:
-        """The answers as they come; parts lost with their workers go to the suspects, if asked."""
+        self,
+        client: Client,
+        parts: list[_ImageBatch],
+        lost: list[_ImageBatch] | None = None,
+        suspects: list[_ImageBatch] | None = None,
+    ) -> Iterator[list[ImageAnswer]]:
+        """Yield the answers in the order in which they are done.
+
+        Parts that the scheduler forgot are appended to ``lost``, and parts whose workers died to
+        ``suspects``. Without these lists, such parts become rows with an error.
+        """
         ask = delayed(self._job, pure=False)
-        # In one graph, so that what chunks share, as the array they are cut from, travels once.
+        # One graph, so that data which chunks share, such as their array, is sent once.
         graph = [ask(part.source, part.places, part.names) for part in parts]
         asked = dict(zip(client.compute(graph), parts, strict=True))
         try:
-            for future in as_completed(list(asked)):
-                part = asked.pop(future)
-                error = future.exception() if future.status != "finished" else None
-                if error is None:
-                    yield future.result()
-                elif isinstance(error, KilledWorker | CancelledError) and suspects is not None:
-                    suspects.append(part)
-                else:
-                    yield [
-                        Answer(FieldRow.failed(place, name, error, float("nan")), {})
-                        for place, name in zip(part.places, part.names, strict=True)
-                    ]
+            with watched(client, list(asked)) as watch:
+                for future in as_completed(list(asked)):
+                    part = asked.pop(future)
+                    try:
+                        found = future.result()
+                    except Exception as error:
+                        watch.check()
+                        if isinstance(error, CancelledError) and lost is not None:
+                            lost.append(part)
+                            continue
+                        if isinstance(error, KilledWorker) and suspects is not None:
+                            suspects.append(part)
+                            continue
+                        found = [
+                            ImageAnswer(FieldRow.failed(place, name, error, float("nan")), {})
+                            for place, name in zip(part.places, part.names, strict=True)
+                        ]
+                    yield found
         finally:
-            client.cancel(list(asked))
+            cancel(client, list(asked))
 
 
 def map_fields(
@@ -166,42 +196,45 @@ def map_fields(
     client: Client | None = None,
     **options: Any,
 ) -> FieldMap:
-    """A field for each of many images, and the answer to a task with its certificate.
+    """Solve a task for the field of each image, with a certificate per image.
 
-    Nothing is computed before ``compute`` is called, nor is any image loaded here: chunk by chunk,
-    a worker loads images, builds their fields, solves them and writes what it found. An image that
-    fails is a row with its error, and does not stop the rest. With a ``store`` a second call does
-    what the first has left: what is done is not done again, what failed is tried once more.
+    Nothing is computed before ``compute`` is called, and no image is loaded on the client. A worker
+    takes a chunk of images, loads them, builds and solves their fields and writes the answers. An
+    image that fails becomes a row with its error and does not stop the others. With a ``store``, a
+    second call solves only images that are missing, failed or damaged in the store. Workers may
+    join and leave as for ``DaskExecutor``.
 
     Parameters
     ----------
     build : callable
-        image -> ``Field``, or a ``Field`` and the shape that its answers shall have, as (H, W). It
-        is run on the workers.
+        A function from an image to a ``Field``, or to a ``Field`` and the shape of its answers, for
+        instance (H, W). It runs on the workers.
     images : dask, zarr, xarray or NumPy array of shape (n, ...), or a list
-        Of an array the first axis counts the images. Of a list each entry is one: a ``Delayed``
-        object, or anything that ``build`` takes, as a file name.
+        The first axis of an array runs over the images. An entry of a list is a ``Delayed`` object
+        or anything that ``build`` accepts, for instance a file name.
     task : {"map", "marginals", "diverse", "decide"}, default="map"
-        ``solve_map``, ``marginals``, ``diverse``, or ``decide`` of the marginals of ``label`` (1 by
-        default) for ``loss``.
+        The function to call: ``solve_map``, ``marginals``, ``diverse``, or ``decide`` for the
+        marginals of ``label`` (1 by default) and ``loss``.
     store : str, Path or zarr store, optional
-        Where the answers go, a zarr group an image; by default they come back to the client.
+        Where to write the answers, in a zarr group per image. By default they are returned to the
+        client.
     names : sequence of str, optional
-        What to call the images in rows and summary; by default file names, or their places.
+        The names of the images in rows and in the summary. The default are file names, or indices.
     client : distributed.Client, optional
-        By default the one that was made last; where there is none, this process does the work.
+        The default is the client that was created last. Without any client, this process does the
+        work.
     **options
-        Of the function that the task stands for, as ``tol`` or ``m``. ``n_jobs`` is 1 unless it is
-        given: workers are many already.
+        Options of the function that the task calls, for instance ``tol`` or ``m``. The default of
+        ``n_jobs`` is 1, because the workers already run in parallel.
 
     Returns
     -------
     FieldMap
-        Whose ``compute`` gives ``FieldResults``: rows, arrays, and a summary.
+        A lazy map. Its ``compute`` returns ``FieldResults``: rows, arrays and a summary.
 
     Examples
     --------
-    Four images of 6 by 6 pixels, of which one is broken:
+    Solve four images of 6 by 6 pixels, one of which contains NaN:
 
     >>> import numpy as np
     >>> import setwise as sw
@@ -242,16 +275,16 @@ def _check_options(task: str, options: dict[str, Any]) -> None:
         raise TypeError(f"{needed} must be given for task={task!r}, got none")
 
 
-def _parts(images: Any, names: Sequence[str] | None) -> list[_Part]:
-    """The images as tasks have them."""
+def _parts(images: Any, names: Sequence[str] | None) -> list[_ImageBatch]:
+    """Return the images in parts, one per task."""
     array = _as_array(images)
     if array is not None and array.ndim < 2:
         raise ValueError(f"images must have shape (n, ...), got {array.ndim} dimension(s)")
     if not isinstance(array, da.Array):
-        # Each image by itself, so that a task carries its own and no other.
+        # One image per part, so that a task carries no other image.
         items = as_list(images, "images", "images") if array is None else list(array)
         called = _names(names, [x if isinstance(x, str) else str(k) for k, x in enumerate(items)])
-        return [_Part([item], [k], [called[k]]) for k, item in enumerate(items)]
+        return [_ImageBatch([item], [k], [called[k]]) for k, item in enumerate(items)]
     if np.isnan(array.shape[0]):
         array = array.compute_chunk_sizes()
     array = array.rechunk(dict.fromkeys(range(1, array.ndim), -1))
@@ -261,7 +294,7 @@ def _parts(images: Any, names: Sequence[str] | None) -> list[_Part]:
     for chunk, begin, end in zip(array.to_delayed().ravel(), ends[:-1], ends[1:], strict=True):
         places = list(range(int(begin), int(end)))
         if places:
-            parts.append(_Part(chunk, places, [called[k] for k in places]))
+            parts.append(_ImageBatch(chunk, places, [called[k] for k in places]))
     return parts
 
 
@@ -288,9 +321,9 @@ def _names(names: Sequence[str] | None, usual: list[str]) -> list[str]:
     return given
 
 
-def _one(part: _Part, k: int) -> Any:
-    """The k-th image alone."""
-    return [part.source[k]]
+def _single(part: _ImageBatch, k: int) -> _ImageBatch:
+    """Return a list with the k-th image."""
+    return _ImageBatch([part.source[k]], [part.places[k]], [part.names[k]])
 
 
 def _default() -> Client | None:

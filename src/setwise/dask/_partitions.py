@@ -1,4 +1,4 @@
-"""Dask arrays and DataFrames as rows that lie in parts: features beside their labels."""
+"""Aligned parts of dask arrays and DataFrames: rows of features with their labels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dask.delayed import Delayed, delayed
 
 
 def as_collection(values: Any, name: str) -> Any:
-    """A dask array, DataFrame or Series; zarr and xarray arrays are read as dask arrays."""
+    """Return a dask array, DataFrame or Series. Zarr and xarray arrays become dask arrays."""
     if type(values).__module__.startswith("zarr."):
         return da.from_zarr(values)
     inner = getattr(values, "data", None)
@@ -27,16 +27,16 @@ def as_collection(values: Any, name: str) -> Any:
 
 
 def is_frame(values: Any) -> bool:
-    """Whether this is a DataFrame or Series of dask's."""
+    """Return whether ``values`` is a DataFrame or Series of dask."""
     return is_dask_collection(values) and hasattr(values, "map_partitions")
 
 
 def row_parts(X: Any, **others: Any) -> list[dict[str, Delayed]]:
-    """The parts of X, by its row chunks, and the same rows of the others; None stays away.
+    """Return the row chunks of X with the same rows of the others, skipping those that are None.
 
-    Chunks may be uneven, empty, and of unknown size. Where all sizes are known the others are cut
-    as X is; where some are not, there must be as many chunks, and their lengths are compared once
-    they are there (``check_lengths``).
+    Chunks may be uneven, empty and of unknown size. If all sizes are known, the others are
+    rechunked like X. Otherwise they must have as many chunks as X, and ``check_lengths`` compares
+    the lengths on the workers.
     """
     X = as_collection(X, "X")
     if X.ndim != 2:
@@ -61,7 +61,7 @@ def row_parts(X: Any, **others: Any) -> list[dict[str, Delayed]]:
 
 
 def _delayed(values: Any) -> list[Delayed]:
-    """The chunks of rows, all columns of them together."""
+    """Return the chunks of rows, each with all columns."""
     if is_frame(values):
         return list(values.to_delayed())
     if values.ndim == 2 and len(values.chunks[1]) > 1:
@@ -70,7 +70,7 @@ def _delayed(values: Any) -> list[Delayed]:
 
 
 def _cut_alike(values: Any, X: Any, name: str) -> Any:
-    """An array with the row chunks of X, where those of both are known."""
+    """Rechunk an array like the rows of X, if the chunks of both are known."""
     if not (isinstance(values, da.Array) and isinstance(X, da.Array)):
         return values
     known = [not np.isnan(array.chunks[0]).any() for array in (values, X)]
@@ -82,7 +82,7 @@ def _cut_alike(values: Any, X: Any, name: str) -> Any:
 
 
 def check_lengths(part: Mapping[str, Any], place: int) -> int:
-    """How many rows a part has, if all that belongs to them is as long."""
+    """Return the number of rows of a part. Raise an error if its arrays differ in length."""
     n = part["X"].shape[0]
     for name, values in part.items():
         if values.shape[0] != n:
@@ -94,7 +94,7 @@ def check_lengths(part: Mapping[str, Any], place: int) -> int:
 
 
 def lazily(X: Any, function: Any, *, columns: int | None, dtype: Any) -> da.Array:
-    """``function`` of each chunk of rows, as a dask array (n,) or (n, columns)."""
+    """Apply ``function`` to each chunk of rows. Returns a dask array (n,) or (n, columns)."""
     X = as_collection(X, "X")
     if X.ndim != 2:
         raise ValueError(f"X must have shape (n, d), got {X.ndim} dimensions")

@@ -1,9 +1,9 @@
-"""The problem of a classifier of sets whose rows lie on workers."""
+"""The learning problem of a classifier of sets whose rows lie on workers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
 
@@ -16,21 +16,23 @@ from setwise.dask._partitions import row_parts
 from setwise.dask._set_shards import (
     ChunkRisk,
     Reading,
-    Seen,
+    SetSummary,
     labels_of_rows,
-    look,
     merged,
     read_rows,
+    scores_of_rows,
+    slope_of_rows,
+    summarize,
     truths,
     worst,
 )
-from setwise.dask._whole_sets import WholeSetRisk
 from setwise.estimators._sets._judgment import is_certified
 from setwise.estimators._sets._label_encoding import Encoding, learn_encoding, weigh_classes
 from setwise.estimators._sets._surrogate_choice import first_surrogate, settled
 from setwise.learning import Executor
 from setwise.learning._cutting_planes._parted_oracle import PartedOracle
 from setwise.losses import Loss
+from setwise.losses._labels import read_labels
 from setwise.losses._scoring._layout import Arrangement, arrange
 from setwise.losses._scoring._score import worst_losses
 from setwise.surrogates import DecomposedHinge, Surrogate
@@ -39,30 +41,30 @@ WHOLE = ("sample", "columns", "cells")
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
-    """Rows on workers, and what the client knows of them."""
+class PlacedSample:
+    """Rows on workers, with a summary of each part on the client."""
 
     rows: Sequence[Any]
-    seen: list[Seen]
+    seen: list[SetSummary]
 
     @property
     def lengths(self) -> list[int]:
-        """How many rows each part has."""
+        """The number of rows of each part."""
         return [part.n for part in self.seen]
 
     @property
-    def one(self) -> Seen:
-        """A part with rows in it."""
+    def one(self) -> SetSummary:
+        """The summary of the first part with rows."""
         return next(part for part in self.seen if part.n)
 
     def kind(self, sets: Any, groups: Any) -> str:
-        """What is judged together."""
+        """Return the kind of sets, as ``arrange`` names it."""
         shape = (1, self.one.n_outputs) if self.one.n_outputs else (1,)
         named = None if groups is None else np.zeros(1)
         return arrange(np.zeros(shape, np.bool_), sets, named, None).kind
 
     def check_groups(self) -> None:
-        """Raise where a group lies in two parts."""
+        """Raise an error if a group lies in two parts."""
         where: dict[Any, int] = {}
         for place, part in enumerate(self.seen):
             for name in () if part.groups is None else part.groups.tolist():
@@ -75,12 +77,12 @@ class Sample:
                 where[name] = place
 
 
-def gather(executor: Executor, X: Any, **others: Any) -> Sample:
-    """Place the rows of dask collections, checked, and look at them."""
+def gather(executor: Executor, X: Any, **others: Any) -> PlacedSample:
+    """Validate the rows of dask collections, place them on workers and summarise them."""
     read = delayed(read_rows, pure=False)
     parts = row_parts(X, **others)
     rows = executor.place([read(part, place) for place, part in enumerate(parts)])
-    sample = Sample(rows, executor.map(look, rows))
+    sample = PlacedSample(rows, executor.map(summarize, rows))
     with_rows = [part for part in sample.seen if part.n]
     if not with_rows:
         raise ValueError("X must have at least one row, got 0 in all chunks")
@@ -92,19 +94,21 @@ def gather(executor: Executor, X: Any, **others: Any) -> Sample:
     return sample
 
 
-def encoding_of(sample: Sample, pos_label: Any) -> Encoding:
-    """The two classes, of all parts."""
+def encoding_of(sample: PlacedSample, pos_label: Any) -> Encoding:
+    """Return the encoding of the two classes of all parts."""
     labels = np.unique(np.concatenate([part.labels for part in sample.seen if part.n]))
     values = labels.reshape(1, -1) if sample.one.n_outputs else labels
     return learn_encoding(values, pos_label)[0]
 
 
-def class_weights(class_weight: Any, encoding: Encoding, sample: Sample) -> dict[Any, float] | None:
-    """The weight of each class, by its label; "balanced": n / (2 n_y)."""
+def class_weights(
+    class_weight: Any, encoding: Encoding, sample: PlacedSample
+) -> dict[Any, float] | None:
+    """Return the weight of each class by its label; "balanced" means n / (2 n_y)."""
     if class_weight is None:
         return None
     classes = encoding.classes
-    if sample.one.n_outputs:  # says that a matrix has none
+    if sample.one.n_outputs:  # raises an error: a matrix of labels has no class weights
         weigh_classes(class_weight, classes, np.zeros((1, 1)), None)
     if isinstance(class_weight, str) and class_weight == "balanced":
         counts = np.zeros(2)
@@ -118,7 +122,7 @@ def class_weights(class_weight: Any, encoding: Encoding, sample: Sample) -> dict
 
 @dataclass(frozen=True, eq=False)
 class DaskSetProblem:
-    """1/2 |W|^2 + C share risk(W) of sets on workers."""
+    """The objective 1/2 |W|^2 + C share risk(W) of sets on workers."""
 
     oracle: Callable[[FloatArray], tuple[float, FloatArray]]
     shape: tuple[int, int]
@@ -130,12 +134,12 @@ class DaskSetProblem:
 def pose(
     parameters: Any,
     executor: Executor,
-    sample: Sample,
+    sample: PlacedSample,
     encoding: Encoding,
     groups: Any,
     planes: int,
 ) -> DaskSetProblem:
-    """The problem of a sample, with the surrogate settled on all truths of it."""
+    """Return the problem of a sample, with the surrogate chosen from all of its truths."""
     as_choice(parameters.reduction, "reduction", ("sum", "mean"))
     intercept = as_flag(parameters.fit_intercept, "fit_intercept")
     first = first_surrogate(parameters.surrogate, parameters.loss)
@@ -177,13 +181,13 @@ def pose(
         def asked(w: FloatArray) -> list[tuple[float, FloatArray]]:
             return executor.sums(part, sample.rows, w.reshape(shape), most=planes)
 
-        oracle = PartedOracle(asked) if planes > 1 else _Summed(asked)
+        oracle = PartedOracle(asked) if planes > 1 else _SinglePlaneOracle(asked)
     return DaskSetProblem(oracle, shape, surrogate, certified, share)
 
 
 @dataclass(frozen=True, eq=False)
-class _Summed:
-    """The first of one."""
+class _SinglePlaneOracle:
+    """An oracle that returns a single plane."""
 
     ask: Callable[[FloatArray], list[tuple[float, FloatArray]]]
 
@@ -192,19 +196,68 @@ class _Summed:
         return risk, slope.ravel()
 
 
+class WholeSetRisk:
+    """A function w -> the risk of the sample, its columns or its cells, and a subgradient.
+
+    The surrogate of such a set sorts all of its errors and is not a sum over shards. The client
+    collects the scores of all shards and sorts them, and every shard gets the slopes of its own
+    rows back. The gradient is then the usual sum over shards. The result is exact. A round moves 16
+    bytes per score, whereas sets within shards move one vector of weights per round.
+    """
+
+    def __init__(
+        self,
+        executor: Executor,
+        rows: Sequence[Any],
+        lengths: Sequence[int],
+        sets: Arrangement,
+        surrogate: Surrogate,
+        columns: int,
+        intercept: bool,
+    ) -> None:
+        self._executor, self._rows, self._ends = executor, rows, np.cumsum(lengths)
+        self._sets, self._surrogate, self._intercept = sets, surrogate, intercept
+        self._labels = replace(read_labels(sets.positive, sets.ragged_offsets), kept={})
+        self._shape = sets.n_outputs, columns
+
+    @property
+    def dimension(self) -> int:
+        """The length of w."""
+        return self._shape[0] * self._shape[1]
+
+    def __call__(self, w: FloatArray) -> tuple[float, FloatArray]:
+        """Return the risk and a subgradient."""
+        W = w.reshape(self._shape)
+        found = self._executor.map(scores_of_rows, self._rows, W, self._intercept)
+        scores = np.concatenate(found)
+        given = self._sets.gather(scores if self._sets.kind != "sample" else scores[:, 0])
+        values, slopes = self._surrogate._of_labels(self._labels, given)
+        by_row = np.zeros(scores.shape)
+        # A row of weight 2 appears twice in its set.
+        own = slopes.T if self._sets.kind == "columns" else slopes
+        np.add.at(by_row, self._sets.order, own.reshape(-1, scores.shape[1]))
+        each = np.split(by_row, self._ends[:-1])
+        gradient = self._executor.sums(slope_of_rows, self._rows, self._intercept, each=each)[0]
+        return float(np.sum(values)), gradient.ravel()
+
+
 def gathered_sets(
-    executor: Executor, sample: Sample, reading: Reading, judge: Surrogate | Loss
+    executor: Executor, sample: PlacedSample, reading: Reading, judge: Surrogate | Loss
 ) -> Arrangement:
-    """Sets over the whole sample, of labels that come to the client: a byte each."""
+    """Return the sets over the whole sample. The client collects one byte per label."""
     found = executor.map(labels_of_rows, sample.rows, reading)
     positive, weight = (np.concatenate(part) for part in zip(*found, strict=True))
     return arrange(positive, reading.sets, None, weight, fractional=judge._takes_multiplicity)
 
 
 def known_truths(
-    parameters: Any, executor: Executor, sample: Sample, reading: Reading, surrogate: Surrogate
+    parameters: Any,
+    executor: Executor,
+    sample: PlacedSample,
+    reading: Reading,
+    surrogate: Surrogate,
 ) -> Arrangement:
-    """A truth for each kind that the loss tells apart, where the choice of a surrogate asks."""
+    """Return one truth per class of equivalent truths, if the choice of a surrogate needs them."""
     named, loss = parameters.surrogate, surrogate.loss
     by_name = isinstance(named, str) and named in ("auto", "lovasz")
     open_ = by_name and (loss.is_submodular is None or isinstance(surrogate, DecomposedHinge))

@@ -1,4 +1,4 @@
-"""What workers do for a classifier of sets: look at rows, hold them as sets, ask a surrogate."""
+"""The part of a classifier of sets on the workers: rows, their sets, and the surrogate."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from setwise.losses._scoring._layout import Arrangement, Sets, arrange
 from setwise.losses._scoring._score import worst_losses
 from setwise.surrogates import Surrogate
 
-_FEW = 5  # values of a matrix of labels that a refusal shows
+_FEW = 5  # the number of labels that an error message shows for a matrix of labels
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """A part of the sample, checked: features, labels, weights and groups of the same rows.
+class SetRows:
+    """A validated part of the sample: features, labels, weights and groups of the same rows.
 
-    ``kept`` is what the rounds of one fit find out about them once; it does not travel.
+    ``kept`` is a cache for the rounds of one fit. It is not sent to other machines.
     """
 
     X: Any
@@ -39,13 +39,13 @@ class Rows:
     names: list[str] | None
     kept: dict[str, Any] = field(default_factory=dict, repr=False)
 
-    def __reduce__(self) -> tuple[type[Rows], tuple[Any, ...]]:
-        return Rows, (self.X, self.y, self.weight, self.groups, self.names)
+    def __reduce__(self) -> tuple[type[SetRows], tuple[Any, ...]]:
+        return SetRows, (self.X, self.y, self.weight, self.groups, self.names)
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
-    """What the client must know of a part: sizes, labels and how often each is there, groups."""
+class SetSummary:
+    """A summary of a part for the client: sizes, labels with their counts, and groups."""
 
     n: int
     width: int
@@ -57,8 +57,8 @@ class Seen:
     groups: NDArray[Any] | None
 
 
-def read_rows(part: Mapping[str, Any], place: int) -> Rows:
-    """A part of a dask collection, as rows that are checked; sparse ones stay sparse."""
+def read_rows(part: Mapping[str, Any], place: int) -> SetRows:
+    """Validate one part of a dask collection and return its rows. Sparse rows stay sparse."""
     n = check_lengths(part, place)
     X = part["X"]
     names = [str(name) for name in X.columns] if hasattr(X, "columns") else None
@@ -76,14 +76,14 @@ def read_rows(part: Mapping[str, Any], place: int) -> Rows:
     if y.ndim == 2 and y.shape[1] == 1 and hasattr(part["y"], "columns"):
         y = y[:, 0]
     weight = as_sample_weights(_plain(part.get("sample_weight")), n)
-    return Rows(X, y, weight, _plain(part.get("groups")), names)
+    return SetRows(X, y, weight, _plain(part.get("groups")), names)
 
 
-def look(rows: Rows) -> Seen:
-    """What the client must know of a part."""
+def summarize(rows: SetRows) -> SetSummary:
+    """Return the summary of a part."""
     labels, counts = np.unique(rows.y, return_counts=True)
     few = slice(None) if rows.y.ndim == 1 else slice(_FEW)
-    return Seen(
+    return SetSummary(
         n=len(rows.y),
         width=rows.X.shape[1],
         n_outputs=rows.y.shape[1] if rows.y.ndim == 2 else 0,
@@ -97,26 +97,26 @@ def look(rows: Rows) -> Seen:
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """How rows become sets: which labels are positive, what is one set, what a class weighs."""
+    """A rule that turns rows into sets: the positive class, the kind of sets, class weights."""
 
     encoding: Encoding
     sets: Sets
     class_weights: Mapping[Any, float] | None
     separate: bool
 
-    def positive(self, rows: Rows) -> NDArray[np.bool_]:
-        """Which labels of a part are positive."""
+    def positive(self, rows: SetRows) -> NDArray[np.bool_]:
+        """Return a mask of the positive labels of a part."""
         return self.encoding.encode(rows.y)
 
-    def weight(self, rows: Rows) -> FloatArray:
-        """What each row counts."""
+    def weight(self, rows: SetRows) -> FloatArray:
+        """Return the weight of each row, multiplied by its class weight."""
         if self.class_weights is None:
             return rows.weight
         of_class = np.array([self.class_weights[label] for label in self.encoding.classes.tolist()])
         return np.asarray(of_class[np.searchsorted(self.encoding.classes, rows.y)] * rows.weight)
 
-    def arranged(self, rows: Rows) -> Arrangement:
-        """The sets of a part: each lies in one part."""
+    def arranged(self, rows: SetRows) -> Arrangement:
+        """Return the sets of a part."""
         return arrange(
             self.positive(rows),
             self.sets,
@@ -128,10 +128,10 @@ class Reading:
 
 @dataclass(frozen=True, eq=False)
 class ChunkRisk:
-    """(rows, W) -> the risk of the sets of a part, and a subgradient in W, (p, columns).
+    """A function (rows, W) -> the risk of the sets of a part, and a subgradient (p, columns).
 
-    The sets are cut as a processor's cache wants them, and kept with the rows under the name of
-    the fit. So is the surrogate, with what it finds out about the truths.
+    The sets are cut into pieces that fit the cache of a processor. The pieces and the surrogate,
+    which caches values that depend on the truths, are kept with the rows under the name of the fit.
     """
 
     fit: str
@@ -139,7 +139,7 @@ class ChunkRisk:
     surrogate: Surrogate
     intercept: bool
 
-    def __call__(self, rows: Rows, W: FloatArray) -> tuple[float, FloatArray]:
+    def __call__(self, rows: SetRows, W: FloatArray) -> tuple[float, FloatArray]:
         if not rows.weight.any():
             return 0.0, np.zeros(W.shape)
         if self.fit not in rows.kept:
@@ -153,30 +153,30 @@ class ChunkRisk:
         return total
 
 
-def scores_of_rows(rows: Rows, W: FloatArray, intercept: bool) -> FloatArray:
-    """The scores of a part, (n, p)."""
+def scores_of_rows(rows: SetRows, W: FloatArray, intercept: bool) -> FloatArray:
+    """Return the scores (n, p) of a part."""
     return linear_scores(rows.X, W, intercept)
 
 
-def slope_of_rows(rows: Rows, intercept: bool, slopes: FloatArray) -> FloatArray:
-    """The slope in W of slopes in the scores of a part."""
+def slope_of_rows(rows: SetRows, intercept: bool, slopes: FloatArray) -> FloatArray:
+    """Return the gradient in W, given the gradient in the scores of a part."""
     return slope_of(rows.X, slopes, intercept)
 
 
-def labels_of_rows(rows: Rows, reading: Reading) -> tuple[Any, ...]:
-    """Which labels are positive, and what each row counts: for sets over the whole sample."""
+def labels_of_rows(rows: SetRows, reading: Reading) -> tuple[Any, ...]:
+    """Return the mask of positive labels and the weight of each row."""
     return reading.positive(rows), reading.weight(rows)
 
 
-def truths(rows: Rows, reading: Reading, loss: Loss) -> list[NDArray[np.bool_]]:
-    """A truth for each kind that the loss tells apart."""
+def truths(rows: SetRows, reading: Reading, loss: Loss) -> list[NDArray[np.bool_]]:
+    """Return one truth per class of truths that the loss treats alike."""
     if not rows.weight.any():
         return []
     return list(reading.arranged(rows).distinct(loss._key))
 
 
-def worst(rows: Rows, reading: Reading, loss: Loss) -> float:
-    """The sum of the losses of everything wrong."""
+def worst(rows: SetRows, reading: Reading, loss: Loss) -> float:
+    """Return the weighted sum over the sets of the loss with every label wrong."""
     if not rows.weight.any():
         return 0.0
     sets = reading.arranged(rows)
@@ -184,9 +184,9 @@ def worst(rows: Rows, reading: Reading, loss: Loss) -> float:
 
 
 def counted_score(
-    rows: Rows, reading: Reading, loss: Loss, W: FloatArray, sign: float
+    rows: SetRows, reading: Reading, loss: Loss, W: FloatArray, sign: float
 ) -> tuple[float, float]:
-    """The weighted sum of the shares that are lost, and of the weights."""
+    """Return the weighted sum of loss / worst loss over the sets, and the sum of the weights."""
     if not rows.weight.any():
         return 0.0, 0.0
     scores = linear_scores(rows.X, W, True)
@@ -200,7 +200,7 @@ def counted_score(
 
 
 def merged(found: Sequence[NDArray[np.bool_]]) -> Arrangement:
-    """Truths as sets of their own, for questions about truths alone."""
+    """Return an arrangement with one set per truth."""
     ends = np.concatenate([[0], np.cumsum([len(truth) for truth in found])])
     flat = np.concatenate([*found, np.zeros(0, np.bool_)])
     return Arrangement("groups", flat, np.arange(len(flat)), ends, np.ones(len(found)))
