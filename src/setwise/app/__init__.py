@@ -1,7 +1,7 @@
-"""Scribble on a photograph, and get a mask that is proved to be the best: a page and a widget.
+"""A web page and a notebook widget: scribble on a photograph and get the mask of least energy.
 
-Both need the extra: ``pip install 'setwise[app]'``. They share one core, which knows neither HTTP
-nor notebooks.
+Both need an extra: ``pip install 'setwise[app]'``. They share one core, which is independent of
+HTTP and of notebooks.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["SegmentWidget", "serve"]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "SegmentWidget":  # anywidget brings ipywidgets along
+    if name == "SegmentWidget":  # loaded on demand, because anywidget imports ipywidgets
         return load("setwise.app._widget").SegmentWidget
     raise AttributeError(f"module 'setwise.app' has no attribute {name!r}")
 

@@ -1,4 +1,4 @@
-"""What a drawing's watchers are told: masks, certificates in words, alternatives, doubts."""
+"""Events for the watchers of a drawing: masks, certificates, alternatives, uncertainty."""
 
 from __future__ import annotations
 
@@ -14,42 +14,60 @@ from setwise.plots._uncertain import uncertain_pieces
 
 Picture = NDArray[np.uint8]
 
-# The most doubtful pixels that regions to draw in next are made of, and how many are shown.
+# Suggested regions consist of the pixels whose entropy is above this quantile. At most _REGIONS
+# regions are shown.
 _DOUBTFUL, _REGIONS = 0.94, 3
-_LEAST_DOUBT = 0.25  # of the most that there can be
+_LEAST_DOUBT = 0.25  # the least mean entropy of a suggested region, relative to the maximum
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class MaskAnswer:
     """A labelling for one version of a drawing."""
 
     version: int
     labels: Picture
-    """(h, w), each ``factor`` pixels a side"""
+    """(h, w), where each entry covers a square of side ``factor``"""
     factor: int
     value: float
     bound: float
     relative_gap: float
     exact: bool
     final: bool
-    """whether nothing more is on its way for this version"""
+    """whether this is the last mask for this version"""
     seconds: float
     chosen: bool = False
-    """whether an alternative was taken"""
+    """whether an alternative was chosen"""
+    coarse: int = 1
+    """the reduction factor at which the labels were found, above 1 if memory was short"""
 
     @property
     def words(self) -> str:
-        """The certificate in words."""
+        """The certificate in a few words."""
         if self.factor > 1:
             return "a first look, at a reduced size"
-        given = ", given your choice" if self.chosen else ""
+        if self.coarse > 1:
+            return f"found at 1/{self.coarse} of its size: all of it takes too much memory"
         if self.exact:
-            return f"no labelling is better{given}"
+            return f"best for {self._given}"
         if not isfinite(self.relative_gap):
             return "how good it is is not known yet"
         if not self.final and self.relative_gap > 0.01:
             return "good; how good is being proved"
-        return f"at most {as_percent(self.relative_gap)} from the best{given}"
+        return f"at most {as_percent(self.relative_gap)} from the best for {self._given}"
+
+    @property
+    def statement(self) -> str:
+        """A precise statement of what is proved; "" if nothing is."""
+        if max(self.factor, self.coarse) > 1 or not isfinite(self.relative_gap):
+            return ""
+        lower = "" if self.exact else f" by more than {as_percent(self.relative_gap)}"
+        given = "these strokes, their colours"
+        more = ", your choice and the smoothness" if self.chosen else " and the smoothness"
+        return f"proved: no mask has a lower energy{lower}, given {given}{more}"
+
+    @property
+    def _given(self) -> str:
+        return "these strokes and your choice" if self.chosen else "these strokes"
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,12 +77,12 @@ class Alternative:
     labels: Picture
     value: float
     above: float
-    """its energy less that of the best one"""
+    """its energy minus that of the best labelling"""
     differs: float
-    """the share of the pixels that differ from the best one"""
+    """the share of the pixels that differ from the best labelling"""
     words: str
     tilt: Tilt
-    """under which it is the best one"""
+    """the change of costs under which it is the best labelling"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,30 +97,30 @@ class AlternativeList:
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """Where a stroke would help most."""
+    """A region where a stroke would help most."""
 
     rows: tuple[int, int]
     columns: tuple[int, int]
     mask: NDArray[np.bool_]
     doubt: float
-    """the mean of its pixels, 1 the most there can be"""
+    """the mean entropy of its pixels, at most 1"""
     words: str
 
 
 @dataclass(frozen=True, eq=False)
-class Doubt:
-    """How unsure the labels of one version are, pixel by pixel."""
+class UncertaintyMap:
+    """The uncertainty of each pixel's label, for one version."""
 
     version: int
     factor: int
     heat: Picture
-    """(h, w): entropy, 255 where all labels are as likely"""
+    """(h, w): entropy, scaled so that 255 means that all labels are equally likely"""
     regions: tuple[Region, ...]
 
 
 @dataclass(frozen=True)
 class Working:
-    """How far a piece of work is."""
+    """The progress of a job."""
 
     version: int
     what: str
@@ -111,17 +129,17 @@ class Working:
 
 @dataclass(frozen=True)
 class Failed:
-    """What went wrong, in a sentence."""
+    """A failure, described in a sentence."""
 
     version: int
     words: str
 
 
-Event = Answer | AlternativeList | Doubt | Working | Failed
+Event = MaskAnswer | AlternativeList | UncertaintyMap | Working | Failed
 
 
 def as_percent(share: float) -> str:
-    """A share in words, rounded upwards to a digit or two: 0.3 %."""
+    """Return a share as a percentage, rounded up to one or two digits: 0.3 %."""
     percent = 100.0 * share
     if percent >= 10.0:
         return f"{np.ceil(percent):.0f} %"
@@ -135,7 +153,7 @@ def as_percent(share: float) -> str:
 
 
 def where(mask: NDArray[np.bool_]) -> str:
-    """In which part of a picture most of a mask lies."""
+    """Describe the part of a picture in which most of a mask lies."""
     rows, columns = np.nonzero(mask)
     if not len(rows):
         return "nowhere"
@@ -146,7 +164,7 @@ def where(mask: NDArray[np.bool_]) -> str:
 
 
 def difference_in_words(labels: Picture, best: Picture) -> str:
-    """Which label has more, how much and where."""
+    """Describe which label gains pixels compared with ``best``, and where."""
     changed = labels != best
     share = float(changed.mean())
     if not share:
@@ -159,7 +177,7 @@ def difference_in_words(labels: Picture, best: Picture) -> str:
 
 
 def doubtful_regions(entropy: FloatArray) -> tuple[Region, ...]:
-    """The most doubtful pieces of a picture; entropy (h, w) from 0 to 1."""
+    """Return the regions of largest entropy; ``entropy`` (h, w) lies between 0 and 1."""
     pieces = uncertain_pieces(entropy, _DOUBTFUL)
     count = int(pieces.max()) + 1
     if not count:

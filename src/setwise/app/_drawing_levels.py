@@ -1,4 +1,4 @@
-"""A picture at one size: costs of labels by what was drawn, and the cut that is kept warm."""
+"""A picture at one size, the costs of its labels, and a graph cut with warm starts."""
 
 from __future__ import annotations
 
@@ -23,38 +23,41 @@ from setwise.images._pixels import as_pixels
 from setwise.inference import solve_map
 from setwise.inference._flows._two_label_cut import TwoLabelCut
 
-# About what a pixel takes: its edges, weights and colour, and its part of the flow.
-BYTES_A_PIXEL = 420
-# Rounds of "colours from labels and labels from colours" for a box.
+# Bytes per pixel, measured as peaks of resident memory with 0.3 to 4 million pixels: those of a
+# level, of its cut, and of a running solve with two labels. A solve with more labels takes
+# _SOLVE_BYTES_OF_MANY + _SOLVE_BYTES_PER_LABEL per label.
+LEVEL_BYTES, CUT_BYTES = 110, 300
+_SOLVE_BYTES, _SOLVE_BYTES_OF_MANY, _SOLVE_BYTES_PER_LABEL = 40, 380, 25
+# The most rounds in which a box learns colours from labels and then labels from colours.
 _MOST_ROUNDS = 20
 _NEIGHBORS = 8
 
 
 @dataclass(frozen=True)
 class Tilt:
-    """A choice among alternatives, as prices: the labelling that was taken is best under them."""
+    """A change of costs under which a chosen alternative is the best labelling."""
 
     bias: float = 0.0
-    """two labels: what the second one costs more, at every pixel"""
+    """for two labels: added to the cost of the second label at every pixel"""
     against: tuple[NDArray[np.uint8], ...] = ()
-    """more labels: labellings (h, w) that cost ``weight`` at every pixel that agrees"""
+    """for more labels: labellings (h, w) that cost ``weight`` per pixel that agrees with them"""
     weight: float = 0.0
 
 
 @dataclass(frozen=True)
 class State:
-    """All that an answer depends on, as it was at one version."""
+    """The data of one version of a drawing that its mask depends on."""
 
     version: int
     marks: Marks
     boxes: tuple[tuple[int, int, int, int, int], ...] = ()
-    """rows and columns (top, left, bottom, right), and the label of what is inside"""
+    """rows and columns (top, left, bottom, right), and the label of the inside"""
     tilts: tuple[Tilt, ...] = ()
     smoothness: float = SMOOTHNESS
 
     @cached_property
     def labels(self) -> tuple[int, ...]:
-        """The labels in use, in increasing order: what was drawn, at least two of them."""
+        """The labels in use, at least two, in increasing order."""
         drawn = {label for label in range(MOST_LABELS) if (self.marks == label).any()}
         drawn |= {box[4] for box in self.boxes}
         if len(drawn) == 1:
@@ -63,8 +66,8 @@ class State:
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
-    """A labelling of a level, and what is known of it."""
+class LevelSolution:
+    """A labelling of a level, and its certificate."""
 
     labels: NDArray[np.uint8]
     """(h, w)"""
@@ -74,8 +77,8 @@ class Solution:
     exact: bool
 
 
-class Level:
-    """A picture and how its field is solved; ``factor`` is how many pixels a side become one."""
+class ImageLevel:
+    """A picture, reduced by ``factor`` per side, and the solver of its field."""
 
     def __init__(self, image: NDArray[np.uint8], model: ColorModel, factor: int = 1) -> None:
         self.full: tuple[int, int] = image.shape[0], image.shape[1]
@@ -88,23 +91,35 @@ class Level:
         self._counts = np.bincount(self._codes.ravel(), minlength=len(model.counts))
         self.n = self.shape[0] * self.shape[1]
         self._warm: TwoLabelCut | None = None
+        self.cut_is_counted = False
+        """whether the memory of the present ``cut`` is counted"""
         self._smoothness = 0.0
-        self._last: Solution | None = None
-        self._lock = RLock()  # one flow, for one state after the other
+        self._last: LevelSolution | None = None
+        self._lock = RLock()  # the states take turns, because they share one flow
 
-    def solve(self, state: State) -> Solution:
-        """The best labelling: two labels by one cut, more by expansion moves.
+    @property
+    def cut(self) -> object:
+        """The flow of the last answer, or None."""
+        return self._warm
 
-        Inside a box colours are learned from labels and labels found by colours in turn, until
-        nothing changes.
+    def drop_useless_cut(self, state: State) -> None:
+        """Release the flow if it is no warm start for the state."""
+        if len(state.labels) > 2 or self._smoothness != state.smoothness:
+            self._warm = None
+
+    def solve(self, state: State) -> LevelSolution:
+        """Return the best labelling: of two labels by one cut, of more by expansion moves.
+
+        With a box, colours are learned from labels and labels from colours in turn, until nothing
+        changes.
         """
         with self._lock:
             return self._solve_all(state)
 
-    def _solve_all(self, state: State) -> Solution:
+    def _solve_all(self, state: State) -> LevelSolution:
         labels = state.labels
         fixed, learned = _fixed(state)
-        found: Solution | None = None
+        found: LevelSolution | None = None
         for _ in range(_MOST_ROUNDS if state.boxes else 1):
             before, found = found, self._solve(state, fixed, learned)
             if before is not None and (before.labels == found.labels).all():
@@ -118,14 +133,14 @@ class Level:
         return found
 
     def field(self, state: State) -> Field:
-        """The field of a state, over the labels in use; of a box, with the colours it ends with."""
+        """Return the field of a state over its labels. With a box, use the colours learned last."""
         fixed, learned = _fixed(state)
         if state.boxes:
             learned = self._relearned(self.solve(state), fixed, state.labels)
         return Field(self._unary(state, fixed, learned)) + self._potts(state)
 
-    def _relearned(self, found: Solution, fixed: Marks, labels: tuple[int, ...]) -> Marks:
-        """What colours are learned from next: the labels found, where none is sure."""
+    def _relearned(self, found: LevelSolution, fixed: Marks, labels: tuple[int, ...]) -> Marks:
+        """Return the labels to learn colours from: the fixed ones, and elsewhere those found."""
         number = _numbers(labels)[enlarged(found.labels, self.full, self.factor)]
         return np.where(fixed >= 0, fixed, number)
 
@@ -133,8 +148,8 @@ class Level:
         return Potts(self.edges, (state.smoothness * self.factor) * self.weights)
 
     def _table(self, state: State, learned: Marks) -> FloatArray:
-        """Costs (K, L) of the colours, for a small pixel those of the pixels that it stands for."""
-        marks: Any = learned.ravel()  # integers of a byte will do
+        """Return the costs (K, L) of the colours, summed over a block of pixels."""
+        marks: Any = learned.ravel()  # int8 is enough
         table = self._model.cell_costs(marks, len(state.labels), covering=bool(state.boxes))
         if len(state.labels) == 2:
             table[:, 1] += sum(tilt.bias for tilt in state.tilts)
@@ -142,7 +157,7 @@ class Level:
         return table
 
     def _sure(self, fixed: Marks) -> tuple[IntArray, IntArray]:
-        """Pixels that have a label in any case, and its number."""
+        """Return the pixels with a fixed label, and the index of each label."""
         places = np.flatnonzero(fixed.ravel() >= 0)
         numbers = fixed.ravel()[places].astype(np.int64)
         if self.factor > 1:
@@ -155,9 +170,9 @@ class Level:
         return places, numbers
 
     def _far(self, state: State, places: IntArray, numbers: IntArray) -> tuple[FloatArray, int]:
-        """Costs (..., L) of blocks that are far from a label's strokes, and the blocks' side.
+        """Return costs (..., L) of blocks for their distance from strokes, and the side of a block.
 
-        None are there where a box says what is meant.
+        The costs are zero if there is a box.
         """
         price = 0.0 if state.boxes else LOCATION
         costs, step = block_costs(places, numbers, self.shape, len(state.labels), price)
@@ -165,7 +180,7 @@ class Level:
         return costs, step
 
     def _unary(self, state: State, fixed: Marks, learned: Marks) -> FloatArray:
-        """Costs (n, L)."""
+        """Return costs of shape (n, L)."""
         labels = state.labels
         table = self._table(state, learned)
         unary = table[self._codes[0]]
@@ -184,7 +199,7 @@ class Level:
         unary[places, numbers] = 0.0
         return np.asarray(unary)
 
-    def _solve(self, state: State, fixed: Marks, learned: Marks) -> Solution:
+    def _solve(self, state: State, fixed: Marks, learned: Marks) -> LevelSolution:
         if len(state.labels) == 2:
             return self._cut(state, fixed, learned)
         names = np.array(state.labels, np.uint8)
@@ -196,18 +211,21 @@ class Level:
             init[places] = numbers
         best = solve_map(problem, tol=np.inf, init=init)
         labels = names[best.labels].reshape(self.shape)
-        return Solution(labels, best.value, best.bound, best.relative_gap, best.exact)
+        return LevelSolution(labels, best.value, best.bound, best.relative_gap, best.exact)
 
-    def _cut(self, state: State, fixed: Marks, learned: Marks) -> Solution:
-        """One cut, from the flow of the last one: only what two labels cost apart is computed.
+    def _cut(self, state: State, fixed: Marks, learned: Marks) -> LevelSolution:
+        """Return the labelling of one cut, with a warm start from the last flow.
 
-        Costs and weights are such numbers that their sums are exact: what a stroke does not change
-        is not computed again, and nothing is lost to rounding.
+        Only the difference of the costs of the two labels is computed. Costs and weights are
+        rounded such that all sums are exact. Therefore the flow of what a stroke does not change
+        is kept, without rounding errors.
         """
-        if self._warm is None or self._smoothness != state.smoothness:
-            self._smoothness = state.smoothness
+        warm = self._warm if self._smoothness == state.smoothness else None
+        if warm is None:
+            self._warm, self._smoothness = None, state.smoothness
             field = Field(np.zeros((self.n, 2))) + self._potts(state)
-            self._warm = TwoLabelCut(field, as_threads(None), apart=True)
+            warm = TwoLabelCut(field, as_threads(None), apart=True)
+            self._warm, self.cut_is_counted = warm, False
         table = self._table(state, learned)
         apart = table[:, 1] - table[:, 0]
         costs = apart[self._codes[0]]
@@ -217,44 +235,50 @@ class Level:
         far, step = self._far(state, places, numbers)
         costs += spread_blocks(far[..., 1] - far[..., 0], self.shape, step).ravel()
         costs[places] = np.where(numbers == 1, -np.inf, np.inf)
-        ones = self._warm.ones(costs)
+        try:
+            ones = warm.ones(costs)
+        except BaseException:
+            self._warm = None  # an interrupted flow is no warm start
+            raise
         labels = np.array(state.labels, np.uint8)[ones.view(np.int8)].reshape(self.shape)
-        if self.factor > 1:  # a first look needs no proof
-            return Solution(labels, np.nan, np.nan, np.inf, False)
-        # What the first label costs everywhere, what the second one costs more, and the border.
+        if self.factor > 1:  # a preview needs no proof
+            return LevelSolution(labels, np.nan, np.nan, np.inf, False)
+        # Add the cost of the first label everywhere, the extra cost of the second, and the border.
         costs[places] = 0.0
         value = float(self._counts @ table[:, 0] - table[self._codes[0][places], 0].sum())
         value += self._sum_of_blocks(far[..., 0], step)
         rows, columns = np.divmod(places, self.shape[1])
         value -= float(far[rows // step, columns // step, 0].sum())
-        value += float(costs @ ones) + self._warm.value
-        lost, paid = self._warm.lost, self._warm.paid
+        value += float(costs @ ones) + warm.value
+        lost, paid = warm.lost, warm.paid
         gap = min(lost / paid, 1.0) if lost else 0.0
-        return Solution(labels, value, value - lost, gap, lost == 0.0)
+        return LevelSolution(labels, value, value - lost, gap, lost == 0.0)
 
     def _sum_of_blocks(self, costs: FloatArray, step: int) -> float:
-        """The sum over the pixels of what each pixel of a block costs."""
+        """Return the sum over all pixels of the cost of their block."""
         tall, wide = (
             np.minimum(step, side - step * np.arange(blocks))
             for side, blocks in zip(self.shape, costs.shape, strict=True)
         )
         return float(tall @ costs @ wide)
 
-    @property
-    def nbytes(self) -> int:
-        """About what the level holds."""
-        return BYTES_A_PIXEL * self.shape[0] * self.shape[1]
+
+def solve_nbytes(n_labels: int) -> int:
+    """Return the bytes per pixel of a running solve, without the level and its cut."""
+    if n_labels == 2:
+        return _SOLVE_BYTES
+    return _SOLVE_BYTES_OF_MANY + _SOLVE_BYTES_PER_LABEL * n_labels
 
 
 def _numbers(labels: tuple[int, ...]) -> NDArray[np.int8]:
-    """The number among the labels in use of each label; -1 of what is none, and of -1."""
+    """Return a table from label to index among the labels in use, or -1."""
     number = np.full(256, -1, np.int8)
     number[list(labels)] = np.arange(len(labels))
     return number
 
 
 def _fixed(state: State) -> tuple[Marks, Marks]:
-    """The labels that are sure, and those that colours are first learned from; as numbers."""
+    """Return the indices of fixed labels, and those from which colours are first learned."""
     labels = state.labels
     number = _numbers(labels)
     fixed = number[state.marks]
@@ -274,7 +298,7 @@ def _fixed(state: State) -> tuple[Marks, Marks]:
 
 
 def _samples(codes: NDArray[np.int32], factor: int) -> NDArray[np.int32]:
-    """(S, n): the colours of a few pixels of every block, which stand for all of it."""
+    """Return (S, n): the colours of a few pixels per block, which represent the block."""
     if factor == 1:
         return codes.reshape(1, -1)
     height, width = (ceil(side / factor) for side in codes.shape)
@@ -290,19 +314,19 @@ def _samples(codes: NDArray[np.int32], factor: int) -> NDArray[np.int32]:
 
 
 def factor_for(shape: tuple[int, ...], pixels: int) -> int:
-    """How many pixels a side must become one, so that there are about so many."""
+    """Return the factor per side that reduces a picture to about ``pixels`` pixels."""
     return max(1, ceil(sqrt(shape[0] * shape[1] / pixels) - 0.1))
 
 
 def reduced(image: NDArray[np.uint8], factor: int) -> NDArray[np.uint8]:
-    """The mean of every block of pixels."""
+    """Return the mean of every block of pixels."""
     channels = [block_sums(image[..., c].astype(np.float64), factor) for c in range(3)]
     counts = block_sums(np.ones(image.shape[:2]), factor)
     return np.stack([np.rint(channel / counts) for channel in channels], axis=2).astype(np.uint8)
 
 
 def block_sums(values: FloatArray, factor: int) -> FloatArray:
-    """The sum over every block; those at the end may be smaller."""
+    """Return the sum over every block. Blocks at the end may be smaller."""
     if factor == 1:
         return values
     rows = np.add.reduceat(values, np.arange(0, values.shape[0], factor), axis=0)
@@ -310,7 +334,7 @@ def block_sums(values: FloatArray, factor: int) -> FloatArray:
 
 
 def enlarged(labels: NDArray[np.uint8], shape: tuple[int, ...], factor: int) -> NDArray[np.uint8]:
-    """Every pixel as a block again."""
+    """Repeat every pixel as a block of side ``factor``."""
     if factor == 1:
         return labels
     wide = np.repeat(np.repeat(labels, factor, axis=0), factor, axis=1)
@@ -318,7 +342,7 @@ def enlarged(labels: NDArray[np.uint8], shape: tuple[int, ...], factor: int) -> 
 
 
 def resampled(labels: NDArray[np.uint8], shape: tuple[int, ...]) -> NDArray[np.uint8]:
-    """The nearest pixel of another size."""
+    """Resample labels to another shape by nearest neighbours."""
     if labels.shape == shape:
         return labels
     rows = (np.arange(shape[0]) + 0.5) * labels.shape[0] / shape[0]

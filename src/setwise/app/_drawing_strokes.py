@@ -1,4 +1,4 @@
-"""What a person does to a picture, step by step: strokes, boxes, the eraser, a choice taken."""
+"""Strokes of a brush, an eraser or a box, and how they mark pixels."""
 
 from __future__ import annotations
 
@@ -19,16 +19,18 @@ MOST_LABELS = 9
 MOST_POINTS = 100_000
 LARGEST_RADIUS = 500.0
 KINDS = ("brush", "erase", "box")
-# A segment is drawn within the box around it; so many pixels of boxes take some seconds.
+# The most pixels of the bounding boxes of all segments of a stroke, which take some seconds.
 MOST_WORK = 250_000_000
+# The pixels of a block of rows in which a segment is drawn. A block takes about 10 MB.
+_BLOCK_PIXELS = 2**18
 
 
 @dataclass(frozen=True)
 class Stroke:
     """A line of a round brush or eraser, or a box between the first point and the last.
 
-    Points are (x, y) in pixels, the centre of the first pixel at (0.5, 0.5). ``key`` names the
-    stroke: one that grows under the pen is given again and again under one key.
+    Points are (x, y) in pixels, with the centre of the first pixel at (0.5, 0.5). ``key``
+    identifies the stroke: while it grows under the pen it is sent several times with one key.
     """
 
     kind: str
@@ -39,7 +41,7 @@ class Stroke:
 
     @classmethod
     def read(cls, given: object) -> Stroke:
-        """A stroke from what came out of JSON; a ``ValueError`` in one sentence if it is none."""
+        """Return a stroke from decoded JSON. Raise a ``ValueError`` if it is invalid."""
         if not isinstance(given, dict):
             raise ValueError(f"a stroke must be an object, got {type(given).__name__}")
         kind, label = given.get("kind", "brush"), given.get("label", 0)
@@ -67,7 +69,7 @@ class Stroke:
         return cls(kind, label, float(radius), pairs, key)
 
     def as_json(self) -> dict[str, Any]:
-        """What ``read`` reads."""
+        """Return the stroke as JSON data that ``read`` accepts."""
         return {
             "kind": self.kind,
             "label": self.label,
@@ -77,7 +79,7 @@ class Stroke:
         }
 
     def box(self, shape: tuple[int, int]) -> tuple[int, int, int, int]:
-        """Rows and columns of a box, (top, left, bottom, right), the last two not within."""
+        """Return the box (top, left, bottom, right) with exclusive bottom and right."""
         (x0, y0), (x1, y1) = self.points[0], self.points[-1]
         top, bottom = _span(y0, y1, shape[0])
         left, right = _span(x0, x1, shape[1])
@@ -87,7 +89,7 @@ class Stroke:
 def _is_number(number: object) -> bool:
     if isinstance(number, bool) or not isinstance(number, int | float):
         return False
-    return abs(number) <= sys.float_info.max  # an integer of JSON may be beyond every float
+    return abs(number) <= sys.float_info.max  # JSON integers may exceed the range of floats
 
 
 def _span(first: float, last: float, side: int) -> tuple[int, int]:
@@ -98,7 +100,7 @@ def _span(first: float, last: float, side: int) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Patch:
-    """A part of the marks as it was."""
+    """The part of the marks that a step changes, as it was before."""
 
     rows: slice
     columns: slice
@@ -106,7 +108,7 @@ class Patch:
 
 
 def check_work(stroke: Stroke, shape: tuple[int, int]) -> None:
-    """A ``ValueError`` where a stroke would take too long to draw."""
+    """Raise a ``ValueError`` if a stroke would take too long to draw."""
     points = np.asarray(stroke.points)
     first, last = points[:-1], points[1:]
     low = np.minimum(first, last) - stroke.radius - 1
@@ -116,15 +118,22 @@ def check_work(stroke: Stroke, shape: tuple[int, int]) -> None:
         raise ValueError("a stroke must be shorter, or its brush smaller: lift the pen in between")
 
 
-def draw(marks: Marks, stroke: Stroke) -> Patch:
-    """Draws a line into the marks in place; what was there comes back, to be put there again."""
+def reach(stroke: Stroke, shape: tuple[int, ...]) -> tuple[slice, slice]:
+    """Return the rows and columns of the bounding box of a line."""
     points = np.asarray(stroke.points)
-    reach = stroke.radius + 1.0
-    low, high = points.min(axis=0) - reach, points.max(axis=0) + reach
+    low = points.min(axis=0) - stroke.radius - 1.0
+    high = points.max(axis=0) + stroke.radius + 1.0
     rows, columns = (
-        slice(max(int(low[axis]), 0), max(min(int(high[axis]) + 1, side), 0))
-        for axis, side in ((1, marks.shape[0]), (0, marks.shape[1]))
+        slice(min(max(int(low[axis]), 0), side), max(min(int(high[axis]) + 1, side), 0))
+        for axis, side in ((1, shape[0]), (0, shape[1]))
     )
+    return rows, columns
+
+
+def draw(marks: Marks, stroke: Stroke) -> Patch:
+    """Draw a line into ``marks`` in place. Return what was there, for undoing it."""
+    points = np.asarray(stroke.points)
+    rows, columns = reach(stroke, marks.shape)
     patch = Patch(rows, columns, marks[rows, columns].copy())
     origin = np.array([columns.start, rows.start], float)
     inside = np.zeros(patch.before.shape, np.bool_)
@@ -138,7 +147,7 @@ def draw(marks: Marks, stroke: Stroke) -> Patch:
 def _add_segment(
     inside: BoolArray, first: NDArray[np.float64], last: NDArray[np.float64], radius: float
 ) -> None:
-    """Adds the pixels whose centre is within the radius of a segment, and the one it begins in."""
+    """Add pixels with centres within ``radius`` of a segment, and its first pixel."""
     height, width = inside.shape
     x0, y0 = np.maximum(np.minimum(first, last) - radius - 1, 0).astype(int)
     x1, y1 = np.ceil(np.maximum(first, last) + radius + 1).astype(int)
@@ -146,12 +155,15 @@ def _add_segment(
     if x0 >= x1 or y0 >= y1:
         return
     x = np.arange(x0, x1) + 0.5 - first[0]
-    y = (np.arange(y0, y1) + 0.5 - first[1])[:, None]
     dx, dy = last - first
     length = dx * dx + dy * dy
-    along = np.clip((x * dx + y * dy) / length, 0.0, 1.0) if length > 0 else 0.0
-    near = (x - along * dx) ** 2 + (y - along * dy) ** 2 <= radius * radius
-    inside[y0:y1, x0:x1] |= near
+    tall = max(_BLOCK_PIXELS // (x1 - x0), 1)
+    for top in range(y0, y1, tall):
+        bottom = min(top + tall, y1)
+        y = (np.arange(top, bottom) + 0.5 - first[1])[:, None]
+        along = np.clip((x * dx + y * dy) / length, 0.0, 1.0) if length > 0 else 0.0
+        near = (x - along * dx) ** 2 + (y - along * dy) ** 2 <= radius * radius
+        inside[top:bottom, x0:x1] |= near
     row, column = int(first[1]), int(first[0])
     if first[0] >= 0 and first[1] >= 0 and row < height and column < width:
         inside[row, column] = True

@@ -1,102 +1,118 @@
-"""What is computed when: a first look at once, the proved mask after it, the rest when idle."""
+"""Scheduling of a drawing's jobs: a preview, then the proved mask, then the rest when idle."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import CancelledError, Executor
+from concurrent.futures import CancelledError
 from dataclasses import replace
+from functools import partial
 from threading import Event as Signal
 from threading import Lock
-from time import perf_counter
-from typing import Any, TypeVar
+from time import monotonic, perf_counter
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from setwise import _core
 from setwise.app._drawing import Drawing
 from setwise.app._drawing_answers import (
     Alternative,
     AlternativeList,
-    Answer,
-    Doubt,
     Event,
     Failed,
+    MaskAnswer,
+    UncertaintyMap,
     Working,
     difference_in_words,
     doubtful_regions,
 )
-from setwise.app._drawing_levels import Level, State, Tilt, factor_for
+from setwise.app._drawing_levels import LevelSolution, State, Tilt, enlarged, factor_for
 from setwise.inference import DiverseProgress, diverse, marginals, solve_map
-
-R = TypeVar("R")
 
 N_ALTERNATIVES = 6
 ALTERNATIVES, DOUBT = "alternatives", "uncertainty"
-# Up to so many pixels the background works at full size too, after a reduced one.
+_LOOK, _MASK, _REST, _PROOF = "look", "mask", "rest", "proof"
+# The most pixels for which alternatives and uncertainty are computed at full size too, after a
+# reduced size.
 _MOST_FOR_ALTERNATIVES, _MOST_FOR_DOUBT = 1_200_000, 320_000
-# Lists of more than two labels take a search an item.
+# About the size of pictures for alternatives of more than two labels, which take one search per
+# item.
 _PIXELS_OF_MANY_LABELS = 20_000
-_PROOF_SECONDS = 20.0
-# Of a picture whose last mask took less than twice as long, a first look comes after so long.
+# Time limits of a mask, and of each background job.
+_MASK_SECONDS, _BACKGROUND_SECONDS = 60.0, 20.0
+# The reduction factors that are tried in turn if a mask of full size takes too much memory.
+_SIZES = 1, 2, 4
+# Bytes per pixel of a job without its level, measured as peaks of resident memory.
+_LIST_BYTES, _LIST_BYTES_OF_MANY = 400, 2000
+_PROOF_BYTES, _PROOF_BYTES_PER_LABEL = 500, 60
+_DOUBT_BYTES, _DOUBT_BYTES_PER_LABEL = 900, 140
+# If the last mask took less than 2 * _PATIENCE seconds, a preview waits _PATIENCE seconds for the
+# next mask.
 _PATIENCE = 0.015
+# Relative gaps at which the proof of a mask and the marginals stop.
 _PROOF_TOL, _DOUBT_TOL = 1e-3, 1e-2
 
 
-class Work:
-    """Keeps the answers of one drawing up to date, and tells them to ``emit``, from any thread.
+class WorkQueue(Protocol):
+    """A queue of jobs for threads, such as ``Workers``."""
 
-    Two jobs at most are under way, side by side: the first look at a picture that is large, and
-    the whole of it. Each begins anew as long as the drawing has changed since it began. What is of
-    an old version is not told; of that what is slow is ended by the change itself. A cut is not:
-    the next one goes on from it.
+    def submit(self, owner: Work, job: str, *, urgent: bool) -> None:
+        """Let a thread call ``owner.run(job)``. Raise ``RuntimeError`` after the end."""
+
+    def drop(self, owner: Work) -> list[str]:
+        """Remove the jobs of an owner that have not begun, and return their names."""
+
+
+class Work:
+    """The jobs that keep the answers of one drawing up to date and pass them to ``emit``.
+
+    At most three jobs run at a time: the preview of a large picture, the mask at full size, and one
+    background job (a proof, alternatives or uncertainty). A job runs again if the drawing has
+    changed since it began. Results for old versions are dropped. A change cancels slow background
+    jobs, but not a cut, which is the warm start of the next one. ``pause`` ends all jobs. ``emit``
+    may be called from any thread.
     """
 
-    def __init__(
-        self,
-        drawing: Drawing,
-        quick: Executor,
-        slow: Executor,
-        emit: Callable[[Event], None],
-    ) -> None:
+    def __init__(self, drawing: Drawing, pool: WorkQueue, emit: Callable[[Event], None]) -> None:
         self.drawing = drawing
-        self._pools = {"quick": quick, "slow": slow}
-        self._jobs: dict[str, Callable[[], None]] = {"quick": self._look, "slow": self._prove}
+        self._pool = pool
         self._emit = emit
         self._lock = Lock()
         self._busy: set[str] = set()
         self._again: set[str] = set()
         self._wanted: set[str] = {ALTERNATIVES}
-        self._closed = self._live = False
-        self._patience = 0.0  # a first look waits so long for the whole, which may be faster
+        self._closed = self._paused = self._live = False
+        self._patience = 0.0  # the seconds that a preview waits for the full mask
         self._whole = Signal()
-        self.answer: Answer | None = None
+        self.answer: MaskAnswer | None = None
         self.alternatives: AlternativeList | None = None
-        self.doubt: Doubt | None = None
+        self.doubt: UncertaintyMap | None = None
         self._done: dict[str, int] = {}
 
-    # ---- from the host
+    # ---- calls of the host
 
     def changed(self, *, live: bool = False) -> None:
-        """The drawing is another one: begin. While a stroke is ``live`` its mask is enough."""
+        """Start the jobs for a changed drawing; only the mask while a stroke is ``live``."""
         self._live = live
         if self.drawing.quick_factor > 1:
             self._whole.clear()
-            self._start("quick")
+            self._start(_LOOK)
             if self._patience == 0.0:
-                return  # which starts the other
-        self._start("slow")
+                return  # the preview starts the mask
+        self._start(_MASK)
 
     def want(self, what: str, wanted: bool) -> None:
-        """Whether alternatives, or uncertainty, are to be computed at all."""
+        """Set whether alternatives or uncertainty are computed."""
         if what not in (ALTERNATIVES, DOUBT):
             raise ValueError(f"what must be {ALTERNATIVES} or {DOUBT}, got {str(what)[:40]!r}")
         with self._lock:
             (self._wanted.add if wanted else self._wanted.discard)(what)
         if wanted:
-            self._start("slow")
+            self._start(_MASK)
 
     def take(self, number: int) -> None:
-        """Goes on from the alternative of this number; a ``ValueError`` where there is none."""
+        """Choose an alternative by its number. Raise a ``ValueError`` if there is none."""
         listed = self.alternatives
         if listed is None or not 0 <= number < len(listed.items):
             raise ValueError(f"there is no alternative {number + 1}")
@@ -105,13 +121,45 @@ class Work:
         if number:
             self.drawing.take(listed.items[number].tilt)
 
+    def mask(self) -> NDArray[np.uint8]:
+        """Return the labels of the present drawing, from the last answer if it is up to date."""
+        answer, state = self.answer, self.drawing.state()
+        if answer is not None and answer.version == state.version and answer.factor == 1:
+            return answer.labels
+        end = monotonic() + _MASK_SECONDS
+
+        def check() -> None:
+            if monotonic() > end:
+                raise TimeoutError(f"the mask takes more than {_MASK_SECONDS:.0f} seconds")
+
+        return self._best(state, check).labels
+
+    def pause(self) -> None:
+        """End all jobs, because there is no watcher."""
+        with self._lock:
+            self._paused = True
+            self._busy.difference_update(self._pool.drop(self))
+            self._again.clear()
+
+    def resume(self) -> None:
+        """Allow jobs again. ``changed`` starts them."""
+        with self._lock:
+            self._paused = self._closed
+
     def close(self) -> None:
-        """Nothing more is told or begun."""
+        """End all jobs and emit no more events."""
         self._closed = True
+        self.pause()
+        self._emit = _ignore  # breaks a reference cycle with the receiver
+
+    @property
+    def closed(self) -> bool:
+        """Whether ``close`` was called."""
+        return self._closed
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is under way."""
+        """Whether no job runs or waits."""
         with self._lock:
             return not self._busy
 
@@ -119,7 +167,7 @@ class Work:
 
     def _start(self, job: str) -> None:
         with self._lock:
-            if self._closed:
+            if self._paused:
                 return
             if job in self._busy:
                 self._again.add(job)
@@ -129,144 +177,212 @@ class Work:
 
     def _submit(self, job: str) -> None:
         try:
-            self._pools[job].submit(self._run, job)
+            self._pool.submit(self, job, urgent=job != _REST)
         except RuntimeError:  # the pool is shut down
             with self._lock:
                 self._busy.discard(job)
 
-    def _run(self, job: str) -> None:
+    def run(self, job: str) -> None:
+        """Run a job. This is called by a thread of the pool."""
         version = self.drawing.version
         try:
-            self._jobs[job]()
+            if not self._paused:
+                {_LOOK: self._look, _MASK: self._prove, _REST: self._go_on}[job]()
         except CancelledError:
             pass
+        except (MemoryError, TimeoutError) as error:
+            self._tell(Failed(version, str(error)))
         except Exception as error:
             self._tell(Failed(version, f"{type(error).__name__}: {error}"))
+        if job == _LOOK:
+            self._start(_MASK)
         with self._lock:
-            more = job in self._again and not self._closed
+            more = job in self._again and not self._paused
             self._again.discard(job)
             if not more:
                 self._busy.discard(job)
         if more:
             self._submit(job)
-        elif job == "quick":
-            self._start("slow")
 
     def _look(self) -> None:
-        """A first look at a picture so large that the whole takes longer."""
+        """Compute the preview of a large picture."""
         factor = self.drawing.quick_factor
         if not self.drawing.empty:
             begin, state = perf_counter(), self.drawing.state()
             known = self.answer is not None and self.answer.version == state.version
             if known or self._whole.wait(self._patience) or self._is_old(state):
-                return  # the whole was faster, or there is another stroke
-            found = self.drawing.level(factor).solve(state)
+                return  # the full mask was faster, or the drawing has changed
+            check = self._until(_MASK_SECONDS, "the first look")
+            found = self._solved(state, check, factor)
             self._tell(_as_answer(state, found, factor, perf_counter() - begin, final=False))
 
     def _prove(self) -> None:
-        """The best mask and its proof; then what is wanted beside it."""
-        state, begin = self.drawing.state(), perf_counter()
-        level = self.drawing.level()
+        """Compute the best mask and its proof, and then start the background jobs."""
+        state = self.drawing.state()
         if self.drawing.empty:
             self.answer = None
             return
         live = self._live
         if live and self.drawing.quick_factor > 1 and (len(state.labels) > 2 or state.boxes):
-            return  # more than one cut: a first look follows the pen
-        if self.answer is None or self.answer.version != state.version or not self.answer.final:
-            found = level.solve(state)
-            seconds = perf_counter() - begin
-            self._patience = _PATIENCE if seconds < 2 * _PATIENCE else 0.0
-            final = found.exact or len(state.labels) == 2
-            answer = _as_answer(state, found, 1, seconds, final=final)
+            return  # a full mask needs more than one cut, so only a preview follows the pen
+        if self.answer is None or self.answer.version != state.version or self.answer.factor > 1:
+            answer = self._best(state, self._until(_MASK_SECONDS, "the mask"))
+            self._patience = _PATIENCE if answer.seconds < 2 * _PATIENCE else 0.0
             self._tell(answer)
-            if not final and not live:
-                self._tell(self._proved(state, level, answer))
-        if live:
-            return
-        for what, compute in ((DOUBT, self._doubts), (ALTERNATIVES, self._list)):
-            if what in self._wanted and self._done.get(what) != state.version:
-                compute(state)
-                self._done[what] = state.version
+        if not live:
+            self._start(_REST)
 
-    def _proved(self, state: State, level: Level, answer: Answer) -> Answer:
-        """The same with the bound of the relaxation, which takes longer than the labels."""
+    def _best(self, state: State, check: Callable[[], None]) -> MaskAnswer:
+        """Return the mask of the picture, at a reduced size if memory is short."""
+        begin = perf_counter()
+        for factor in _SIZES:
+            try:
+                found = self._solved(state, check, factor)
+            except MemoryError:
+                if factor == _SIZES[-1]:
+                    raise
+                continue
+            seconds = perf_counter() - begin
+            if factor == 1:
+                final = found.exact or len(state.labels) == 2
+                return _as_answer(state, found, 1, seconds, final=final)
+            labels = enlarged(found.labels, self.drawing.shape, factor).copy()
+            self.drawing.release(factor)
+            sure = state.marks >= 0
+            labels[sure] = state.marks[sure]
+            known = LevelSolution(labels, np.nan, np.nan, np.inf, False)
+            return replace(_as_answer(state, known, 1, seconds, final=True), coarse=factor)
+        raise AssertionError
+
+    def _solved(self, state: State, check: Callable[[], None], factor: int) -> LevelSolution:
+        with self.drawing.working_level(factor, state, check=check) as level:
+            found: LevelSolution = _core.heed(check, lambda: level.solve(state))
+            return found
+
+    def _go_on(self) -> None:
+        """Run the first background job that is missing. The next one waits for its turn."""
+        state, answer = self.drawing.state(), self.answer
+        if answer is None or answer.version != state.version or answer.factor > 1 or self._live:
+            return
+        pieces: dict[str, Callable[[], None]] = {}
+        if not answer.final:
+            pieces[_PROOF] = partial(self._prove_bound, state, answer)
+        for what, compute in ((DOUBT, self._doubts), (ALTERNATIVES, self._list)):
+            if what in self._wanted:
+                for factor in self._factors(what, state):
+                    pieces[f"{what} at 1/{factor}"] = partial(compute, state, factor)
+        missing = [name for name in pieces if self._done.get(name) != state.version]
+        if not missing:
+            return
+        try:
+            pieces[missing[0]]()
+        finally:
+            if not self._is_old(state):
+                self._done[missing[0]] = state.version  # a failed job would fail again
+            if len(missing) > 1:
+                with self._lock:
+                    self._again.add(_REST)
+
+    def _prove_bound(self, state: State, answer: MaskAnswer) -> None:
+        """Emit the answer with the bound of the relaxation, which takes longer than the labels."""
         names = np.array(state.labels, np.uint8)
         init = np.searchsorted(names, answer.labels.ravel())
         begin = perf_counter()
-        best = self._unless_changed(
-            state,
-            solve_map,
-            level.field(state),
-            init=init,
-            tol=_PROOF_TOL,
-            time_limit=_PROOF_SECONDS,
-        )
-        return replace(
-            answer,
-            labels=names[best.labels].reshape(level.shape),
-            value=best.value,
-            bound=best.bound,
-            relative_gap=best.relative_gap,
-            exact=best.exact,
-            final=True,
-            seconds=answer.seconds + perf_counter() - begin,
-        )
-
-    def _list(self, state: State) -> None:
-        names = np.array(state.labels, np.uint8)
-        factors = self._factors(_MOST_FOR_ALTERNATIVES)
-        if len(names) > 2:
-            factors = [factor_for(self.drawing.shape, _PIXELS_OF_MANY_LABELS)]
-        for factor in factors:
-            level = self.drawing.level(factor)
-            told: list[Alternative] = []
-
-            def grown(step: DiverseProgress) -> bool:
-                self._tell(Working(state.version, ALTERNATIVES, step.n_items / N_ALTERNATIVES))
-                return self._is_old(state)
-
-            field = level.field(state)
-            found = self._unless_changed(state, diverse, field, N_ALTERNATIVES, callback=grown)
-            pictures = [names[row].reshape(level.shape) for row in found.labelings]
-            for number, labels in enumerate(pictures):
-                told.append(
-                    Alternative(
-                        labels,
-                        float(found.values[number]),
-                        float(found.values[number] - found.values[0]),
-                        float((labels != pictures[0]).mean()),
-                        difference_in_words(labels, pictures[0]),
-                        _tilt_of(found, number, pictures, factor),
-                    )
+        check = self._unless_changed(state, "the proof")
+        nbytes = _PROOF_BYTES + _PROOF_BYTES_PER_LABEL * len(names)
+        try:
+            with self.drawing.working_level(1, state, nbytes, check) as level:
+                best = _core.heed(
+                    check,
+                    lambda: solve_map(
+                        level.field(state),
+                        init=init,
+                        tol=_PROOF_TOL,
+                        time_limit=_BACKGROUND_SECONDS,
+                    ),
                 )
-            self._tell(AlternativeList(state.version, factor, tuple(told), factor == factors[-1]))
-
-    def _doubts(self, state: State) -> None:
-        for factor in self._factors(_MOST_FOR_DOUBT):
-            level = self.drawing.level(factor)
-
-            def passed(step: Any) -> bool:
-                share = min(1.0, _DOUBT_TOL / max(step.relative_gap, _DOUBT_TOL))
-                self._tell(Working(state.version, DOUBT, share))
-                return self._is_old(state)
-
-            found = self._unless_changed(
-                state,
-                marginals,
-                level.field(state),
-                tol=_DOUBT_TOL,
-                dtype="float32",
-                temperature=float(factor**2),  # a small pixel's energies are those of a block
-                time_limit=_PROOF_SECONDS,
-                callback=passed,
+        except (MemoryError, TimeoutError):
+            self._tell(replace(answer, final=True))  # with the bound proved so far
+            return
+        self._tell(
+            replace(
+                answer,
+                labels=names[best.labels].reshape(self.drawing.shape),
+                value=best.value,
+                bound=best.bound,
+                relative_gap=best.relative_gap,
+                exact=best.exact,
+                final=True,
+                seconds=answer.seconds + perf_counter() - begin,
             )
-            entropy = found.entropy.reshape(level.shape) / np.log(len(state.labels))
-            heat = np.rint(255 * np.clip(entropy, 0.0, 1.0)).astype(np.uint8)
-            self._tell(Doubt(state.version, factor, heat, doubtful_regions(entropy)))
+        )
 
-    def _factors(self, most: int) -> list[int]:
-        """The sizes that the background works at: a reduced one first."""
+    def _list(self, state: State, factor: int) -> None:
+        names = np.array(state.labels, np.uint8)
+        check = self._unless_changed(state, "the list of alternatives")
+        nbytes = _LIST_BYTES if len(names) == 2 else _LIST_BYTES_OF_MANY
+
+        def grown(step: DiverseProgress) -> bool:
+            self._tell(Working(state.version, ALTERNATIVES, step.n_items / N_ALTERNATIVES))
+            return self._is_old(state)
+
+        with self.drawing.working_level(factor, state, nbytes, check) as level:
+            found = _core.heed(
+                check,
+                lambda: diverse(
+                    level.field(state),
+                    N_ALTERNATIVES,
+                    time_limit=_BACKGROUND_SECONDS,
+                    callback=grown,
+                ),
+            )
+            check()
+            pictures = [names[row].reshape(level.shape) for row in found.labelings]
+        told = [
+            Alternative(
+                labels,
+                float(found.values[number]),
+                float(found.values[number] - found.values[0]),
+                float((labels != pictures[0]).mean()),
+                difference_in_words(labels, pictures[0]),
+                _tilt_of(found, number, pictures, factor),
+            )
+            for number, labels in enumerate(pictures)
+        ]
+        last = self._factors(ALTERNATIVES, state)[-1]
+        self._tell(AlternativeList(state.version, factor, tuple(told), factor == last))
+
+    def _doubts(self, state: State, factor: int) -> None:
+        check = self._unless_changed(state, "the uncertainty")
+        nbytes = _DOUBT_BYTES + _DOUBT_BYTES_PER_LABEL * len(state.labels)
+
+        def passed(step: Any) -> bool:
+            share = min(1.0, _DOUBT_TOL / max(step.relative_gap, _DOUBT_TOL))
+            self._tell(Working(state.version, DOUBT, share))
+            return self._is_old(state)
+
+        with self.drawing.working_level(factor, state, nbytes, check) as level:
+            found = _core.heed(
+                check,
+                lambda: marginals(
+                    level.field(state),
+                    tol=_DOUBT_TOL,
+                    dtype="float32",
+                    temperature=float(factor**2),  # a small pixel's energies are those of a block
+                    time_limit=_BACKGROUND_SECONDS,
+                    callback=passed,
+                ),
+            )
+            check()
+            entropy = found.entropy.reshape(level.shape) / np.log(len(state.labels))
+        heat = np.rint(255 * np.clip(entropy, 0.0, 1.0)).astype(np.uint8)
+        self._tell(UncertaintyMap(state.version, factor, heat, doubtful_regions(entropy)))
+
+    def _factors(self, what: str, state: State) -> list[int]:
+        """Return the reduction factors of a background job, the largest first."""
+        if what == ALTERNATIVES and len(state.labels) > 2:
+            return [factor_for(self.drawing.shape, _PIXELS_OF_MANY_LABELS)]
+        most = _MOST_FOR_ALTERNATIVES if what == ALTERNATIVES else _MOST_FOR_DOUBT
         height, width = self.drawing.shape
         quick = self.drawing.quick_factor
         return [quick] if quick == 1 or height * width > most else [quick, 1]
@@ -274,44 +390,58 @@ class Work:
     # ---- versions
 
     def _is_old(self, state: State) -> bool:
-        return self._closed or self.drawing.version != state.version
+        return self._paused or self.drawing.version != state.version
 
-    def _unless_changed(
-        self, state: State, function: Callable[..., R], *arguments: Any, **named: Any
-    ) -> R:
-        """What the function says; ``CancelledError`` as soon as the drawing has changed."""
+    def _until(self, seconds: float, what: str) -> Callable[[], None]:
+        """Return a check that ends a job if there is no watcher, or after ``seconds``."""
+        end = monotonic() + seconds
+
+        def check() -> None:
+            if self._paused:
+                raise CancelledError
+            if monotonic() > end:
+                raise TimeoutError(f"{what} takes more than {seconds:.0f} seconds: it was ended")
+
+        return check
+
+    def _unless_changed(self, state: State, what: str) -> Callable[[], None]:
+        """Return a check that also ends a background job when the drawing changes."""
+        # A search that stops at its own time limit still needs time to return its result.
+        limit = self._until(2 * _BACKGROUND_SECONDS, what)
 
         def check() -> None:
             if self._is_old(state):
                 raise CancelledError
+            limit()
 
-        check()
-        found: R = _core.heed(check, lambda: function(*arguments, **named))
-        check()
-        return found
+        return check
 
     def _tell(self, event: Event) -> None:
-        """Hands an event on, unless it is of another version than the drawing."""
-        if self._closed or event.version != self.drawing.version:
+        """Emit an event, unless it is for another version of the drawing."""
+        if self._paused or event.version != self.drawing.version:
             return
         match event:
-            case Answer():
+            case MaskAnswer():
                 if event.factor == 1:
                     self._whole.set()
                 before = self.answer
                 same = before is not None and before.version == event.version
                 if before is not None and same and before.factor < event.factor:
-                    return  # the whole was faster than the first look
+                    return  # the full mask was faster than the preview
                 self.answer = event
             case AlternativeList():
                 self.alternatives = event
-            case Doubt():
+            case UncertaintyMap():
                 self.doubt = event
         self._emit(event)
 
 
-def _as_answer(state: State, found: Any, factor: int, seconds: float, *, final: bool) -> Answer:
-    return Answer(
+def _ignore(event: Event) -> None:
+    """Drop an event."""
+
+
+def _as_answer(state: State, found: Any, factor: int, seconds: float, *, final: bool) -> MaskAnswer:
+    return MaskAnswer(
         version=state.version,
         labels=found.labels,
         factor=factor,
@@ -326,11 +456,11 @@ def _as_answer(state: State, found: Any, factor: int, seconds: float, *, final: 
 
 
 def _tilt_of(found: Any, number: int, pictures: list[Any], factor: int) -> Tilt:
-    """The prices under which an item of a list is the best labelling."""
+    """Return the change of costs under which an item of a list is the best labelling."""
     if number == 0:
         return Tilt()
     if found.biases is not None:
-        # Rounded, so that it can be added to costs without a rounding.
+        # Rounded, so that adding it to costs is exact.
         bias = float(found.biases[number]) / factor**2
         return Tilt(bias=round(bias * 2**30) / 2**30)
     agree = sum(float((pictures[number] != other).sum()) for other in pictures[:number])

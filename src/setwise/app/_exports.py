@@ -1,10 +1,11 @@
-"""Masks in the forms that other programs read, and a drawing that can be opened again."""
+"""Export of masks to common file formats, and of drawings that can be opened again."""
 
 from __future__ import annotations
 
 import base64
 import io
 import json
+import re
 import zipfile
 import zlib
 from typing import Any
@@ -12,35 +13,44 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from setwise._foundation._arguments import BoolArray
+from setwise import _core
+from setwise._foundation._arguments import BoolArray, IntArray
 from setwise._foundation._pictures import png
 from setwise.app._decoding import MOST_PIXELS, Refused, decode
 from setwise.app._drawing import Drawing
 from setwise.app._drawing_answers import AlternativeList
 from setwise.app._drawing_levels import Tilt, resampled
 from setwise.app._drawing_strokes import MOST_LABELS, Stroke
-from setwise.app._outlines import outlines
+from setwise.app._memory import MemoryBudget
+from setwise.app._outlines import pieces
 
 Labels = NDArray[np.uint8]
 
 _FORMAT, _FORMAT_VERSION = "setwise drawing", 1
-_MOST_AGAINST = 64
+_MOST_AGAINST = 64  # labellings per choice that are read
+# Limits for costs of a choice in a file. Real costs are far smaller, and sums cannot overflow.
+_LARGEST_BIAS, _LARGEST_WEIGHT = 1e6, 1e12
+# Bytes of memory per byte of a file that is read, for its text and the points of strokes.
+_READING_BYTES = 6
+# The most characters of a JSON value. A step is no longer than the message of a stroke.
+_MOST_OF_A_VALUE = 8 * 2**20
+_SPACE = re.compile(r"[ \t\n\r]*")
 
 
 def mask_png(labels: Labels) -> bytes:
-    """A PNG of one byte a pixel: k is label k - 1, as in the scribble files of the command line."""
+    """Return a PNG with one byte per pixel, where k means label k - 1, as in scribble files."""
     return png((labels + 1).astype(np.uint8))
 
 
 def mask_npy(labels: Labels) -> bytes:
-    """An array of NumPy, the labels from 0 on."""
+    """Return a NumPy file with labels from 0."""
     out = io.BytesIO()
     np.save(out, labels)
     return out.getvalue()
 
 
 def alternatives_zip(listed: AlternativeList, shape: tuple[int, int]) -> bytes:
-    """A PNG of each alternative, and what is known of them."""
+    """Return a ZIP file with a PNG per alternative, and their energies."""
     out = io.BytesIO()
     told = []
     with zipfile.ZipFile(out, "w") as archive:
@@ -58,7 +68,7 @@ def alternatives_zip(listed: AlternativeList, shape: tuple[int, int]) -> bytes:
 
 
 def run_lengths(mask: BoolArray) -> list[int]:
-    """COCO's run lengths: column after column, zeros first."""
+    """Return the run lengths of COCO, which go column by column and begin with zeros."""
     flat = np.asarray(mask, np.bool_).ravel(order="F")
     edges = np.flatnonzero(flat[1:] != flat[:-1]) + 1
     lengths = np.diff(np.concatenate([[0], edges, [flat.size]])).tolist()
@@ -66,7 +76,7 @@ def run_lengths(mask: BoolArray) -> list[int]:
 
 
 def coco(labels: Labels, name: str) -> dict[str, Any]:
-    """COCO's annotations, the mask of each label as run lengths."""
+    """Return COCO annotations, with the mask of each label as run lengths."""
     height, width = labels.shape
     annotations = []
     for label in np.unique(labels).tolist():
@@ -79,7 +89,7 @@ def coco(labels: Labels, name: str) -> dict[str, Any]:
                 "id": label + 1,
                 "image_id": 1,
                 "category_id": label + 1,
-                "iscrowd": 1,  # by which COCO marks run lengths
+                "iscrowd": 1,  # COCO's mark of run lengths
                 "area": int(mask.sum()),
                 "bbox": box,
                 "segmentation": {"size": [height, width], "counts": run_lengths(mask)},
@@ -92,58 +102,51 @@ def coco(labels: Labels, name: str) -> dict[str, Any]:
     }
 
 
-def polygons(labels: Labels) -> dict[str, Any]:
-    """GeoJSON in pixels: for each label its pieces, the outline first and then the holes."""
+def polygons(labels: Labels) -> bytes:
+    """Return GeoJSON in pixels, with the pieces of each label: the outline and then the holes.
+
+    The text is written piece by piece, because writing a noisy mask at once would block all other
+    threads for seconds.
+    """
     features = []
     for label in np.unique(labels).tolist():
-        rings = [ring.tolist() for ring in outlines(labels == label)]
+        coordinates = []
+        for rings in pieces(labels == label):
+            _core.poll()
+            coordinates.append(json.dumps([[*ring, ring[0]] for ring in map(_as_list, rings)]))
+        properties = json.dumps({"label": label + 1})
         features.append(
-            {
-                "type": "Feature",
-                "properties": {"label": label + 1},
-                "geometry": {"type": "MultiPolygon", "coordinates": _with_holes(rings)},
-            }
+            f'{{"type": "Feature", "properties": {properties}, "geometry": '
+            f'{{"type": "MultiPolygon", "coordinates": [{", ".join(coordinates)}]}}}}'
         )
-    return {"type": "FeatureCollection", "features": features}
+    return f'{{"type": "FeatureCollection", "features": [{", ".join(features)}]}}'.encode()
 
 
-def _with_holes(rings: list[list[list[int]]]) -> list[list[list[list[int]]]]:
-    """Each outline with the holes that lie in it: the smallest outline around a hole is its own."""
-    areas = [_area(ring) for ring in rings]
-    outer = [k for k, area in enumerate(areas) if area > 0]
-    pieces: dict[int, list[list[list[int]]]] = {k: [[*rings[k], rings[k][0]]] for k in outer}
-    for k, area in enumerate(areas):
-        if area > 0:
-            continue
-        (x, y), (x1, y1) = rings[k][0], rings[k][1]
-        # A point in the hole, just beside its first side.
-        turn = (y1 - y, x - x1)
-        long = max(abs(turn[0]), abs(turn[1]))
-        point = ((x + x1) / 2 - 0.25 * turn[0] / long, (y + y1) / 2 - 0.25 * turn[1] / long)
-        around = [o for o in outer if areas[o] > -area and _holds(rings[o], point)]
-        if around:
-            pieces[min(around, key=lambda o: areas[o])].append([*rings[k], rings[k][0]])
-    return list(pieces.values())
-
-
-def _area(ring: list[list[int]]) -> float:
-    x, y = np.array(ring, float).T
-    return float(0.5 * np.sum(x * np.roll(y, -1) - np.roll(x, -1) * y))
-
-
-def _holds(ring: list[list[int]], point: tuple[float, float]) -> bool:
-    x, y = np.array(ring, float).T
-    x1, y1 = np.roll(x, -1), np.roll(y, -1)
-    crosses = (y > point[1]) != (y1 > point[1])
-    at = x + (point[1] - y) * (x1 - x) / np.where(y1 == y, 1.0, y1 - y)
-    return bool(np.count_nonzero(crosses & (at > point[0])) % 2)
+def _as_list(ring: IntArray) -> list[list[int]]:
+    points: list[list[int]] = ring.tolist()
+    return points
 
 
 # ---- the drawing itself
 
 
 def drawing_json(drawing: Drawing) -> dict[str, Any]:
-    """The picture and every step, to be opened again."""
+    """Return the picture and every step as JSON data, for opening the drawing again."""
+    steps = [_step_json(step.stroke, step.tilt) for step in drawing.steps]
+    return {**_without_steps(drawing), "steps": steps}
+
+
+def drawing_bytes(drawing: Drawing) -> bytes:
+    """Return ``drawing_json`` as text.
+
+    The text is written step by step, because the JSON writer blocks all other threads.
+    """
+    steps = [json.dumps(_step_json(step.stroke, step.tilt)).encode() for step in drawing.steps]
+    empty = json.dumps({**_without_steps(drawing), "steps": []}).encode()
+    return b"".join([empty[:-2], b", ".join(steps), empty[-2:]])
+
+
+def _without_steps(drawing: Drawing) -> dict[str, Any]:
     return {
         "format": _FORMAT,
         "format_version": _FORMAT_VERSION,
@@ -151,7 +154,6 @@ def drawing_json(drawing: Drawing) -> dict[str, Any]:
         "image": base64.b64encode(png(drawing.image)).decode(),
         "original": list(drawing.original),
         "smoothness": drawing.smoothness,
-        "steps": [_step_json(step.stroke, step.tilt) for step in drawing.steps],
     }
 
 
@@ -170,10 +172,94 @@ def _step_json(stroke: Stroke | None, tilt: Tilt | None) -> dict[str, Any]:
     return {"kind": "take", "bias": tilt.bias, "weight": tilt.weight, "against": packed}
 
 
-def drawing_from_json(given: object) -> Drawing:
-    """The drawing that was written; ``Refused`` where it is none."""
+def read_drawing(data: bytes, memory: MemoryBudget) -> Drawing:
+    """Return the drawing in a file. Raise ``Refused`` if the file is invalid."""
+    with memory.holding(lambda: _READING_BYTES * len(data)):
+        try:
+            given = _members(data.decode(json.detect_encoding(data)))
+        except (ValueError, RecursionError) as error:
+            raise Refused("the JSON cannot be read") from error
+        return drawing_from_json(given, memory)
+
+
+def _members(text: str) -> dict[str, Any]:
+    """Return the members of the JSON object in a text, with steps converted to strokes.
+
+    The members are read one by one, because the parser blocks all other threads.
+    """
+    members: dict[str, Any] = {}
+    at = _after(text, 0, "{")
+    while not (members or text.startswith("}", at)) or text.startswith(",", at):
+        key, at = _value(text, _after(text, at, ",") if members else at)
+        if not isinstance(key, str):
+            raise ValueError("a name must be a string")
+        at = _after(text, at, ":")
+        if key == "steps" and text.startswith("[", at):
+            steps: list[object] = []
+            at = _after(text, at, "[")
+            while not (steps or text.startswith("]", at)) or text.startswith(",", at):
+                step, at = _value(text, _after(text, at, ",") if steps else at)
+                steps.append(_as_stroke(step))
+                at = _after(text, at, "")
+            members[key], at = steps, _after(text, at, "]")
+        else:
+            members[key], at = _value(text, at)
+            at = _after(text, at, "")
+    if _after(text, at, "}") < len(text):
+        raise ValueError("nothing must follow the object")
+    return members
+
+
+def _after(text: str, at: int, mark: str) -> int:
+    """Return the position after ``mark``, which must be at ``at``, and after spaces."""
+    if not text.startswith(mark, at):
+        raise ValueError(f"there must be {mark!r} at {at}")
+    space = _SPACE.match(text, at + len(mark))
+    assert space is not None  # the pattern matches the empty string
+    return space.end()
+
+
+def _value(text: str, at: int) -> tuple[Any, int]:
+    """Return a JSON value of limited length, and the position where it ends."""
+    decode_at = json.JSONDecoder().raw_decode
+    if text.startswith('"', at):
+        return decode_at(text, at)
+    for most in (2**14, _MOST_OF_A_VALUE):
+        part = text[at : at + most]
+        try:
+            value, end = decode_at(part)
+        except ValueError:
+            if len(part) < most:
+                raise
+            continue
+        return value, at + end
+    raise ValueError(f"a value must have at most {_MOST_OF_A_VALUE} characters")
+
+
+def _as_stroke(step: object) -> object:
+    """Return a step as a ``Stroke``, which takes less memory, or an invalid step as it is."""
+    try:
+        return step if _kind(step) in ("clear", "take") else Stroke.read(step)
+    except ValueError:
+        return step
+
+
+def _kind(step: object) -> object:
+    return step.get("kind") if isinstance(step, dict) else None
+
+
+def drawing_from_json(given: object, memory: MemoryBudget | None = None) -> Drawing:
+    """Return the drawing of JSON data. Raise ``Refused`` if the data is invalid."""
     if not isinstance(given, dict) or given.get("format") != _FORMAT:
         raise Refused("the JSON must be a drawing that this page has exported")
+    version = given.get("format_version", _FORMAT_VERSION)
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        raise Refused("the drawing must have a format_version, which is a positive integer")
+    if version > _FORMAT_VERSION:
+        raise Refused(
+            f"format_version must be at most {_FORMAT_VERSION}, got {str(version)[:40]}: "
+            "a newer version of setwise has written the drawing, which reads it"
+        )
     try:
         image = base64.b64decode(given["image"], validate=True)
         original = [int(side) for side in given.get("original", ())]
@@ -181,8 +267,10 @@ def drawing_from_json(given: object) -> Drawing:
         steps = list(given["steps"])
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise Refused("the drawing lacks an image, a smoothness or its steps") from error
-    picture, own = decode(image)
+    picture, own = decode(image, memory)
     drawing = Drawing(picture, name)
+    if memory is not None:
+        drawing.count_in(memory)
     drawing.original = own
     if len(original) == 2 and min(original) >= 1 and original[0] * original[1] <= MOST_PIXELS:
         drawing.original = original[0], original[1]
@@ -196,8 +284,10 @@ def drawing_from_json(given: object) -> Drawing:
 
 
 def _do(drawing: Drawing, step: object) -> None:
-    kind = step.get("kind") if isinstance(step, dict) else None
-    if kind == "clear":
+    kind = _kind(step)
+    if isinstance(step, Stroke):
+        drawing.add(step)
+    elif kind == "clear":
         drawing.clear()
     elif kind == "take":
         assert isinstance(step, dict)
@@ -212,8 +302,11 @@ def _read_tilt(step: dict[str, Any]) -> Tilt:
         against = tuple(_read_labels(packed) for packed in step["against"][:_MOST_AGAINST])
     except (KeyError, TypeError, OverflowError, zlib.error) as error:
         raise ValueError("a choice must have a bias, a weight and labellings") from error
-    if not np.isfinite([bias, weight]).all():
-        raise ValueError("bias and weight must be finite")
+    if not (abs(bias) <= _LARGEST_BIAS and abs(weight) <= _LARGEST_WEIGHT):
+        raise ValueError(
+            f"bias must lie within {_LARGEST_BIAS:.0e} and weight within {_LARGEST_WEIGHT:.0e}, "
+            f"got {bias:g} and {weight:g}"
+        )
     return Tilt(bias, against, weight)
 
 

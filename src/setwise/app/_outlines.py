@@ -4,66 +4,77 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import label as connected_parts
 
+from setwise import _core
 from setwise._foundation._arguments import BoolArray, IntArray
+
+# The sides of a pixel, clockwise: where its neighbour is, and the corner at which the side starts.
+_SIDES = (
+    ((-1, 0), (0, 0)),  # above: to the right
+    ((0, 1), (0, 1)),  # on the right: downwards
+    ((1, 0), (1, 1)),  # below: to the left
+    ((0, -1), (1, 0)),  # on the left: upwards
+)
 
 
 def outlines(mask: BoolArray) -> list[IntArray]:
-    r"""Rings of corners (x, y) around the pieces of a mask and around their holes.
+    """Return the rings of all ``pieces`` of a mask."""
+    return [ring for piece in pieces(mask) for ring in piece]
 
-    The mask is on the right of the way in a picture whose y grows downwards, so that the area
-    :math:`\frac12 \sum x_k y_{k+1} - x_{k+1} y_k` is positive around a piece and negative around
-    a hole. Pieces that touch at a corner are apart. A pixel's sides are whole numbers, so that
-    filling the rings by the even-odd rule gives back the mask.
+
+def pieces(mask: BoolArray) -> list[list[IntArray]]:
+    r"""Return the rings of corners (x, y) of each piece of a mask: its outline, then its holes.
+
+    In a picture whose y grows downwards, the mask lies on the right of each ring. The area
+    :math:`\frac12 \sum x_k y_{k+1} - x_{k+1} y_k` is therefore positive around a piece and negative
+    around a hole. Pieces that only touch at a corner are separate. Corners have integer
+    coordinates, and filling the rings by the even-odd rule gives back the mask. The work is linear
+    in the number of sides, except for sorting them.
     """
     padded = np.pad(np.asarray(mask, np.bool_), 1)
     wide = padded.shape[1] + 1
-    sides = []
-    # The side of a pixel inside whose neighbour there is outside: from where it starts, to where.
-    for (dy, dx), (y0, x0), (y1, x1) in (
-        ((-1, 0), (0, 0), (0, 1)),  # above: to the right
-        ((0, 1), (0, 1), (1, 1)),  # on the right: downwards
-        ((1, 0), (1, 1), (1, 0)),  # below: to the left
-        ((0, -1), (1, 0), (0, 0)),  # on the left: upwards
-    ):
+    starts, ways = [], []
+    for way, ((dy, dx), (y0, x0)) in enumerate(_SIDES):
         y, x = np.nonzero(padded & ~np.roll(padded, (-dy, -dx), (0, 1)))
-        sides.append(np.stack([(y + y0) * wide + x + x0, (y + y1) * wide + x + x1], axis=1))
-    return [_corners(ring, wide) for ring in _rings(np.concatenate(sides), wide)]
-
-
-def _rings(sides: NDArray[np.int64], wide: int) -> list[list[int]]:
-    """Sides joined end to start; where two start at one corner the way turns right."""
-    leaving: dict[int, list[int]] = {}
-    for start, end in sides.tolist():
-        leaving.setdefault(start, []).append(end)
-    right = {1: wide, wide: -1, -1: -wide, -wide: 1}
-    rings = []
-    while leaving:
-        before = next(iter(leaving))
-        ring, at = [before], _leave(leaving, before, None)
-        while at != ring[0]:
+        starts.append((y + y0) * wide + x + x0)
+        ways.append(np.full(len(y), way))
+    start, way_of = np.concatenate(starts), np.concatenate(ways)
+    following = _following(start, way_of, wide)
+    # A ring has a corner where the direction of a side differs from that of the side before.
+    turns = np.empty(len(start), np.bool_)
+    turns[following] = way_of[following] != way_of
+    corners = np.stack([start % wide - 1, start // wide - 1], axis=1)
+    # A side above a pixel starts at the pixel's own row and column.
+    rows, columns = np.divmod(starts[0], wide)
+    parts = connected_parts(padded)[0][rows, columns].tolist()
+    # Every ring has a side above a pixel. Row by row, the first such side of a piece is on its
+    # outline, because no pixel of the piece lies above it. Some pixels lie above every hole.
+    found: dict[int, list[IntArray]] = {}
+    way_on, seen = following.tolist(), bytearray(len(start))
+    for first, part in enumerate(parts):
+        ring, at = [], first
+        while not seen[at]:
+            seen[at] = 1
             ring.append(at)
-            wanted = at + right[at - before]
-            before, at = at, _leave(leaving, at, wanted)
-        rings.append(ring)
-    return rings
+            at = way_on[at]
+        if ring:
+            _core.poll()
+            sides = np.array(ring)
+            found.setdefault(part, []).append(corners[sides[turns[sides]]])
+    return list(found.values())
 
 
-def _leave(leaving: dict[int, list[int]], corner: int, wanted: int | None) -> int:
-    """Where a side that starts at the corner ends; the wanted end if there is a choice."""
-    ends = leaving[corner]
-    end = wanted if len(ends) > 1 and wanted in ends else ends[-1]
-    assert end is not None
-    ends.remove(end)
-    if not ends:
-        del leaving[corner]
-    return end
-
-
-def _corners(ring: list[int], wide: int) -> IntArray:
-    """The corners (x, y) at which the way turns, in the picture without its border."""
-    y, x = np.divmod(np.array(ring, np.int64), wide)
-    points = np.stack([x - 1, y - 1], axis=1)
-    steps = points - np.roll(points, 1, axis=0)
-    turns = (steps != np.roll(steps, -1, axis=0)).any(axis=1)
-    return np.asarray(points[turns])
+def _following(start: NDArray[np.int64], way: NDArray[np.int64], wide: int) -> NDArray[np.int64]:
+    """Return the next side of each side. If two sides are possible, it is the one on the right."""
+    keys = 4 * start + way
+    order = np.argsort(keys)
+    end = start + np.array([1, wide, -1, -wide])[way]
+    following = np.empty(len(start), np.int64)
+    for turn in (3, 0, 1):  # to the left, straight on, to the right
+        wanted = 4 * end + (way + turn) % 4
+        place = np.searchsorted(keys, wanted, sorter=order)
+        place = order[np.minimum(place, len(order) - 1)]
+        there = keys[place] == wanted
+        following[there] = place[there]
+    return following

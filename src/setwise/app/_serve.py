@@ -1,4 +1,4 @@
-"""Opens the page on this machine."""
+"""A function that serves the page on this machine."""
 
 from __future__ import annotations
 
@@ -20,9 +20,6 @@ from setwise._foundation._imports import load
 from setwise.app._decoding import decode, working_picture
 from setwise.app._drawing import Drawing
 
-# A message is a stroke; the longest has some hundred thousand points.
-_MOST_BYTES_A_MESSAGE = 8 * 2**20
-
 
 def serve(
     image: ArrayLike | str | os.PathLike[str] | None = None,
@@ -30,18 +27,20 @@ def serve(
     port: int = 0,
     open_browser: bool = True,
 ) -> None:
-    """Opens the page: scribble on a photograph, get a proved mask; until Ctrl-C.
+    """Serve a page for scribbling on photographs and getting proved masks, until Ctrl-C.
 
-    It listens on 127.0.0.1 alone. The first line that it prints is its address, which has a token
-    in it, without which nobody gets in. Nothing is written to disk. In a notebook the cell runs
-    until it is interrupted; ``SegmentWidget`` does not keep it.
+    The server listens on 127.0.0.1 only. Its first line of output is the address, with a token that
+    every client needs. The page exchanges the token for a cookie and removes it from the address of
+    the browser. The browser that is opened here gets a code that works once instead. Nothing is
+    written to disk. In a notebook the cell runs until it is interrupted, unlike
+    ``SegmentWidget``.
 
     Parameters
     ----------
     image : str, path or array-like of shape (H, W) or (H, W, 3), optional
-        A PNG, JPEG or TIFF file, or an array, to begin with.
+        The first picture: a PNG, JPEG or TIFF file, or an array.
     port : int
-        By default a free one.
+        The port. By default any free port is used.
     open_browser : bool
         Whether to open the address in the browser.
 
@@ -57,7 +56,9 @@ def serve(
     shown = as_flag(open_browser, "open_browser")
     first = _first(image)
     try:
-        uvicorn, make_app = load("uvicorn"), load("setwise.app._server").make_app
+        load("uvicorn")
+        make_app = load("setwise.app._server").make_app
+        server_for = load("setwise.app._connections").server_for
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         if missing not in ("uvicorn", "starlette", "websockets", "anyio"):
@@ -66,37 +67,26 @@ def serve(
             f"setwise.app needs {missing}, which is not installed: pip install 'setwise[app]'"
         ) from error
 
-    # With the protocol named asyncio sends small messages at once; else each may wait 40 ms for the
-    # acknowledgement of the one before (Nagle).
+    # With the protocol named, asyncio sends small messages immediately. Otherwise each may wait
+    # 40 ms for the acknowledgement of the one before (Nagle's algorithm).
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
-        if os.name == "posix":  # elsewhere it would let another program take the port too
+        if os.name == "posix":  # on Windows another program could take the port too
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind(("127.0.0.1", number))
         except OSError as error:
             raise ValueError(f"port must be free, got {number}: {error.strerror}") from error
         number = listening.getsockname()[1]
-        listening.listen()  # who is quick with the address waits, and is not turned away
+        listening.listen()  # a client that connects before the server starts waits
         token = token_urlsafe(24)
         app = make_app(token, number)
         if first is not None:
             app.state.first = app.state.drawings.add(first).key
-        address = f"http://127.0.0.1:{number}/?token={token}"
-        print(address, flush=True)
-        if shown:
-            webbrowser.open(address)
-        server = uvicorn.Server(
-            uvicorn.Config(
-                app,
-                log_level="warning",
-                access_log=False,
-                ws="websockets-sansio",
-                ws_max_size=_MOST_BYTES_A_MESSAGE,
-                ws_per_message_deflate=False,
-                timeout_graceful_shutdown=1,
-                server_header=False,
-            )
-        )
+        page = f"http://127.0.0.1:{number}/"
+        print(f"{page}?token={token}", flush=True)
+        if shown:  # other users can see the command line, so its code works only once
+            webbrowser.open(f"{page}?once={app.state.keys.code}")
+        server = server_for(app)
         with suppress(KeyboardInterrupt):
             if _in_a_loop():
                 _run_beside(server, listening)
@@ -105,7 +95,7 @@ def serve(
 
 
 def _in_a_loop() -> bool:
-    """Whether an event loop runs in this thread, as one does in a notebook."""
+    """Return whether an event loop runs in this thread, as in a notebook."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -114,24 +104,25 @@ def _in_a_loop() -> bool:
 
 
 def _run_beside(server: Any, listening: socket.socket) -> None:
-    """Runs the page in a thread with a loop of its own, and waits for its end or for Ctrl-C."""
+    """Run the page in a thread with its own event loop, and wait for its end or Ctrl-C."""
     thread = Thread(target=server.run, kwargs={"sockets": [listening]}, name="setwise-page")
     in_front = current_thread() is main_thread()
-    # The loop's own answer to Ctrl-C is to end its task, which waits here.
+    # The running loop would answer Ctrl-C by cancelling its task, which waits here.
     before = signal.signal(signal.SIGINT, signal.default_int_handler) if in_front else None
-    thread.start()
     try:
+        thread.start()  # Ctrl-C may come while it waits for the thread to begin
         while thread.is_alive():
             thread.join(0.2)
     finally:
         server.should_exit = True
-        thread.join()
+        if thread.ident is not None:
+            thread.join()
         if in_front:
             signal.signal(signal.SIGINT, before)
 
 
 def _first(image: ArrayLike | str | os.PathLike[str] | None) -> Drawing | None:
-    """The drawing to begin with."""
+    """Return the first drawing, or None."""
     if image is None:
         return None
     if isinstance(image, str | os.PathLike):

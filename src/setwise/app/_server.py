@@ -1,33 +1,44 @@
-"""The page over HTTP: pictures in, masks out, and a socket for all that happens in between."""
+"""The page over HTTP: uploads of pictures, exports of masks, and a WebSocket for events."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from concurrent.futures import CancelledError
+from contextlib import asynccontextmanager, contextmanager, suppress
 from importlib import resources
-from secrets import compare_digest
+from secrets import compare_digest, token_urlsafe
 from typing import Any
+from weakref import WeakKeyDictionary
 
-from anyio import to_thread
+import numpy as np
+from anyio import CapacityLimiter, to_thread
+from numpy.typing import NDArray
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, QueryParams
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request, cookie_parser
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope
 from starlette.types import Send as ASGISend
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from setwise import _core
 from setwise._foundation._pictures import png
 from setwise.app import _exports
 from setwise.app._decoding import MOST_BYTES, SAMPLES, Refused, decode, sample
 from setwise.app._drawing import Drawing
 from setwise.app._drawing_levels import resampled
 from setwise.app._drawings import MEMORY_LIMIT, Drawings, Entry
+from setwise.app._memory import MemoryShare
 from setwise.app._session import Session, framed
+
+# Memory for a request body is reserved in steps of at least this many bytes.
+_LEAST_HELD = 2**20
+# The memory for writing a file, in bytes per pixel of a mask, and of a drawing's picture.
+_EXPORT_BYTES, _DRAWING_BYTES = 6, 20
 
 _SAFETY = {
     "content-security-policy": (
@@ -43,7 +54,7 @@ _SAFETY = {
 
 
 def make_app(token: str, port: int, memory_limit: int = MEMORY_LIMIT) -> Starlette:
-    """The page; it answers to 127.0.0.1 and localhost at this port, and to those with the token."""
+    """Return the app of the page, for clients with the token on 127.0.0.1 or localhost."""
     drawings = Drawings(memory_limit)
 
     @asynccontextmanager
@@ -66,28 +77,77 @@ def make_app(token: str, port: int, memory_limit: int = MEMORY_LIMIT) -> Starlet
         exception_handlers={Refused: _refuse},
         lifespan=lifespan,
     )
-    app.state.drawings, app.state.token = drawings, token
-    app.state.first = None
+    app.state.drawings, app.state.keys = drawings, PageKeys(token, port)
+    app.state.first, app.state.threads = None, WeakKeyDictionary()
     hosts = frozenset(f"{name}:{port}" for name in ("127.0.0.1", "localhost"))
-    app.add_middleware(Guard, token=token, hosts=hosts)
+    app.add_middleware(Guard, keys=app.state.keys, hosts=hosts)
     return app
 
 
-class Guard:
-    """Lets through who knows the token and comes from the page itself."""
+class PageKeys:
+    """The access control of the page: a token, a code, and cookies in exchange for them.
 
-    def __init__(self, app: ASGIApp, token: str, hosts: frozenset[str]) -> None:
-        self._app, self._token, self._hosts = app, token.encode(), hosts
+    The token is in the printed address, for people and programs. The code is in the address with
+    which a browser is started, which other users can read in the list of processes. It works once.
+    If it is used a second time, the cookie that was given for it becomes invalid.
+    """
+
+    def __init__(self, token: str, port: int) -> None:
+        self.code = token_urlsafe(24)
+        self._token = token
+        self._used = False
+        # A browser shares cookies between all ports of a host, so the name contains the port.
+        self._name = f"setwise-{port}"
+        self._for_token, self._for_code = token_urlsafe(24), token_urlsafe(24)
+
+    def opened(self, query: QueryParams) -> str | None:
+        """Return a cookie for the token or code in the address, or None."""
+        if _same(query.get("token"), self._token):
+            return self._cookie(self._for_token)
+        if not _same(query.get("once"), self.code):
+            return None
+        if self._used:
+            self._for_code = token_urlsafe(24)
+            return None
+        self._used = True
+        return self._cookie(self._for_code)
+
+    def fit(self, query: QueryParams, headers: Headers) -> bool:
+        """Return whether a request has the token or a valid cookie."""
+        given = query.get("token") or headers.get("x-setwise-token")
+        cookie = cookie_parser(headers.get("cookie", "")).get(self._name)
+        return (
+            _same(given, self._token)
+            or _same(cookie, self._for_token)
+            or _same(cookie, self._for_code)
+        )
+
+    def _cookie(self, value: str) -> str:
+        # Lax: the address may be opened from another site, for instance a notebook or a mail.
+        return f"{self._name}={value}; Path=/; HttpOnly; SameSite=Lax"
+
+
+def _same(given: str | None, secret: str) -> bool:
+    return compare_digest((given or "").encode(errors="replace"), secret.encode())
+
+
+class Guard:
+    """Middleware that accepts requests with a key and from the page itself."""
+
+    def __init__(self, app: ASGIApp, keys: PageKeys, hosts: frozenset[str]) -> None:
+        self._app, self._keys, self._hosts = app, keys, hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: ASGISend) -> None:
-        """Answers 421 to another Host, 403 to another Origin or token, or hands the call on."""
+        """Answer 421 for a wrong Host, 403 for a wrong Origin or key, or pass the call on.
+
+        An address of the page with a key is redirected to the one without, with a cookie.
+        """
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
-        refusal = self._refusal(scope)
-        if refusal is not None:
-            status, words = refusal
-            await PlainTextResponse(words, status, headers=_SAFETY)(scope, receive, send)
+        answer = self._answer(scope)
+        if answer is not None:
+            await answer(scope, receive, send)
             return
 
         async def with_headers(message: Any) -> None:
@@ -98,18 +158,27 @@ class Guard:
 
         await self._app(scope, receive, with_headers)
 
-    def _refusal(self, scope: Scope) -> tuple[int, str] | None:
+    def _answer(self, scope: Scope) -> Response | None:
+        """Return the response to a request that is refused or redirected, else None."""
         headers = Headers(scope=scope)
         if headers.getlist("host") not in [[host] for host in self._hosts]:
-            return 421, "the Host of a request must be this page's own"
-        origin = headers.get("origin")
-        if origin is not None and origin not in {f"http://{host}" for host in self._hosts}:
-            return 403, "the Origin of a request must be this page's own"
+            return _said(421, "the Host of a request must be this page's own")
+        if headers.getlist("origin") not in [[], *([f"http://{host}"] for host in self._hosts)]:
+            return _said(403, "the Origin of a request must be this page's own")
         query = QueryParams(scope.get("query_string", b""))
-        given = query.get("token") or headers.get("x-setwise-token") or ""
-        if not compare_digest(given.encode(), self._token):
-            return 403, "the address of this page has a token: open the one that was printed"
+        if scope["type"] == "http" and scope["path"] == "/" and scope["method"] == "GET":
+            cookie = self._keys.opened(query)
+            if cookie is not None:
+                return Response(
+                    status_code=303, headers={**_SAFETY, "location": "/", "set-cookie": cookie}
+                )
+        if not self._keys.fit(query, headers):
+            return _said(403, "this page is opened by the address that was printed: it has a token")
         return None
+
+
+def _said(status: int, words: str) -> Response:
+    return PlainTextResponse(words, status, headers=_SAFETY)
 
 
 async def _refuse(request: Request, error: Exception) -> Response:
@@ -121,14 +190,14 @@ async def _refuse(request: Request, error: Exception) -> Response:
 
 
 def static(name: str) -> str:
-    """A file of the page, as it lies in the package."""
+    """Return the text of a file of the page."""
     return resources.files("setwise.app").joinpath("static", name).read_text(encoding="utf-8")
 
 
 async def _page(request: Request) -> Response:
     state = request.app.state
     samples = ",".join(SAMPLES)
-    html = static("page.html").replace("$TOKEN", state.token).replace("$SAMPLES", samples)
+    html = static("page.html").replace("$SAMPLES", samples)
     return Response(html.replace("$FIRST", state.first or ""), media_type="text/html")
 
 
@@ -152,58 +221,88 @@ def _entry(request: Request | WebSocket) -> Entry:
 
 
 async def _sample(request: Request) -> Response:
-    picture = await _in_thread(sample, request.path_params["name"])
+    data = await _in_thread(_thumbnail, request.path_params["name"])
+    return Response(data, media_type="image/png")
+
+
+def _thumbnail(name: str) -> bytes:
+    picture = sample(name)
     step = max(picture.shape[:2]) // 200 + 1
-    return Response(png(picture[::step, ::step].copy()), media_type="image/png")
+    return png(picture[::step, ::step].copy())
 
 
 async def _open(request: Request) -> Response:
-    """A new drawing: of the picture or the exported drawing in the body, or of a sample."""
+    """Open a drawing from the picture or exported drawing in the body, or from a sample."""
+    drawings: Drawings = request.app.state.drawings
     name = request.query_params.get("sample")
     if name is not None:
-        drawing = Drawing(await _in_thread(sample, name), name)
+        entry = await _in_thread(_add_sample, drawings, name)
     else:
-        body = await _body(request)
-        title = request.query_params.get("name", "image")[:200]
-        drawing = await _in_thread(_read_drawing, body, title)
-    entry = _add(request.app.state.drawings, drawing)
+        body = drawings.memory.share(request)
+        try:
+            data = await _body(request, body)
+            title = request.query_params.get("name", "image")[:200]
+            entry = await _in_thread(_add_picture, drawings, data, title)
+        finally:
+            body.close()
     return JSONResponse({"key": entry.key}, 201)
 
 
+def _add_sample(drawings: Drawings, name: str) -> Entry:
+    return _add(drawings, Drawing(sample(name), name))
+
+
+def _add_picture(drawings: Drawings, data: bytes, name: str) -> Entry:
+    with _refuse_without_memory():
+        if data[:1] == b"{":
+            drawing = _exports.read_drawing(data, drawings.memory)
+        else:
+            picture, original = decode(data, drawings.memory)
+            drawing = Drawing(picture, name)
+            drawing.original = original
+    return _add(drawings, drawing)
+
+
 def _add(drawings: Drawings, drawing: Drawing) -> Entry:
-    try:
+    with _refuse_without_memory():
         return drawings.add(drawing)
+
+
+@contextmanager
+def _refuse_without_memory() -> Iterator[None]:
+    """Turn a lack of memory or time into ``Refused``."""
+    try:
+        yield
+    except TimeoutError as error:
+        raise Refused(str(error), 503) from error
     except MemoryError as error:
-        raise Refused(str(error), 413) from error
+        raise Refused(str(error) or "there is not enough memory", 413) from error
 
 
-def _read_drawing(body: bytes, name: str) -> Drawing:
-    if body[:1] == b"{":
-        try:
-            given = json.loads(body)
-        except (ValueError, RecursionError) as error:
-            raise Refused("the JSON cannot be read") from error
-        return _exports.drawing_from_json(given)
-    picture, original = decode(body)
-    drawing = Drawing(picture, name)
-    drawing.original = original
-    return drawing
-
-
-async def _body(request: Request) -> bytes:
-    """The body, as long as it is not too long: it is not read to its end to know that."""
+async def _body(request: Request, held: MemoryShare) -> bytes:
+    """Return the body. A body that is too long is refused before it is read to its end."""
     told = request.headers.get("content-length", "0")
     if not told.isdecimal() or int(told) > MOST_BYTES:
         raise Refused(f"a file must have at most {MOST_BYTES >> 20} MiB", 413)
     parts, size = [], 0
-    async for part in request.stream():
-        size += len(part)
-        if size > MOST_BYTES:
-            raise Refused(f"a file must have at most {MOST_BYTES >> 20} MiB", 413)
-        parts.append(part)
+    try:
+        async for part in request.stream():
+            size += len(part)
+            if size > MOST_BYTES:
+                raise Refused(f"a file must have at most {MOST_BYTES >> 20} MiB", 413)
+            if 2 * size > held.nbytes:  # twice: for the parts, and for their concatenation
+                await _in_thread(_hold, held, 2 * max(2 * size, int(told), _LEAST_HELD))
+            parts.append(part)
+    except ClientDisconnect as error:
+        raise Refused("the file must be sent to its end") from error
     if not size:
         raise Refused("the file must not be empty")
     return b"".join(parts)
+
+
+def _hold(held: MemoryShare, nbytes: int) -> None:
+    with _refuse_without_memory():
+        held.grow(nbytes - held.nbytes)
 
 
 async def _describe(request: Request) -> Response:
@@ -219,7 +318,7 @@ async def _image(request: Request) -> Response:
 
 async def _export(request: Request) -> Response:
     entry = _entry(request)
-    data, kind = await _in_thread(exported, entry, request.path_params["name"])
+    data, kind = await _in_thread(_unless_closed, entry, request.path_params["name"])
     return Response(
         data,
         media_type=kind,
@@ -227,44 +326,69 @@ async def _export(request: Request) -> Response:
     )
 
 
+def _unless_closed(entry: Entry, name: str) -> tuple[bytes, str]:
+    """Return ``exported``. Its polls raise an error when the drawing is closed."""
+
+    def check() -> None:
+        if entry.work.closed:
+            raise CancelledError
+
+    try:
+        return _core.heed(check, exported, entry, name)
+    except CancelledError as error:
+        raise Refused("the drawing was closed in the meantime", 503) from error
+
+
 def file_name(entry: Entry, request: Request) -> str:
-    """A plain name: letters, digits and what is asked for."""
+    """Return a file name of letters and digits, followed by the name of the export."""
     stem = re.sub(r"[^A-Za-z0-9_-]+", "_", entry.drawing.name.rsplit(".", 1)[0])[:60] or "image"
     return f"{stem}_{request.path_params['name']}"
 
 
 def exported(entry: Entry, name: str) -> tuple[bytes, str]:
-    """A file of what was found, by its name, and what kind it is."""
+    """Return the content and media type of an export."""
     drawing, work = entry.drawing, entry.work
     if name == "drawing.json":
-        return json.dumps(_exports.drawing_json(drawing)).encode(), "application/json"
+        pixels = drawing.shape[0] * drawing.shape[1]
+        with _memory_for_export(drawing, _DRAWING_BYTES * pixels + 2 * drawing.nbytes):
+            return _exports.drawing_bytes(drawing), "application/json"
+    height, width = drawing.original
+    nbytes = _EXPORT_BYTES * height * width
     if name == "alternatives.zip":
         listed = work.alternatives
         if listed is None or listed.version != drawing.version:
             raise Refused("there are no alternatives yet", 409)
-        return _exports.alternatives_zip(listed, drawing.original), "application/zip"
+        with _memory_for_export(drawing, nbytes):
+            return _exports.alternatives_zip(listed, drawing.original), "application/zip"
     if name not in ("mask.png", "mask.npy", "coco.json", "polygons.json"):
         raise Refused("there is no such export", 404)
     if drawing.empty:
         raise Refused("there is no mask yet: draw something first", 409)
-    answer = work.answer
-    if answer is None or answer.version != drawing.version or answer.factor != 1:
-        labels = drawing.level().solve(drawing.state()).labels
-    else:
-        labels = answer.labels
-    labels = resampled(labels, drawing.original)
+    with _refuse_without_memory():
+        labels = work.mask()
+    with _memory_for_export(drawing, nbytes):
+        return _written(resampled(labels, drawing.original), drawing.name, name)
+
+
+def _written(labels: NDArray[np.uint8], title: str, name: str) -> tuple[bytes, str]:
     if name == "mask.png":
         return _exports.mask_png(labels), "image/png"
     if name == "mask.npy":
         return _exports.mask_npy(labels), "application/octet-stream"
-    found = (
-        _exports.coco(labels, drawing.name) if name == "coco.json" else _exports.polygons(labels)
-    )
-    return json.dumps(found).encode(), "application/json"
+    if name == "polygons.json":
+        return _exports.polygons(labels), "application/json"
+    return json.dumps(_exports.coco(labels, title)).encode(), "application/json"
+
+
+@contextmanager
+def _memory_for_export(drawing: Drawing, nbytes: int) -> Iterator[None]:
+    """Hold the memory for a file while it is written."""
+    with _refuse_without_memory(), drawing.memory.holding(lambda: nbytes, drawing):
+        yield
 
 
 async def _events(socket: WebSocket) -> None:
-    """Messages of one tab in, messages for it out."""
+    """Exchange messages with one tab of a browser."""
     try:
         entry = _entry(socket)
     except Refused:
@@ -278,34 +402,51 @@ async def _events(socket: WebSocket) -> None:
         with suppress(RuntimeError):  # the loop is closed
             loop.call_soon_threadsafe(ready.set)
 
+    # All tabs of a drawing share two threads. They wait for each other's strokes, and would
+    # otherwise occupy the threads of other drawings.
+    threads: WeakKeyDictionary[Entry, CapacityLimiter] = socket.app.state.threads
+    own = threads.setdefault(entry, CapacityLimiter(2))
     session = Session(entry, wake)
-    writer = asyncio.create_task(_write(socket, session, ready))
+    writer = asyncio.create_task(_write(socket, session, ready, own))
     try:
-        session.begin()
+        if socket.app.state.drawings.get(entry.key) is not entry:
+            await socket.close(4404, "there is no such drawing any more")  # forgotten meanwhile
+            return
+        await _in_thread(session.begin, limiter=own)
         while True:
             text = await socket.receive_text()
-            try:
-                message = json.loads(text)
-            except (ValueError, RecursionError):
-                message = None
-            await _in_thread(session.receive, message)  # a stroke may take long to draw
+            await _in_thread(_received, session, text, limiter=own)  # a stroke may be slow
     except (WebSocketDisconnect, KeyError):  # KeyError: a binary message
         pass
     finally:
-        session.close()
         writer.cancel()
+        session.close()
 
 
-async def _write(socket: WebSocket, session: Session, ready: asyncio.Event) -> None:
-    """What is to be told, as fast as it is taken."""
+def _received(session: Session, text: str) -> None:
+    try:
+        message = json.loads(text)
+    except (ValueError, RecursionError):
+        message = None
+    session.receive(message)
+
+
+async def _write(
+    socket: WebSocket, session: Session, ready: asyncio.Event, own: CapacityLimiter
+) -> None:
+    """Send the messages of a session, as fast as the client reads them."""
     with suppress(WebSocketDisconnect, RuntimeError):
         while True:
             await ready.wait()
             ready.clear()
-            for message, buffers in session.messages():
-                await socket.send_bytes(framed(message, buffers))
+            # Framed one by one, so that a slow client needs memory for one message only.
+            for message, buffers in await _in_thread(session.messages, limiter=own):
+                data = await _in_thread(framed, message, buffers, limiter=own)
+                await socket.send_bytes(data)
 
 
-async def _in_thread(function: Callable[..., Any], *arguments: Any) -> Any:
-    call: Awaitable[Any] = to_thread.run_sync(function, *arguments)
+async def _in_thread(
+    function: Callable[..., Any], *arguments: Any, limiter: CapacityLimiter | None = None
+) -> Any:
+    call: Awaitable[Any] = to_thread.run_sync(function, *arguments, limiter=limiter)
     return await call

@@ -1,18 +1,25 @@
-"""One watcher of a drawing: what it asks for, and what it is told, as messages with buffers."""
+"""The session of one watcher of a drawing, with messages in both directions."""
 
 from __future__ import annotations
 
 import json
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from setwise.app._drawing_answers import AlternativeList, Answer, Doubt, Event, Failed, Working
+from setwise.app._drawing import DrawingStep
+from setwise.app._drawing_answers import (
+    AlternativeList,
+    Event,
+    Failed,
+    MaskAnswer,
+    UncertaintyMap,
+    Working,
+)
 from setwise.app._drawing_levels import resampled
 from setwise.app._drawing_strokes import Stroke
 from setwise.app._drawings import Changed, Entry
@@ -21,19 +28,22 @@ from setwise.app._outlines import outlines
 Message = tuple[dict[str, Any], Sequence[bytes]]
 """A message and its buffers."""
 
-# The longer side of a small picture of an alternative.
+# The longer side of the thumbnail of an alternative, in pixels.
 _THUMBNAIL = 240
-_PROTOCOL = 2
-_MOST_ERRORS = 16
+_PROTOCOL = 3
+# The number of points per message of a history. A message has about 0.2 MB and is written in some
+# milliseconds.
+_POINTS_PER_MESSAGE = 10_000
+_MOST_ERRORS = 16  # error messages that wait for the host
 _FIRST = "drawing", "history"
 
 
 class Session:
-    """Hands messages of a host to a drawing, and a drawing's events to the host.
+    """A connection that passes messages of a host to a drawing, and events to the host.
 
-    When there is something to be told ``wake`` is called, from any thread; ``messages`` then says
-    what. Of each kind the latest alone waits, so that a host that is slow to ask is told less, and
-    never more than a handful of messages wait for one that does not ask at all.
+    When there are new messages, ``wake`` is called from any thread, and ``messages`` returns them.
+    Only the latest event of each kind waits. A slow host therefore gets fewer messages, and a host
+    that does not ask leaves only a few waiting.
     """
 
     def __init__(self, entry: Entry, wake: Callable[[], None]) -> None:
@@ -44,17 +54,22 @@ class Session:
         self._waiting: dict[str, Event | Changed | None] = {}
         self._errors: deque[str] = deque(maxlen=_MOST_ERRORS)
         self._latest: tuple[int, int | None] = drawing.version, None
-        """the version to be told next, and the number of the change that made it"""
+        """the version to report next, and the number of the change that made it"""
         self._shown: NDArray[np.uint8] | None = None
-        """the mask that the host has, once it has got all messages"""
-        self._stop = entry.watch(self._told)
+        """the mask that the host has after all messages"""
+        self._listed: list[int] = []
+        """the numbers of the steps that the host has after all messages"""
+        self._own: dict[str, int] = {}
+        """the hash of each stroke of the host by its key; such strokes are not sent back"""
+        self._stop: Callable[[], None] = entry.watch(self._told)
 
     def begin(self) -> None:
-        """Tells all that is known."""
+        """Send the drawing, its history and all present results."""
         drawing, work = self.entry.drawing, self.entry.work
         with self._lock:
             self._latest = drawing.version, None
-            self._waiting = {"drawing": None, "history": Changed(drawing.version, None, True)}
+            self._waiting = {"drawing": None, "history": Changed(drawing.version)}
+            self._own = {}
         for event in (work.answer, work.alternatives, work.doubt):
             if event is not None and event.version == drawing.version:
                 self._told(event)
@@ -62,13 +77,13 @@ class Session:
         work.changed()
 
     def messages(self) -> list[Message]:
-        """What is to be told, in order; it does not wait any more.
+        """Return the waiting messages in order, and remove them.
 
-        An answer to a change that is under way waits until the change's own version is told.
+        The result of a change waits until the version of the change has been reported.
         """
         with self._lock:
             version = self._latest[0]
-            # The version is told first; of one that is no more nothing else is told.
+            # The version is reported first. Events of older versions are dropped.
             waiting = {k: self._waiting.pop(k) for k in _FIRST if k in self._waiting}
             for kind, event in tuple(self._waiting.items()):
                 if event is None or event.version <= version:
@@ -81,15 +96,16 @@ class Session:
         return told + [({"type": "error", "words": words}, ()) for words in errors]
 
     def receive(self, message: object) -> None:
-        """Does what a message asks for; what is wrong with it is told in a sentence."""
+        """Process a message. An invalid message is answered with an error."""
         try:
             self._do(message)
-        except ValueError as error:
+        except (ValueError, MemoryError) as error:
             self._say(str(error))
 
     def close(self) -> None:
-        """Nothing more is told; a stroke that was under the pen ends here."""
+        """End the session and a stroke that is not complete yet."""
         self._stop()
+        self._stop = _nothing  # breaks a reference cycle that would keep the drawing alive
         self.entry.work.changed()
 
     def _do(self, message: object) -> None:
@@ -98,7 +114,10 @@ class Session:
         drawing, work = self.entry.drawing, self.entry.work
         match message.get("type"):
             case "stroke":
-                drawing.add(Stroke.read(message.get("stroke")))
+                stroke = Stroke.read(message.get("stroke"))
+                drawing.add(stroke)
+                with self._lock:
+                    self._own[stroke.key] = hash(stroke)
             case "undo":
                 drawing.undo()
             case "redo":
@@ -127,7 +146,8 @@ class Session:
         number = message.get("n")
         with self._lock:
             self._latest = drawing.version, number if isinstance(number, int) else None
-        self.entry.tell(Changed(self._latest[0], self, message["type"] != "stroke"))
+            version = self._latest[0]
+        self.entry.tell(Changed(version))
         work.changed(live=message.get("live") is True)
 
     def _say(self, words: str) -> None:
@@ -141,33 +161,30 @@ class Session:
             return
         kind = _KINDS[type(event)]
         with self._lock:
-            before = self._waiting.pop(kind, None)
+            self._waiting.pop(kind, None)
             if isinstance(event, Changed):
-                whole = event.whole or event.by is not self
-                whole |= isinstance(before, Changed) and before.whole
-                version = max(self._latest[0], event.version)
-                event = replace(event, whole=whole, version=version)
-                self._latest = version, self._latest[1]
+                event = Changed(max(self._latest[0], event.version))
+                self._latest = event.version, self._latest[1]
             self._waiting[kind] = event
         self._wake()
 
     def _message(self, kind: str, event: Event | Changed | None) -> Message:
         match event:
             case Changed():
-                return self._history(event.whole), ()
-            case Answer():
+                return self._history(), ()
+            case MaskAnswer():
                 return self._labels(event)
             case AlternativeList():
                 small = [_thumbnail(item.labels) for item in event.items]
                 return _alternatives(event, small), [_bytes(picture) for picture in small]
-            case Doubt():
+            case UncertaintyMap():
                 return _doubt(event), [_bytes(event.heat)]
             case Working():
                 return {"type": kind, "what": event.what, "share": event.share}, ()
         return self._drawing(), ()
 
     def _drawing(self) -> dict[str, Any]:
-        self._shown = None
+        self._shown, self._listed = None, []
         drawing = self.entry.drawing
         height, width = drawing.shape
         return {
@@ -181,7 +198,8 @@ class Session:
             "smoothness": drawing.smoothness,
         }
 
-    def _history(self, whole: bool) -> dict[str, Any]:
+    def _history(self) -> dict[str, Any]:
+        """Return the steps as a difference: the number of steps to keep, and new steps."""
         drawing = self.entry.drawing
         version, echo = self._latest
         message: dict[str, Any] = {
@@ -194,17 +212,34 @@ class Session:
             "smoothness": drawing.smoothness,
         }
         if message["empty"]:
-            self._shown = None  # which the host takes away
-        if whole:
-            kinds = [
-                step.stroke.as_json() if step.stroke else {"kind": "take" if step.tilt else "clear"}
-                for step in drawing.steps
-            ]
-            message["steps"] = kinds
-        return message
+            self._shown = None  # the host removes the mask
+        steps = drawing.steps
+        pairs = zip(self._listed, steps, strict=False)
+        same = next((k for k, (number, step) in enumerate(pairs) if number != step.number), None)
+        keep = min(len(self._listed), len(steps)) if same is None else same
+        del self._listed[keep:]
+        told: list[dict[str, Any]] = []
+        points = 0
+        for step in steps[keep:]:
+            if points > _POINTS_PER_MESSAGE:  # the rest is sent with the next message
+                with self._lock:
+                    self._waiting.setdefault("history", Changed(version))
+                self._wake()
+                break
+            told.append(self._step(step))
+            self._listed.append(step.number)
+            points += 1 + len(told[-1].get("points", ()))
+        return {**message, "keep": keep, "steps": told}
 
-    def _labels(self, answer: Answer) -> Message:
-        """A mask: of one that takes the place of another the box that holds all changes."""
+    def _step(self, step: DrawingStep) -> dict[str, Any]:
+        if step.stroke is None:
+            return {"kind": "take" if step.tilt else "clear"}
+        if step.stroke.key and self._own.get(step.stroke.key) == hash(step.stroke):
+            return {"key": step.stroke.key}
+        return step.stroke.as_json()
+
+    def _labels(self, answer: MaskAnswer) -> Message:
+        """Return the message for a mask, with the box of pixels that have changed."""
         labels, before = answer.labels, self._shown
         box: tuple[int, ...] = (0, 0, *labels.shape)
         if answer.factor == 1:
@@ -216,8 +251,12 @@ class Session:
         return {**_answer(answer), "box": box}, [_bytes(part)]
 
 
+def _nothing() -> None:
+    """Do nothing."""
+
+
 def box_of_changes(before: NDArray[np.uint8], after: NDArray[np.uint8]) -> tuple[int, ...]:
-    """The first row and column of all pixels that differ, and how many; zeros where none do."""
+    """Return the box (top, left, height, width) of changed pixels; zeros without changes."""
     changed = before != after
     rows = np.flatnonzero(changed.any(axis=1))
     if not len(rows):
@@ -230,15 +269,15 @@ def box_of_changes(before: NDArray[np.uint8], after: NDArray[np.uint8]) -> tuple
 
 _KINDS: dict[type, str] = {
     Changed: "history",
-    Answer: "labels",
+    MaskAnswer: "labels",
     AlternativeList: "alternatives",
-    Doubt: "uncertainty",
+    UncertaintyMap: "uncertainty",
     Working: "working",
 }
 
 
 def framed(message: dict[str, Any], buffers: Sequence[bytes]) -> bytes:
-    """One binary message: the length of the header, the header as JSON, the buffers."""
+    """Return one binary message: the length of the header, the header as JSON, the buffers."""
     header = json.dumps({**message, "buffers": [len(buffer) for buffer in buffers]}).encode()
     return b"".join([len(header).to_bytes(4, "little"), header, *buffers])
 
@@ -247,7 +286,7 @@ def _bytes(picture: NDArray[np.uint8]) -> bytes:
     return picture.tobytes()
 
 
-def _answer(answer: Answer) -> dict[str, Any]:
+def _answer(answer: MaskAnswer) -> dict[str, Any]:
     height, width = answer.labels.shape
     return {
         "type": "labels",
@@ -256,6 +295,7 @@ def _answer(answer: Answer) -> dict[str, Any]:
         "width": width,
         "factor": answer.factor,
         "words": answer.words,
+        "statement": answer.statement,
         "exact": answer.exact,
         "final": answer.final,
         "energy": answer.value if np.isfinite(answer.value) else None,
@@ -289,7 +329,7 @@ def _alternatives(listed: AlternativeList, small: list[NDArray[np.uint8]]) -> di
     }
 
 
-def _doubt(doubt: Doubt) -> dict[str, Any]:
+def _doubt(doubt: UncertaintyMap) -> dict[str, Any]:
     height, width = doubt.heat.shape
     regions = []
     for region in doubt.regions:

@@ -1,4 +1,4 @@
-"""The page inside a notebook."""
+"""A notebook widget for scribbling on pictures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from setwise._foundation._pictures import png
 from setwise.app._decoding import working_picture
 from setwise.app._drawing import Drawing
-from setwise.app._drawing_answers import Answer
+from setwise.app._drawing_answers import MaskAnswer
 from setwise.app._drawing_levels import resampled
 from setwise.app._drawings import Drawings
 from setwise.app._session import Session
@@ -27,26 +27,26 @@ except ModuleNotFoundError as error:
     ) from error
 
 _STATIC = Path(__file__).parent / "static"
-# What may pass until the mask of what was drawn last is there.
+# The seconds to wait for the mask of the last change.
 _PATIENCE = 60.0
 
 
 class SegmentWidget(anywidget.AnyWidget):
-    """Scribbles on an image in Jupyter, VS Code, Colab or marimo, and the mask in Python.
+    """A widget for scribbling on an image in Jupyter, VS Code, Colab or marimo.
 
     Parameters
     ----------
     image : array-like of shape (H, W), (H, W, 3) or (H, W, 4)
-        Bytes, numbers from 0 to 1, or any others, which are scaled.
+        Bytes, numbers from 0 to 1, or any other numbers, which are scaled.
 
     Attributes
     ----------
     labels : array of shape (H, W), uint8
-        The label of each pixel, for what is drawn now; None before anything is.
+        The label of each pixel for the present strokes; None before anything is drawn.
     alternatives : array of shape (m, H, W), uint8
-        Good labellings that differ visibly, the best one first; None as long as there are none.
+        Good labellings that differ visibly, the best one first; None until they are computed.
     certificate : str
-        What is proved of ``labels``, in words; "" before anything is drawn.
+        The certificate of ``labels`` in words; "" before anything is drawn.
 
     Examples
     --------
@@ -76,14 +76,14 @@ class SegmentWidget(anywidget.AnyWidget):
         self._session.receive(message)
 
     def _tell(self) -> None:
-        with self._telling:  # what one thread tells does not come between what another does
+        with self._telling:  # keeps the messages of one thread together
             for message, buffers in self._session.messages():
                 if message["type"] == "drawing":
                     buffers = [png(self._entry.drawing.image)]
                 self.send(message, list(buffers))
 
-    def _answer(self) -> Answer | None:
-        """The answer for what is drawn now; it is waited for."""
+    def _answer(self) -> MaskAnswer | None:
+        """Wait for the answer for the present strokes and return it."""
         drawing, work = self._entry.drawing, self._entry.work
         end = monotonic() + _PATIENCE
         while not drawing.empty and monotonic() < end:
@@ -97,13 +97,13 @@ class SegmentWidget(anywidget.AnyWidget):
 
     @property
     def labels(self) -> NDArray[np.uint8] | None:
-        """(H, W): the label of each pixel; None before anything is drawn."""
+        """The label of each pixel, shape (H, W); None before anything is drawn."""
         answer = self._answer()
         return None if answer is None else resampled(answer.labels, self._entry.drawing.original)
 
     @property
     def alternatives(self) -> NDArray[np.uint8] | None:
-        """(m, H, W): good labellings that differ visibly; None as long as there are none."""
+        """Good labellings (m, H, W) that differ visibly; None until they are computed."""
         listed, drawing = self._entry.work.alternatives, self._entry.drawing
         if listed is None or listed.version != drawing.version:
             return None
@@ -111,13 +111,13 @@ class SegmentWidget(anywidget.AnyWidget):
 
     @property
     def certificate(self) -> str:
-        """What is proved of ``labels``, in words."""
+        """The certificate of ``labels`` in words."""
         answer = self._answer()
         return "" if answer is None else answer.words
 
     def close(self) -> None:
-        """Ends the widget and all work for it."""
-        if hasattr(self, "_session"):  # it was made
+        """Close the widget and end all of its jobs."""
+        if hasattr(self, "_session"):  # False if the constructor failed
             self._session.close()
             self._drawings.close()
         super().close()

@@ -1,11 +1,11 @@
-// The page and the notebook's widget: one canvas to scribble on, and what is proved of the mask.
+// The code of the page and of the notebook widget: a canvas to scribble on, and the certificate.
 // `mount` needs a host: {send(message), image(): Promise<Blob>, exports?, open?}; a host calls
-// the `receive(message, buffers)` that mount returns. Nothing here knows who computes.
+// the `receive(message, buffers)` that mount returns. This code is independent of the host.
 
 const LABELS = 9;
 const COLORS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#7a52c7", "#8a5a3c"];
 const RGB = COLORS.map((c) => [1, 3, 5].map((k) => parseInt(c.slice(k, k + 2), 16)));
-// Labels differ by more than colour: a pattern of 16 x 16 pixels each.
+// Each label also has a pattern of 16 x 16 pixels, so that labels differ by more than colour.
 const PATTERNS = [
   () => false,
   (x, y) => (x + y) % 8 < 2,
@@ -26,14 +26,14 @@ const KEYS = [
   ["arrows", "move the cursor"], ["space", "pen down and up"], ["+ − 0", "zoom, fit"],
   ["h j k l", "pan"], ["u", "uncertainty"], ["Alt 1–6", "take an alternative"],
 ];
-const PREVIEW_WAIT = 150; // ms: how long a growing stroke waits for the mask of its last part
+const PREVIEW_WAIT = 150; // ms that a growing stroke waits for the mask of its last part
 
 const little = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
 const pack = ([r, g, b], a) => (little ? (a << 24) | (b << 16) | (g << 8) | r : (r << 24) | (g << 16) | (b << 8) | a) >>> 0;
 const shade = (c, t) => c.map((v) => Math.round(t > 0 ? v + (255 - v) * t : v * (1 + t)));
-// For each label: plain, in the pattern, on the border.
+// Three colours per label: plain, in the pattern, and on the border.
 const PAINT = Uint32Array.from(RGB.flatMap((c) => [pack(c, 165), pack(shade(c, 0.45), 215), pack(shade(c, -0.55), 255), 0]));
-// From clear over violet to a bright yellow: what is sure is seen as it is.
+// A colour scale from transparent (certain) over violet to bright yellow (uncertain).
 const HEAT = Uint32Array.from({ length: 256 }, (_, k) => {
   const t = k / 255;
   return pack([110 + 145 * Math.min(1, 2 * t), 20 + 220 * t * t, 140 * (1 - t)].map(Math.round), Math.round(225 * t ** 1.5));
@@ -42,7 +42,7 @@ const HEAT = Uint32Array.from({ length: 256 }, (_, k) => {
 function element(tag, given = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(given)) {
-    if (name === "style") made.style.cssText = value; // by script, which the page's policy allows
+    if (name === "style") made.style.cssText = value; // the page's policy allows styles by script
     else if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
     else if (name in made && typeof value !== "string") made[name] = value;
     else made.setAttribute(name, value);
@@ -57,11 +57,11 @@ const svg = (tag, given = {}) => {
 };
 const whole = (number) => Math.round(number).toLocaleString("en");
 
-// Labels (h, w) into a canvas of that size: colour, pattern, border. `step` pixels are one. Of a box
-// [top, left, height, width] that has changed no more is painted than the box and its neighbours.
+// Paint labels (h, w) with colour, pattern and border into a canvas of that size. A label covers
+// `step` pixels per side. Only the changed box [top, left, height, width] and its border are painted.
 function paintLabels(canvas, labels, height, width, step = 1, box = [0, 0, height, width]) {
   if (canvas.width !== width || canvas.height !== height) { canvas.width = width; canvas.height = height; }
-  // Whether a pixel is a border depends on those on its right and below.
+  // A pixel belongs to a border if the label to its right or below differs.
   const top = Math.max(0, box[0] - 1), left = Math.max(0, box[1] - 1), bottom = box[0] + box[2], right = box[1] + box[3];
   if (bottom <= top || right <= left) return;
   const context = canvas.getContext("2d", { willReadFrequently: false });
@@ -79,7 +79,7 @@ function paintLabels(canvas, labels, height, width, step = 1, box = [0, 0, heigh
   context.putImageData(image, left, top);
 }
 
-// A canvas as an image: a browser copies each canvas there is for every frame, an image once.
+// Turn a canvas into an image, because a browser copies every canvas for each frame.
 function pictured(canvas, given) {
   const made = element("img", { alt: "", width: String(canvas.width), height: String(canvas.height), ...given });
   made.src = canvas.toDataURL();
@@ -91,6 +91,7 @@ export function mount(root, host) {
     width: 0, height: 0, label: 1, tool: "brush", radius: 6, opacity: 0.6, version: -1, empty: true,
     zoom: 1, x: 0, y: 0, stroke: null, waiting: false, cursor: null, uncertain: false, began: null, steps: [],
     alternatives: null, doubt: null, sent: 0, echoed: 0, labels: null, last: null, shown: "none",
+    pending: [], drawn: new Map(), // strokes that are not among the steps yet; all strokes by key
   };
   const ui = build();
   root.classList.add("setwise");
@@ -98,18 +99,19 @@ export function mount(root, host) {
   const fresh = new AbortController();
   const listening = { signal: fresh.signal };
 
-  // ---- what there is to see
+  // ---- display
 
   function build() {
     const button = (words, key, click, more = {}) =>
       element("button", { type: "button", onclick: click, ...more }, words, ...(key ? [element("kbd", {}, key)] : []));
     const words = element("span", { class: "sw-words" }, "draw a stroke on what you want, and one beside it");
     const figures = element("span", { class: "sw-figures" });
-    const proof = element("div", { class: "sw-proof", role: "status", "aria-live": "polite" }, words, figures);
+    const statement = element("span", { class: "sw-statement" });
+    const proof = element("div", { class: "sw-proof", role: "status", "aria-live": "polite" }, element("div", { class: "sw-line" }, words, figures), statement);
     const undo = button("Undo", "z", () => act({ type: "undo" }), { "aria-keyshortcuts": "z Control+z" });
     const redo = button("Redo", "y", () => act({ type: "redo" }), { "aria-keyshortcuts": "y Control+y" });
     const clear = button("Clear", "", () => act({ type: "clear" }));
-    const another = button("Open…", "", () => begin());
+    const another = button("Open…", "", () => { begin(); file.focus(); });
     another.hidden = !host.open;
     const head = element("header", { class: "sw-head" }, element("span", { class: "sw-name" }, "setwise"), proof, undo, redo, clear, another);
 
@@ -160,16 +162,21 @@ export function mount(root, host) {
       element("button", { type: "button", "data-sample": name, onclick: () => bring(name) }, element("img", { src: host.thumbnail(name), alt: "" }), name)));
     const start = element("section", { class: "sw-start", hidden: true }, element("div", {},
       element("h1", {}, "Scribble, prove, choose"),
-      element("p", {}, "Draw a stroke on what you want and one beside it. The mask is the best one there is, and says so; its alternatives are below it."),
+      element("p", {}, "Draw a stroke on what you want and one beside it. The mask is proved to be the best for your strokes; its alternatives are below it."),
       element("label", { class: "sw-drop" }, file, element("strong", {}, "Open a picture"), element("br"), "PNG, JPEG, TIFF, or a drawing you have exported: choose, drop or paste it here"),
       element("div", { class: "sw-caption" }, "Or begin with a photograph"), samples));
     const note = element("div", { class: "sw-note", role: "alert", hidden: true });
-    return { head, tools: aside, stage, strip, start, note, words, figures, proof, undo, redo, clear, labels, pens: tools, size, opacity, smooth, uncertain, next, layers, paper, over, regions, cursor, tags, busy };
+    return { head, tools: aside, stage, strip, start, note, words, figures, statement, proof, undo, redo, clear, labels, pens: tools, size, opacity, smooth, uncertain, next, layers, paper, over, regions, cursor, tags, busy };
   }
 
   function say(message) {
     ui.note.replaceChildren(element("span", {}, message), element("button", { type: "button", "aria-label": "close", onclick: () => { ui.note.hidden = true; } }, "×"));
     ui.note.hidden = false;
+  }
+  // Show the precise statement of the proof in a second line, and in a tooltip if it is cut off.
+  function prove(statement) {
+    if (ui.statement.textContent === statement) return;
+    ui.statement.textContent = ui.proof.title = statement;
   }
   function choose(label) {
     state.label = label;
@@ -258,7 +265,7 @@ export function mount(root, host) {
     context.stroke();
     if (stroke.kind !== "erase") number(context, stroke);
   }
-  // The number of the label where the stroke began: strokes too differ by more than colour.
+  // Draw the number of the label where the stroke began, so that strokes differ by more than colour.
   function number(context, stroke) {
     const size = Math.max(9, Math.min(2 * stroke.radius, 22));
     const [x, y] = stroke.points[0];
@@ -274,15 +281,18 @@ export function mount(root, host) {
   function repaintMarks() {
     const canvas = ui.layers.marks;
     canvas.getContext("2d").clearRect(0, 0, canvas.width, canvas.height);
-    for (const stroke of state.steps) {
-      if (stroke.kind === "clear") canvas.getContext("2d").clearRect(0, 0, canvas.width, canvas.height);
-      else if (stroke.kind !== "take") paintStroke(stroke);
-    }
+    for (const stroke of [...state.steps, ...state.pending]) paintStep(stroke);
+  }
+  function paintStep(step) {
+    const canvas = ui.layers.marks;
+    if (step.kind === "clear") canvas.getContext("2d").clearRect(0, 0, canvas.width, canvas.height);
+    else if (step.kind !== "take") paintStroke(step);
   }
   let strokes = 0;
   const session = Math.random().toString(36).slice(2, 8);
   function penDown(point) {
     state.stroke = { kind: state.tool, label: state.label, radius: state.radius, points: [point], key: `${session}-${strokes++}` };
+    state.drawn.set(state.stroke.key, state.stroke);
     if (state.tool !== "box") paintStroke(state.stroke);
   }
   function penMove(points) {
@@ -308,7 +318,7 @@ export function mount(root, host) {
     if (!stroke) return;
     if (stroke.kind === "box" && stroke.points.length < 2) { repaintMarks(); return; }
     sendStroke(stroke, true);
-    state.steps.push(stroke);
+    state.pending.push(stroke);
   }
   function sendStroke(stroke = state.stroke, last = false) {
     state.began = last ? performance.now() : null;
@@ -317,7 +327,7 @@ export function mount(root, host) {
     state.timer = setTimeout(() => { state.waiting = false; }, PREVIEW_WAIT);
     tell({ type: "stroke", stroke, live: !last });
   }
-  // Every change has a number, which comes back with the version that it made.
+  // Every change has a number, which the core returns with the new version.
   function tell(message) {
     root.dataset.mask = "waiting";
     host.send({ ...message, n: ++state.sent });
@@ -366,6 +376,7 @@ export function mount(root, host) {
 
   root.addEventListener("keydown", (event) => {
     const plain = event.target.closest?.("input:not([type=range]), textarea, select");
+    if (event.key === "Escape" && state.width && !ui.start.hidden) { arrive(); return; }
     if (plain || ui.start.contains(event.target)) return;
     const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
     const on = ui.stage === event.target || root === event.target;
@@ -485,7 +496,7 @@ export function mount(root, host) {
     context.putImageData(image, 0, 0);
   }
 
-  // ---- what the core tells
+  // ---- messages from the core
 
   function receive(message, buffers) {
     const act = told[message.type];
@@ -493,9 +504,9 @@ export function mount(root, host) {
   }
   const told = {
     async drawing(message, buffers) {
-      Object.assign(state, { width: message.width, height: message.height, version: -1, steps: [], alternatives: null, doubt: null, stroke: null, sent: 0, echoed: 0, labels: null, last: null });
+      Object.assign(state, { width: message.width, height: message.height, version: -1, steps: [], pending: [], drawn: new Map(), alternatives: null, doubt: null, stroke: null, sent: 0, echoed: 0, labels: null, last: null });
       for (const canvas of Object.values(ui.layers)) { canvas.width = message.width; canvas.height = message.height; }
-      ui.start.hidden = true;
+      arrive();
       root.dataset.ready = "false";
       showAlternatives();
       showDoubt();
@@ -517,28 +528,28 @@ export function mount(root, host) {
       ui.undo.disabled = !message.undo;
       ui.redo.disabled = !message.redo;
       ui.clear.disabled = message.empty;
-      // A button that is disabled loses the focus, and with it the keys would be lost.
+      // A disabled button loses the focus, and keys would no longer work.
       if (focused?.disabled && ui.head.contains(focused)) ui.stage.focus({ preventScroll: true });
       ui.smooth.input.value = ui.smooth.output.value = message.smoothness;
-      if (message.steps) { state.steps = message.steps; repaintMarks(); if (state.stroke) paintStroke(state.stroke); }
+      changeSteps(message.keep, message.steps);
       if (message.empty) {
         ui.layers.mask.getContext("2d").clearRect(0, 0, ui.layers.mask.width, ui.layers.mask.height);
         ui.layers.look.hidden = true;
         ui.words.textContent = "draw a stroke on what you want, and one beside it";
         ui.figures.textContent = "";
-        ui.proof.dataset.state = "";
+        prove("");
         state.alternatives = null;
         root.dataset.version = String(message.version);
       }
       settle();
-      // The mask of a stroke that did not grow any more is there already.
+      // If the stroke did not grow any more, its mask is already shown.
       if (message.echo !== null && !message.empty && root.dataset.mask !== "waiting" && state.last?.version === message.version) painted(state.last);
       showAlternatives();
       showDoubt();
     },
     labels(message, [bytes]) {
       state.waiting = false;
-      // A first look has a canvas of its own, which is stretched and not painted anew.
+      // A preview has its own canvas, which is stretched instead of repainted.
       const { mask, look } = ui.layers, small = message.factor > 1;
       if (small) {
         paintLabels(look, bytes, message.height, message.width, message.factor);
@@ -549,7 +560,7 @@ export function mount(root, host) {
       look.hidden = !small;
       mask.hidden = small;
       ui.words.textContent = message.words;
-      ui.proof.dataset.state = message.exact ? "proved" : "";
+      prove(message.statement);
       const spent = `${Math.max(1, Math.round(message.milliseconds))} ms`;
       if (small) state.looked = { version: message.version, spent };
       const looked = state.looked?.version === message.version && !small;
@@ -582,17 +593,29 @@ export function mount(root, host) {
     },
     error(message) { state.waiting = false; state.echoed = state.sent; settle(); say(message.words); },
   };
-  // The labels of the whole picture, of which a message brings the box that has changed.
+  // Keep the first steps and append the others. For a stroke of this page only its key is sent.
+  function changeSteps(keep, told) {
+    const steps = told.map((step) => (step.kind ? step : state.drawn.get(step.key) || { kind: "take" }));
+    const gone = state.steps.splice(keep);
+    for (const step of steps) state.steps.push(step);
+    if (state.sent === state.echoed) state.pending = [];
+    else state.pending = state.pending.filter((stroke) => !steps.includes(stroke));
+    if (gone.some((step, k) => step !== steps[k])) {
+      repaintMarks();
+      if (state.stroke && state.stroke.kind !== "box") paintStroke(state.stroke);
+    } else for (const step of steps.slice(gone.length)) paintStep(step);
+  }
+  // Return the labels of the whole picture, after applying the changed box of a message.
   function patched(bytes, { height, width, box: [top, left, tall, wide] }) {
     if (tall === height && wide === width) return (state.labels = bytes);
     for (let y = 0; y < tall; y++) state.labels.set(bytes.subarray(y * wide, (y + 1) * wide), (top + y) * width + left);
     return state.labels;
   }
-  // Says in the document what is to be seen, once all that was sent has come back.
+  // Set the state of the mask in the document, once all sent changes have been confirmed.
   function settle() {
     if (state.sent === state.echoed && root.dataset.version === String(state.version)) root.dataset.mask = state.empty ? "none" : state.shown;
   }
-  // After the next frame is on the screen: how long the stroke has waited for its mask.
+  // After the next frame, report how long the stroke has waited for its mask.
   function painted(message) {
     const began = state.sent === state.echoed ? state.began : null;
     requestAnimationFrame(() => {
@@ -604,9 +627,15 @@ export function mount(root, host) {
     });
   }
 
-  // ---- pictures in, files out
+  // ---- opening and saving
 
   function begin() { ui.start.hidden = false; }
+  // Move the focus from the start page, which disappears, to the picture.
+  function arrive() {
+    if (ui.start.hidden) return;
+    ui.start.hidden = true;
+    ui.stage.focus({ preventScroll: true });
+  }
   async function bring(what) {
     ui.note.hidden = true;
     root.dataset.ready = root.dataset.mask = "false";
@@ -656,8 +685,7 @@ function split(data) {
 }
 
 function page(root) {
-  const { token, samples, first } = root.dataset;
-  const query = `token=${encodeURIComponent(token)}`;
+  const { samples, first } = root.dataset;
   let socket = null, key = null, view = null;
   async function asked(path, options) {
     let answer;
@@ -670,7 +698,7 @@ function page(root) {
     socket?.close();
     key = to;
     history.replaceState(null, "", `#${key}`);
-    const mine = new WebSocket(`ws://${location.host}/api/drawings/${key}/events?${query}`);
+    const mine = new WebSocket(`ws://${location.host}/api/drawings/${key}/events`);
     socket = mine;
     mine.binaryType = "arraybuffer";
     mine.onmessage = (event) => { if (socket === mine) view.receive(...split(event.data)); };
@@ -678,22 +706,22 @@ function page(root) {
     mine.onclose = (event) => {
       if (socket !== mine) return;
       root.dataset.connection = "closed";
-      if (event.code === 4404) { key = null; history.replaceState(null, "", location.pathname + location.search); view.begin(); view.say("that drawing is not there any more: open a picture"); }
+      if (event.code === 4404) { key = null; history.replaceState(null, "", location.pathname); view.begin(); view.say("that drawing is not there any more: open a picture"); }
       else view.say("the program behind this page has ended: start it again and open the new address");
     };
   }
   const host = {
     samples: samples.split(","),
-    thumbnail: (name) => `api/samples/${name}?${query}`,
+    thumbnail: (name) => `api/samples/${name}`,
     send(message) { if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message)); },
-    image: async () => (await asked(`api/drawings/${key}/image.png?${query}`)).blob(),
+    image: async () => (await asked(`api/drawings/${key}/image.png`)).blob(),
     async open(what) {
-      const path = typeof what === "string" ? `api/drawings?sample=${what}&${query}` : `api/drawings?name=${encodeURIComponent(what.name || "image")}&${query}`;
+      const path = typeof what === "string" ? `api/drawings?sample=${what}` : `api/drawings?name=${encodeURIComponent(what.name || "image")}`;
       const answer = await asked(path, { method: "POST", body: typeof what === "string" ? null : what });
       connect((await answer.json()).key);
     },
     async exports(name) {
-      const answer = await asked(`api/drawings/${key}/export/${name}?${query}`);
+      const answer = await asked(`api/drawings/${key}/export/${name}`);
       const called = /filename="([^"]+)"/.exec(answer.headers.get("content-disposition") || "");
       return { blob: await answer.blob(), called: called ? called[1] : name };
     },

@@ -1,0 +1,113 @@
+"""The server of the page, which limits the time and the size of requests."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+from setwise.app._drawings import Drawings
+
+# The largest message. A message is a stroke; the longest strokes have 100,000 points.
+_MOST_BYTES_PER_MESSAGE = 8 * 2**20
+# The seconds within which a client must send a request. 64 MiB on one machine take about 1 s.
+PATIENCE = 60.0
+
+
+def server_for(app: Starlette) -> uvicorn.Server:
+    """Return the server of an app that ``make_app`` has made."""
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        http=_Requests,
+        ws=_Sockets,
+        ws_max_size=_MOST_BYTES_PER_MESSAGE,
+        ws_per_message_deflate=False,
+        timeout_graceful_shutdown=1,
+        server_header=False,
+    )
+    return _Server(config, app.state.drawings)
+
+
+class _Server(uvicorn.Server):
+    """A server that ends the jobs of drawings first, because pending responses wait for them."""
+
+    def __init__(self, config: uvicorn.Config, drawings: Drawings) -> None:
+        super().__init__(config)
+        self._drawings = drawings
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._drawings.close()
+        await super().shutdown(sockets)
+
+
+class _Requests(H11Protocol):
+    """A connection that is closed if a request is not complete in time."""
+
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._forget()
+        super().connection_lost(exc)
+
+    def shutdown(self) -> None:
+        if self._waits() and self.cycle is not None:
+            self.transport.abort()  # the rest of the body is not needed
+        super().shutdown()
+
+    def _waits(self) -> bool:
+        """Return whether the client has not sent all of a request yet."""
+        if self.transport.get_protocol() is not self:
+            return False  # the connection has become a WebSocket
+        cycle: RequestResponseCycle | None = self.cycle
+        return cycle is None or cycle.response_complete or cycle.more_body
+
+    def _watch(self) -> None:
+        if not self._waits():
+            self._forget()
+        elif self._timer is None:
+            # Unsent data is dropped, because the client may never read it.
+            self._timer = self.loop.call_later(PATIENCE, self.transport.abort)
+
+    def _forget(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+class _Sockets(WebSocketsSansIOProtocol):
+    """A WebSocket whose errors caused by the client are answered and not logged."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.logger = _LOGGER
+
+    async def send(self, message: Any) -> None:
+        """Send a message, and mark a refused handshake as complete."""
+        await super().send(message)
+        if self.initial_response is not None and self.close_sent:
+            self.handshake_complete = True
+
+
+def _is_ours(record: logging.LogRecord) -> bool:
+    """Return False for records about text that is not UTF-8. The socket is closed with 1007."""
+    return record.exc_info is None or record.exc_info[0] is not UnicodeDecodeError
+
+
+_LOGGER = logging.getLogger("uvicorn.error.setwise")
+_LOGGER.addFilter(_is_ours)
