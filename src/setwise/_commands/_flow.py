@@ -24,7 +24,7 @@ from setwise._commands._output import (
 @json_option
 @quiet_option
 def flow(file: str, output: str | None, as_json: bool, quiet: bool) -> None:
-    """A largest flow of a graph, and a smallest cut.
+    """Find a largest flow of a graph, and a smallest cut.
 
     FILE.max is a problem of the DIMACS challenge, packed by gzip or not, or - for stdin. The answer
     is theirs too: a line "s VALUE", and a line "f FROM TO FLOW" for each arc that carries some.

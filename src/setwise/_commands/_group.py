@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from collections.abc import Sequence
 
@@ -9,12 +11,12 @@ import click
 from click.shell_completion import get_completion_class
 
 from setwise import __version__
+from setwise._commands._app import app
 from setwise._commands._decide import decide
 from setwise._commands._flow import flow
 from setwise._commands._info import info
 from setwise._commands._models import map_, marginals
-from setwise._commands._output import example
-from setwise._commands._pages import app, demo
+from setwise._commands._output import example, say
 from setwise._commands._segment import segment
 
 _EPILOG = "\n".join(
@@ -44,12 +46,46 @@ def completion(shell: str) -> None:
     click.echo(kind(setwise, {}, "setwise", "_SETWISE_COMPLETE").source())
 
 
-for _command in (segment, map_, marginals, flow, decide, app, demo, info):
+for _command in (segment, map_, marginals, flow, decide, app, info):
     setwise.add_command(_command)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command; its exit code. What is wrong is said in one line on stderr."""
+    _open_streams()
+    code = _run(arguments)
+    _close_streams()
+    return code
+
+
+def _open_streams() -> None:
+    """Give the standard streams that are closed an end, so that no file takes their place.
+
+    What is written to stderr is lost then. Writing to stdout is an error, as it is for a full disk.
+    """
+    for number, flags in ((0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, flags)
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+
+
+def _close_streams() -> None:
+    """Give up what could not be written: it was an error, and would be another one at the exit."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            end = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(end, stream.fileno())
+            os.close(end)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     try:
         given = None if arguments is None else list(arguments)
         answer = setwise.main(given, prog_name="setwise", standalone_mode=False)
@@ -66,14 +102,17 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         return _fail(error.format_message(), 1)
     except BrokenPipeError:  # of `setwise map model.uai | head`
-        sys.stderr.close()
         return 1
     except ModuleNotFoundError as error:
         return _fail(f"this needs pip install 'setwise[app]': {error}", 1)
-    except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
+    except OSError as error:
+        if error.errno == errno.EBADF:
+            return _fail("stdout must be open to be written, got none", 1)
+        return _fail(str(error), 1)
+    except (ValueError, TypeError, ImportError, MemoryError) as error:
         return _fail(str(error) or type(error).__name__, 1)
 
 
 def _fail(message: str, code: int) -> int:
-    click.echo("setwise: " + " ".join(message.split()), err=True)
+    say("setwise: " + " ".join(message.split()), quiet=False)
     return code

@@ -32,7 +32,7 @@ _PACKAGES = (
 @click.command(epilog=example("setwise info --json"))
 @json_option
 def info(as_json: bool) -> None:
-    """Versions, processor and CUDA: what a report of a fault should say."""
+    """Print versions, processor and CUDA: what a report of a fault should say."""
     found = gathered()
     if as_json:
         print_json(found)
@@ -44,7 +44,7 @@ def info(as_json: bool) -> None:
 
 
 def gathered() -> dict[str, Any]:
-    """Versions of setwise and what it uses, the processor, the graphics card if there is one."""
+    """Gather versions of setwise and what it uses, the processor, and any graphics card."""
     return {
         "setwise": __version__,
         "python": platform.python_version(),
@@ -73,7 +73,7 @@ def _processor() -> str:
 
 
 def _cuda() -> str:
-    """The graphics card, as CUDA's driver tells it."""
+    """Return the name of the graphics card, as CUDA's driver reports it."""
     try:
         driver = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
     except OSError:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from shutil import rmtree
 
 import click
-import numpy as np
 
 import setwise as sw
 from setwise._commands._output import (
@@ -20,40 +20,59 @@ from setwise._commands._output import (
     shows_progress,
     write_text,
 )
+from setwise._foundation._arguments import IntArray
+from setwise._foundation._files import removed_by_signals
+from setwise.fields._uai._read import read_with_cards
 
 _model = click.argument("model", metavar="MODEL.uai")
+_evidence = click.option(
+    "--evidence", metavar="FILE", help="Observed variables, in the UAI format for evidence."
+)
 _output = click.option("-o", "--output", metavar="FILE", help="Where to; stdout by default.")
 _limit = click.option(
     "--time-limit", type=float, metavar="SECONDS", help="Then the best so far is the answer."
 )
 
+_memory = click.option(
+    "--memory-limit", type=float, metavar="BYTES", help="For the tables of --method elimination."
+)
+
 
 @click.command("map", epilog=example("setwise map grid.uai -o grid.MPE"))
 @_model
+@_evidence
 @_output
 @click.option("--method", default="auto", show_default=True, help="As of solve_map.")
 @click.option("--tol", type=float, default=1e-9, show_default=True, help="The relative gap.")
 @_limit
+@_memory
 @json_option
 @quiet_option
 def map_(
     model: str,
+    evidence: str | None,
     output: str | None,
     method: str,
     tol: float,
     time_limit: float | None,
+    memory_limit: float | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """The best labelling of a model, with a bound on every other.
+    """Find the best labelling of a model, with a bound on every other.
 
     MODEL.uai is a file of the UAI competitions, or - for stdin. The answer is theirs too: MPE, the
     number of variables, a label for each.
     """
     check_stdout(as_json, output)
-    field = _read(model)
+    field, _ = _read(model, evidence)
     best = sw.solve_map(
-        field, method, tol=tol, time_limit=time_limit, verbose=shows_progress(quiet)
+        field,
+        method,
+        tol=tol,
+        time_limit=time_limit,
+        memory_limit=memory_limit,
+        verbose=shows_progress(quiet),
     )
     if as_json:
         print_json(
@@ -78,36 +97,41 @@ def map_(
 
 @click.command(epilog=example("setwise marginals grid.uai --json | jq .log_partition_upper"))
 @_model
+@_evidence
 @_output
 @click.option("--method", default="auto", show_default=True, help="As of marginals.")
 @click.option("--tol", type=float, default=1e-3, show_default=True, help="The relative gap.")
 @click.option("--temperature", type=float, default=1.0, show_default=True)
 @_limit
+@_memory
 @json_option
 @quiet_option
 def marginals(
     model: str,
+    evidence: str | None,
     output: str | None,
     method: str,
     tol: float,
     temperature: float,
     time_limit: float | None,
+    memory_limit: float | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Probabilities of the labels of a model, and bounds on its partition function.
+    """Compute the probabilities of a model's labels, and bounds on its partition function.
 
     MODEL.uai is a file of the UAI competitions, or - for stdin. The answer is theirs too: MAR, the
     number of variables, and for each its number of labels and their probabilities.
     """
     check_stdout(as_json, output)
-    field = _read(model)
+    field, cards = _read(model, evidence)
     post = sw.marginals(
         field,
         method,
         tol=tol,
         temperature=temperature,
         time_limit=time_limit,
+        memory_limit=memory_limit,
         verbose=shows_progress(quiet),
     )
     if as_json:
@@ -125,8 +149,8 @@ def marginals(
         )
     if output is not None or not as_json:
         rows = (
-            f"{len(row)} {' '.join(f'{p:.9g}' for p in row)}"
-            for row in _of_own_labels(field, post.probabilities)
+            f"{card} {' '.join(f'{p:.9g}' for p in row[:card].tolist())}"
+            for row, card in zip(post.probabilities, cards.tolist(), strict=True)
         )
         write_text(f"MAR\n{field.n_variables} {' '.join(rows)}\n", output)
     say(
@@ -136,19 +160,20 @@ def marginals(
     )
 
 
-def _of_own_labels(field: sw.fields.Field, probabilities: np.ndarray) -> list[list[float]]:
-    """The probabilities of each variable, without the labels beyond those that its model has."""
-    allowed = np.isfinite(field.unary)
-    last = field.n_labels - np.argmax(allowed[:, ::-1], axis=1)
-    return [row[:n].tolist() for row, n in zip(probabilities, last, strict=True)]
+def _read(model: str, evidence: str | None) -> tuple[sw.fields.Field, IntArray]:
+    """Return the field of a model, and how many labels each variable has in the file."""
+    if model == evidence == "-":
+        raise click.UsageError("stdin can be the model or the evidence, got - for both")
+    with tempfile.TemporaryDirectory() as folder, removed_by_signals(lambda: rmtree(folder)):
+        seen = None if evidence is None else _as_file(evidence, folder)
+        return read_with_cards(_as_file(model, folder), seen)
 
 
-def _read(model: str) -> sw.fields.Field:
-    if model != "-":
-        return sw.fields.read_uai(model)
-    with tempfile.TemporaryDirectory() as folder:
-        data = read_bytes(model)
-        packed = data[:2] == b"\x1f\x8b"
-        path = Path(folder, "stdin.uai.gz" if packed else "stdin.uai")
-        path.write_bytes(data)
-        return sw.fields.read_uai(path)
+def _as_file(name: str, folder: str) -> str | Path:
+    """Return the name of a file; stdin becomes one in the folder."""
+    if name != "-":
+        return name
+    data = read_bytes(name)
+    path = Path(folder, "stdin.uai.gz" if data[:2] == b"\x1f\x8b" else "stdin.uai")
+    path.write_bytes(data)
+    return path

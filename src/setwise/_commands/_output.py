@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,34 +13,37 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
+from setwise._foundation._files import write_whole
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
 quiet_option = click.option("-q", "--quiet", is_flag=True, help="Only the answer.")
 
 
 def example(*commands: str) -> str:
-    """The end of a command's help, which is not wrapped."""
+    """Return the end of a command's help, which is not wrapped."""
     return "\b\n" + "\n".join(f"Example: {command}" for command in commands)
 
 
 def check_stdout(as_json: bool, *outputs: str | None) -> None:
-    """One thing at most goes to stdout."""
+    """Check that at most one output goes to stdout."""
     if as_json + sum(output == "-" for output in outputs) > 1:
         raise click.UsageError("give - for one file only, and without --json: both are on stdout")
 
 
 def say(words: str, quiet: bool) -> None:
-    """Words for a reader, on stderr: stdout is for the answer."""
+    """Print words for a reader on stderr: stdout is for the answer, which these must not cost."""
     if not quiet:
-        click.echo(words, err=True)
+        with suppress(OSError):
+            click.echo(words, err=True)
 
 
 def shows_progress(quiet: bool) -> bool:
-    """Whether a bar has a terminal to be in."""
+    """Return whether a bar has a terminal to be in."""
     return not quiet and sys.stderr.isatty()
 
 
 def print_json(answer: dict[str, Any]) -> None:
-    """An object on one line; what JSON has no number for is null."""
+    """Print an object on one line; what JSON has no number for is null."""
     click.echo(json.dumps(_plain(answer), allow_nan=False))
 
 
@@ -58,22 +62,29 @@ def _plain(value: Any) -> Any:
 
 
 def write_text(text: str, output: str | None) -> None:
-    """Text into a file, or on stdout."""
+    """Write text into a file or to stdout."""
+    write_bytes(text.encode(), output)
+
+
+def write_bytes(data: bytes, output: str | None) -> None:
+    """Write bytes into a file, or on stdout, at once: what cannot be written is an error here."""
     if output is None or output == "-":
-        click.echo(text, nl=False)
+        click.echo(data, nl=False)
     else:
-        Path(output).write_text(text, encoding="utf-8")
+        write_whole(output, data)
 
 
 def read_bytes(source: str) -> bytes:
-    """A file, or what comes on stdin."""
+    """Return the bytes of a file, or of stdin for ``-``."""
     if source == "-":
+        if sys.stdin is None:  # closed by who started the command
+            raise ValueError("stdin must be open to be read, got none")
         return sys.stdin.buffer.read()
     return Path(source).read_bytes()
 
 
 def read_array(source: str, name: str) -> NDArray[Any]:
-    """An array of a .npy file, or a table of numbers in a text file."""
+    """Read the array of a .npy file, or a table of numbers in a text file."""
     data = read_bytes(source)
     try:
         if data[:6] == b"\x93NUMPY":
@@ -82,16 +93,12 @@ def read_array(source: str, name: str) -> NDArray[Any]:
         if not text.strip():
             raise ValueError("it is empty")
         return np.loadtxt(io.StringIO(text), ndmin=1)
-    except (ValueError, UnicodeDecodeError, EOFError) as error:
+    except Exception as error:  # headers are read as Python, which has errors of many kinds
         raise ValueError(f"{name} must be a .npy file or a table of numbers: {error}") from None
 
 
 def write_array(values: NDArray[Any], output: str) -> None:
-    """An array as .npy, into a file or on stdout."""
-    if output == "-":
-        buffer = io.BytesIO()
-        np.save(buffer, values, allow_pickle=False)
-        sys.stdout.buffer.write(buffer.getvalue())
-    else:
-        with Path(output).open("wb") as file:
-            np.save(file, values, allow_pickle=False)
+    """Write an array as .npy, into a file or to stdout."""
+    buffer = io.BytesIO()
+    np.save(buffer, values, allow_pickle=False)
+    write_bytes(buffer.getvalue(), output)

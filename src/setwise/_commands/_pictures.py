@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
-import sys
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from setwise._commands._output import read_array, read_bytes, write_array
+from setwise._commands._output import read_array, read_bytes, write_array, write_bytes
+from setwise._foundation._pictures import FORMATS, check_single
 
 _MOST_PIXELS = 100_000_000
+_WRITTEN = {".png": "PNG", ".tif": "TIFF", ".tiff": "TIFF", ".jpg": "JPEG", ".jpeg": "JPEG"}
 
 
 def read_image(source: str) -> NDArray[Any]:
-    """An image, (H, W) or (H, W, 3); or the array of a .npy file."""
+    """Read an image, (H, W) or (H, W, 3), or the array of a .npy file."""
     if source.endswith(".npy"):
         return read_array(source, source)
     picture = _opened(source)
@@ -26,7 +31,7 @@ def read_image(source: str) -> NDArray[Any]:
 
 
 def read_marks(source: str) -> NDArray[np.int64]:
-    """Labels of a scribble file, where 0 is unmarked and k is label k - 1; -1 where unmarked."""
+    """Read labels of a scribble file, where k is label k - 1 and 0 is unmarked, here -1."""
     if source.endswith(".npy"):
         numbers = read_array(source, source)
     else:
@@ -42,43 +47,69 @@ def read_marks(source: str) -> NDArray[np.int64]:
     return numbers.astype(np.int64) - 1
 
 
+def check_picture(output: str, shape: tuple[int, ...], *, lossless: bool) -> None:
+    """Raise unless a picture of this shape can be written under a name; - is stdout."""
+    if output.endswith(".npy"):
+        return
+    if len(shape) > 2:
+        raise ValueError(
+            f"{output} must end in .npy, which alone holds volumes, for an image of shape {shape}"
+        )
+    ending = Path(output).suffix.lower()
+    if lossless and ending in (".jpg", ".jpeg"):
+        raise ValueError(f"{output} must not be a JPEG, which would change the numbers: use .png")
+    if output != "-" and ending not in _WRITTEN:
+        raise ValueError(f"{output} must end in .png, .tif or .npy")
+
+
 def write_picture(picture: NDArray[Any], output: str) -> None:
-    """A picture, as PNG unless the name says otherwise; - is stdout."""
+    """Write a picture as its name says; on stdout, which - is, as PNG."""
     if output.endswith(".npy"):
         write_array(picture, output)
         return
-    image = Image.fromarray(picture)
-    if output == "-":
-        buffer = io.BytesIO()
-        image.save(buffer, "PNG")
-        sys.stdout.buffer.write(buffer.getvalue())
-        return
-    if Path(output).suffix.lower() in (".jpg", ".jpeg") and picture.ndim == 2:
-        raise ValueError(f"{output} must not be a JPEG, which would change the numbers: use .png")
-    try:
-        image.save(output)
-    except (ValueError, KeyError):
-        raise ValueError(f"{output} must end in .png, .tif or .npy") from None
+    buffer = io.BytesIO()
+    kind = "PNG" if output == "-" else _WRITTEN[Path(output).suffix.lower()]
+    Image.fromarray(picture).save(buffer, kind)
+    write_bytes(buffer.getvalue(), output)
 
 
 def mask_numbers(labels: NDArray[np.int64]) -> NDArray[Any]:
-    """Labels as a mask file has them: k is label k - 1, as in a scribble file."""
+    """Return labels as a mask file has them: k is label k - 1, as in a scribble file."""
     return (labels + 1).astype(np.uint8 if labels.max(initial=0) < 255 else np.uint16)
+
+
+@contextmanager
+def _silenced() -> Iterator[None]:
+    """Keep what decoders say themselves from stderr, where libtiff writes past Python."""
+    before, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        with redirect_stderr(io.StringIO()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        os.dup2(before, 2)
+        os.close(before)
+        os.close(nowhere)
 
 
 def _opened(source: str) -> Image.Image:
     name = "stdin" if source == "-" else source
     data = read_bytes(source)
     try:
-        picture = Image.open(io.BytesIO(data))
-        if picture.width * picture.height > _MOST_PIXELS:
-            raise ValueError(
-                f"{name} must have at most {_MOST_PIXELS} pixels, got {picture.width} x "
-                f"{picture.height}"
-            )
-        picture.load()
+        with _silenced():
+            picture = Image.open(io.BytesIO(data), formats=FORMATS)
+            if picture.width * picture.height > _MOST_PIXELS:
+                raise ValueError(
+                    f"it must have at most {_MOST_PIXELS} pixels, got {picture.width} x "
+                    f"{picture.height}"
+                )
+            check_single(picture, "it")
+            picture.load()
+            return ImageOps.exif_transpose(picture)  # upright, as it is seen
     except UnidentifiedImageError:
-        raise ValueError(f"{name} must be a picture, got something else") from None
-    except (Image.DecompressionBombError, OSError, SyntaxError, EOFError) as error:
+        raise ValueError(
+            f"{name} must be a picture, as PNG, JPEG or TIFF, or a .npy file, got something else"
+        ) from None
+    except Exception as error:  # decoders raise errors of many kinds
         raise ValueError(f"{name} must be a picture: {error}") from None
-    return ImageOps.exif_transpose(picture)  # upright, as it is seen

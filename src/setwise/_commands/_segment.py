@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
@@ -22,8 +22,15 @@ from setwise._commands._output import (
     say,
     shows_progress,
 )
-from setwise._commands._pictures import mask_numbers, read_image, read_marks, write_picture
+from setwise._commands._pictures import (
+    check_picture,
+    mask_numbers,
+    read_image,
+    read_marks,
+    write_picture,
+)
 from setwise._foundation._pictures import heat_picture
+from setwise.images._pixels import as_pixels
 
 
 @click.command(
@@ -75,7 +82,8 @@ def segment(
     """Label the pixels of images from scribbles: the best mask, proved so where it can be.
 
     In a scribble file 0 is unmarked and k is label k - 1, and so is the mask. IMAGE may be - for
-    stdin. With many images, outputs are folders, in which files have the images' names.
+    stdin. With many images, outputs are folders, in which files have the images' names; an image
+    that fails does not stop the others, and the exit code is then 1.
     """
     options: dict[str, Any] = {
         "colors": colors,
@@ -91,34 +99,84 @@ def segment(
     check_stdout(as_json, output, entropy, overlay)
     many = len(images) > 1
     _check_names(images)
-    pairs = list(zip(images, _scribbles_of(images, scribbles), strict=True))
-    with _progress(pairs, shows_progress(quiet) and many) as steps:
+    pairs = _scribbles_of(images, scribbles)
+    failed = 0
+    shown = shows_progress(quiet) and many
+    with _progress(pairs, shown) as (steps, tell):
         for image, drawn in steps:
-            start = perf_counter()
-            marks = None if drawn is None else read_marks(drawn)
-            found = sw.images.segment(
-                read_image(image), marks, n_alternatives=max(alternatives, 1), **options
-            )
-            told = _write(found, image, output, alternatives, entropy, overlay, many)
-            told["seconds"] = perf_counter() - start
+            try:
+                told, words = _segmented(
+                    image, drawn, output, alternatives, entropy, overlay, many, options
+                )
+            except (ValueError, TypeError, OSError, MemoryError) as error:
+                if not many:
+                    raise
+                failed += 1
+                why = " ".join(str(error).split()) or type(error).__name__
+                told, words = {"image": image, "error": why}, f"setwise: {image}: {why}"
+                tell(words, quiet=False)
+            else:
+                tell(words, quiet=quiet or shown)
             if as_json:
                 print_json(told)
-            proved = "no labelling is better" if found.exact else f"bound {found.bound:.6g}"
-            say(f"{told['mask']}: energy {found.value:.6g}, {proved}", quiet or many)
+    if many:
+        say(f"{len(images) - failed} of {len(images)} images segmented, {failed} failed", quiet)
+    if failed:
+        raise click.exceptions.Exit(1)
 
 
-def _write(
-    found: sw.images.Segmentation,
+def _segmented(
     image: str,
+    drawn: str | Path | None,
     output: str | None,
     alternatives: int,
     entropy: str | None,
     overlay: str | None,
     many: bool,
+    options: dict[str, Any],
+) -> tuple[dict[str, Any], str]:
+    """Segment an image and write what was asked for. Returns it for JSON, and in words."""
+    start = perf_counter()
+    marks = None if drawn is None else read_marks(str(_namesake(image, drawn)))
+    pixels, shares = read_image(image), options.get("probabilities")
+    if marks is not None:
+        shape = marks.shape
+    else:
+        shape = as_pixels(pixels).shape if shares is None else shares.shape[:-1]
+    places = _places(image, shape, output, entropy, overlay, many)
+    found = sw.images.segment(pixels, marks, n_alternatives=max(alternatives, 1), **options)
+    told = _write(found, image, places, alternatives)
+    told["seconds"] = perf_counter() - start
+    proved = "no labelling is better" if found.exact else f"bound {found.bound:.6g}"
+    return told, f"{told['mask']}: energy {found.value:.6g}, {proved}"
+
+
+def _places(
+    image: str,
+    shape: tuple[int, ...],
+    output: str | None,
+    entropy: str | None,
+    overlay: str | None,
+    many: bool,
+) -> dict[str, str]:
+    """Return the paths of mask, entropy and overlay, if they can be written."""
+    stem = _stem(image)
+    ending = ".png" if len(shape) == 2 else ".npy"
+    places = {"mask": _place(output, stem, "_mask" + ending, many)}
+    if entropy is not None:
+        places["entropy"] = _place(entropy, stem, "_entropy" + ending, many)
+    if overlay is not None:
+        places["overlay"] = _place(overlay, stem, "_overlay" + ending, many)
+    for kind, place in places.items():
+        check_picture(place, shape, lossless=kind != "overlay")
+    return places
+
+
+def _write(
+    found: sw.images.Segmentation, image: str, places: dict[str, str], alternatives: int
 ) -> dict[str, Any]:
-    """The files that were asked for; what JSON says of them."""
-    stem = "stdin" if image == "-" else Path(image).stem
-    mask = _place(output, stem, "_mask.png", many)
+    """Write the files that were asked for, and return what JSON says of them."""
+    mask = places["mask"]
     write_picture(mask_numbers(found.label_image), mask)
     told: dict[str, Any] = {
         "image": image,
@@ -132,18 +190,17 @@ def _write(
         "relative_gap": found.result.relative_gap,
         "exact": found.exact,
     }
-    if entropy is not None:
-        place = _place(entropy, stem, "_entropy.png", many)
+    if "entropy" in places:
+        place = places["entropy"]
         most = float(np.log(max(found.field.n_labels, 2)))
         values = found.entropy_image
         write_picture(values if place.endswith(".npy") else heat_picture(values, most), place)
         told["entropy"] = {"file": place, "mean": float(values.mean())}
-    if overlay is not None:
-        place = _place(overlay, stem, "_overlay.png", many)
-        write_picture(found.overlay(), place)
-        told["overlay"] = place
+    if "overlay" in places:
+        write_picture(found.overlay(), places["overlay"])
+        told["overlay"] = places["overlay"]
     if alternatives:
-        base = Path(stem + "_mask.png" if mask == "-" else mask)
+        base = Path(f"{_stem(image)}_mask.png" if mask == "-" else mask)
         told["alternatives"] = []
         listed = found.alternatives
         for k, (labels, value) in enumerate(
@@ -156,7 +213,7 @@ def _write(
 
 
 def _check_names(images: tuple[str, ...]) -> None:
-    """Files are named after their images: two of one name would be one file."""
+    """Check the names of outputs: images of one name would be one file."""
     seen: dict[str, str] = {}
     for image in images:
         other = seen.setdefault(Path(image).stem, image)
@@ -167,8 +224,12 @@ def _check_names(images: tuple[str, ...]) -> None:
             )
 
 
+def _stem(image: str) -> str:
+    return "stdin" if image == "-" else Path(image).stem
+
+
 def _place(given: str | None, stem: str, ending: str, many: bool) -> str:
-    """A file: the one that was named, or one in the folder that was."""
+    """Return the path of a file: the one that was named, or one in the folder that was."""
     if given is None:
         return stem + ending
     if given == "-" and not many:
@@ -179,26 +240,31 @@ def _place(given: str | None, stem: str, ending: str, many: bool) -> str:
     return given
 
 
-def _scribbles_of(images: tuple[str, ...], given: tuple[str, ...]) -> list[str | None]:
-    """The scribble file of each image."""
+def _scribbles_of(
+    images: tuple[str, ...], given: tuple[str, ...]
+) -> list[tuple[str, str | Path | None]]:
+    """Each image with its scribble file, or with the folder that holds it."""
     if not given:
-        return [None] * len(images)
+        return [(image, None) for image in images]
     if len(given) == 1 and Path(given[0]).is_dir():
-        return [_namesake(image, Path(given[0])) for image in images]
+        return [(image, Path(given[0])) for image in images]
     if len(given) != len(images):
         raise click.UsageError(
             f"--scribbles must be given once for each of the {len(images)} images, or name a "
             f"folder, got {len(given)}"
         )
-    return list(given)
+    return list(zip(images, given, strict=True))
 
 
-def _namesake(image: str, folder: Path) -> str:
-    for ending in (".png", ".npy", ".tif", ".tiff", ".bmp"):
-        path = folder / (Path(image).stem + ending)
+def _namesake(image: str, drawn: str | Path) -> str | Path:
+    """Return the scribble file, of the image's name where a folder is given."""
+    if isinstance(drawn, str):
+        return drawn
+    for ending in (".png", ".npy", ".tif", ".tiff"):
+        path = drawn / (Path(image).stem + ending)
         if path.exists():
-            return str(path)
-    raise ValueError(f"{folder} must hold scribbles for {image}, such as {Path(image).stem}.png")
+            return path
+    raise ValueError(f"{drawn} must hold scribbles for {image}, such as {Path(image).stem}.png")
 
 
 def _as_box(words: str) -> list[int]:
@@ -210,14 +276,19 @@ def _as_box(words: str) -> list[int]:
 
 @contextmanager
 def _progress(
-    pairs: list[tuple[str, str | None]], shown: bool
-) -> Iterator[Iterable[tuple[str, str | None]]]:
-    """The images, with a bar on stderr as they go."""
+    pairs: list[tuple[str, str | Path | None]], shown: bool
+) -> Iterator[tuple[Iterable[tuple[str, str | Path | None]], Callable[..., None]]]:
+    """Yield the images and a function that prints words above the bar on stderr, if any."""
     if not shown:
-        yield pairs
+        yield pairs, say
         return
     from rich.console import Console
     from rich.progress import Progress
 
     with Progress(console=Console(stderr=True)) as bar:
-        yield bar.track(pairs, description="segment")
+
+        def above(words: str, quiet: bool) -> None:
+            if not quiet:
+                bar.console.print(words, markup=False, highlight=False)
+
+        yield bar.track(pairs, description="segment"), above

@@ -1,4 +1,4 @@
-"""A report in pictures: ``python -m setwise.demo --out out``.
+"""A report in pictures, which ``make demo`` writes: ``python -m demo --out out``.
 
 Python imports this before ``__main__``, so that nothing here may need what the extra brings.
 """

@@ -1,4 +1,4 @@
-"""`setwise app` and `setwise demo`: a page to draw on, and the report."""
+"""`setwise app`: a page to draw on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import nullcontext, redirect_stdout
 
 import click
 
-from setwise._commands._output import example, json_option, print_json
+from setwise._commands._output import example, json_option
 from setwise._foundation._imports import load
 
 
@@ -35,27 +35,9 @@ class _FirstLineAsJson(io.TextIOBase):
         self._out, self._line = sys.stdout, ""
 
     def write(self, text: str) -> int:
-        """Nothing is printed until a line is there."""
+        """Print nothing until a line is complete."""
         *lines, self._line = (self._line + text).split("\n")
         for line in lines:
             self._out.write(json.dumps({"address": line}) + "\n")
             self._out.flush()
         return len(text)
-
-
-@click.command(epilog=example("setwise demo --quick --out report"))
-@click.option("--out", default="out", show_default=True, help="Folder of the page.")
-@click.option("--quick", is_flag=True, help="A few seconds, to see that it works.")
-@json_option
-def demo(out: str, quick: bool, as_json: bool) -> None:
-    """Write the report: what set losses, fields and lists do, on data at hand."""
-    try:
-        from setwise.demo._report import write_report
-    except ImportError as error:
-        raise click.ClickException(f"the demo needs pip install 'setwise[demo]': {error}") from None
-    page, summary = write_report(out, quick=quick)
-    if as_json:
-        print_json({"page": page, "summary": summary.splitlines()})
-    else:
-        click.echo(summary)
-        click.echo(page)

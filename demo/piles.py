@@ -58,7 +58,7 @@ class Piles:
 def draw_piles(
     ink: FloatArray, digits: IntArray, n: int, rng: np.random.Generator
 ) -> tuple[FloatArray, BoolArray]:
-    """The ink of one to three digits on top of one another, with noise; which digits."""
+    """Draw one to three digits on top of one another, with noise. Return ink and digits."""
     X, Y = np.empty((n, ink.shape[1])), np.zeros((n, 10), dtype=bool)
     for i in range(n):
         chosen = rng.choice(len(ink), rng.integers(1, MOST + 1), replace=False)
@@ -67,7 +67,7 @@ def draw_piles(
 
 
 def jaccard(Y: BoolArray, answer: BoolArray) -> float:
-    """The mean over the rows of |both| / |either|; every row of Y has a label."""
+    """Return the mean over the rows of |both| / |either|; every row of Y has a label."""
     return float(np.mean((Y & answer).sum(axis=1) / (Y | answer).sum(axis=1)))
 
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import io
 from html import escape
-from importlib import resources
 from pathlib import Path
 from string import Template
 
 import numpy as np
 from matplotlib.figure import Figure
 
+from demo import alternatives, pictures
+from demo.alternatives import Alternatives, cut_out
+from demo.photograph import N_LABELS, QUICK_SIDE, SIDE, Segmentation, segment
+from demo.piles import METHODS, NOISE, QUICK, Piles, Settings, run, verdict
 from setwise import __version__
-from setwise.demo import _alternatives, _pictures
-from setwise.demo._alternatives import Alternatives, cut_out
-from setwise.demo._photograph import N_LABELS, QUICK_SIDE, SIDE, Segmentation, segment
-from setwise.demo._piles import METHODS, NOISE, QUICK, Piles, Settings, run, verdict
+from setwise._foundation._files import write_whole
 
 
 def write_report(out: str | Path = "out", *, quick: bool = False) -> tuple[Path, str]:
@@ -38,17 +39,17 @@ def write_report(out: str | Path = "out", *, quick: bool = False) -> tuple[Path,
     settings = QUICK if quick else Settings()
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
-    cut = cut_out(_alternatives.QUICK_SIDE if quick else _alternatives.SIDE)
+    cut = cut_out(alternatives.QUICK_SIDE if quick else alternatives.SIDE)
     results = run(settings)
     segmented = segment(QUICK_SIDE if quick else SIDE)
-    _save(_pictures.alternatives(cut), folder / "alternatives.png")
-    _save(_pictures.piles(results), folder / "piles.png")
-    _save(_pictures.decision(results), folder / "decision.png")
-    _save(_pictures.photograph(segmented), folder / "photograph.png")
-    _save(_pictures.surfaces(), folder / "surfaces.png")
-    _save(_pictures.decompositions(), folder / "decompositions.png")
+    _save(pictures.alternatives(cut), folder / "alternatives.png")
+    _save(pictures.piles(results), folder / "piles.png")
+    _save(pictures.decision(results), folder / "decision.png")
+    _save(pictures.photograph(segmented), folder / "photograph.png")
+    _save(pictures.surfaces(), folder / "surfaces.png")
+    _save(pictures.decompositions(), folder / "decompositions.png")
     page = folder / "index.html"
-    page.write_text(_page(results, settings, segmented, cut), encoding="utf-8")
+    write_whole(page, _page(results, settings, segmented, cut).encode())
     return page, "\n".join(
         [_alternatives_summary(cut), _piles_summary(results), _photograph_summary(segmented)]
     )
@@ -56,13 +57,15 @@ def write_report(out: str | Path = "out", *, quick: bool = False) -> tuple[Path,
 
 def _save(figure: Figure, path: Path) -> None:
     # Without the version of matplotlib in it a picture changes only when what it shows does.
-    figure.savefig(path, dpi=110, metadata={"Software": None})
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=110, metadata={"Software": None})
+    write_whole(path, buffer.getvalue())
 
 
 def _page(
     results: list[Piles], settings: Settings, segmented: Segmentation, cut: Alternatives
 ) -> str:
-    template = resources.files("setwise.demo").joinpath("page.html").read_text(encoding="utf-8")
+    template = Path(__file__).with_name("page.html").read_text(encoding="utf-8")
     return Template(template).substitute(
         rows="\n".join(map(_html_row, _rows(results))),
         lovasz_verdict=escape(verdict(results, "lovasz", "half")),

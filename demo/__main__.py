@@ -1,4 +1,4 @@
-"""``python -m setwise.demo``: write the report and say where it is."""
+"""``python -m demo``: write the report and say where it is."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import sys
 
 def main(arguments: list[str] | None = None) -> int:
     """Read the command line, write the report, print what it says."""
-    parser = argparse.ArgumentParser(prog="python -m setwise.demo", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m demo", description=__doc__)
     parser.add_argument("--out", default="out", help="folder for the page and its pictures")
     parser.add_argument("--quick", action="store_true", help="a few seconds, to see that it works")
     options = parser.parse_args(arguments)
     try:
-        from setwise.demo._report import write_report
+        from demo.report import write_report
     except ImportError as error:
-        print(f"the demo needs pip install 'setwise[demo]': {error}", file=sys.stderr)
+        print(f"the demo needs pip install '.[demo]': {error}", file=sys.stderr)
         return 1
     page, summary = write_report(options.out, quick=options.quick)
     print(summary)

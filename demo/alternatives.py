@@ -56,7 +56,7 @@ def cut_out(side: int) -> Alternatives:
 
 
 def draw_scribbles(side: int) -> IntArray:
-    """The strokes as labels, three pixels wide; -1 where there is none."""
+    """Draw the strokes as labels, three pixels wide; -1 where there is none."""
     scribbles = np.full((side, side), -1)
     for label, points in STROKES:
         corners = (np.array(points) * side).astype(int)

@@ -8,9 +8,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from setwise.demo._alternatives import Alternatives
-from setwise.demo._photograph import Segmentation
-from setwise.demo._piles import METHODS, Piles
+from demo.alternatives import Alternatives
+from demo.photograph import Segmentation
+from demo.piles import METHODS, Piles
 from setwise.functions import Table
 from setwise.losses import FaceTrack, SetLoss
 from setwise.plots import (
@@ -122,7 +122,7 @@ def surfaces() -> Figure:
 
 
 def decompositions() -> Figure:
-    """The four losses of face tracks, ten frames a track."""
+    """Draw the four losses of face tracks of ten frames."""
     figure = Figure(figsize=(9.6, 6.6), layout="constrained")
     axes = figure.subplots(2, 2, sharex=True, sharey=True)
     for kind, ax in enumerate(axes.flat, start=1):
@@ -135,7 +135,7 @@ def decompositions() -> Figure:
 
 
 def photograph(segmented: Segmentation) -> Figure:
-    """The photograph, its labels and the entropy of their marginals."""
+    """Draw the photograph, its labels and the entropy of their marginals."""
     figure = Figure(figsize=(11.0, 3.6), layout="constrained")
     display = MarginalsDisplay.from_result(
         segmented.post,
@@ -151,7 +151,7 @@ def photograph(segmented: Segmentation) -> Figure:
 
 
 def alternatives(found: Alternatives) -> Figure:
-    """The strokes, six ways to cut out the object, and the entropy of the marginals."""
+    """Draw the strokes, six ways to cut out the object, and the entropy of the marginals."""
     figure = Figure(figsize=(11.0, 6.2), layout="constrained")
     *list_axes, last = figure.subplots(2, 4).flat
     drawn = found.image.copy()
