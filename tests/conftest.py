@@ -55,7 +55,13 @@ def cluster():
 
     forks = "forkserver" in multiprocessing.get_all_start_methods()
     method = "forkserver" if forks else "spawn"
-    with dask.config.set({"distributed.worker.multiprocessing-method": method}):
+    options = {
+        "distributed.worker.multiprocessing-method": method,
+        # Some time after a worker was lost the cluster closes its nanny if no worker of its name is
+        # there, which may be while a later test restarts it: then the worker never comes back.
+        "distributed.deploy.lost-worker-timeout": "1h",
+    }
+    with dask.config.set(options):
         get_mp_context().set_forkserver_preload(["distributed", "setwise.dask"])
         with LocalCluster(
             n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=60

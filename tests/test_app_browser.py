@@ -84,9 +84,14 @@ def is_like(color, wanted):
 def test_from_two_strokes_to_a_mask_and_back(tab, server):
     hand = opened(tab, server, drawing_on(server))
     page = hand.page
+    key = page.evaluate("location.hash")
+    assert page.url == f"http://127.0.0.1:{server.port}/{key}"  # the token is not in it any more
     assert "draw a stroke" in hand.words()
     two_strokes(hand)
-    assert hand.words() == "no labelling is better"
+    assert hand.words() == "best for these strokes"
+    statement = page.locator(".sw-statement")
+    assert "no mask has a lower energy, given these strokes" in statement.inner_text()
+    assert page.locator(".sw-proof").get_attribute("title") == statement.inner_text()
     assert re.search(r"\d+ ms · energy", page.locator(".sw-figures").inner_text())
     middle, corner = hand.color(0.5, 0.4), hand.color(0.9, 0.9)
     assert middle[0] > middle[2]  # orange
@@ -116,12 +121,12 @@ def test_an_alternative_is_taken_and_drawing_goes_on(tab, server):
     version = int(page.locator("#setwise-page").get_attribute("data-version"))
     strip.nth(2).click()
     hand.mask(version + 1)
-    assert hand.words() == "no labelling is better, given your choice"
+    assert hand.words() == "best for these strokes and your choice"
     hand.stroke(1, (0.9, 0.1), (0.9, 0.9))
     hand.mask()
     page.keyboard.press("z")
     page.keyboard.press("z")
-    page.get_by_text("no labelling is better", exact=True).wait_for()
+    page.get_by_text("best for these strokes", exact=True).wait_for()
 
 
 def test_uncertainty_shows_where_to_draw_next(tab, server):
@@ -195,6 +200,36 @@ def test_two_tabs_have_two_drawings_or_share_one(tab, server):
     assert first.color(0.5, 0.4) == shared.color(0.5, 0.4)
 
 
+def marked(hand):
+    """Where strokes are painted, but for their soft borders."""
+    found = hand.page.evaluate(
+        "(() => { const c = document.querySelector('canvas.sw-marks');"
+        "return [...c.getContext('2d').getImageData(0, 0, c.width, c.height).data]; })()"
+    )
+    return np.array(found).reshape(90, 120, 4)[..., 3] > 250
+
+
+def test_tabs_of_one_drawing_show_the_same_strokes(tab, server):
+    key = drawing_on(server)
+    tabs = [opened(tab, server, key) for _ in range(2)]
+    two_strokes(tabs[0])
+    tabs[1].stroke(1, (0.9, 0.1), (0.9, 0.9))
+    tabs[1].mask()
+    before, sizes = server.drawings.get(key).drawing.version, []
+    for turn, press in enumerate(("", "z", "z", "z", "y", "y", "z", "y", "y")):
+        if press:
+            tabs[turn % 2].page.bring_to_front()
+            tabs[turn % 2].page.keyboard.press(press)
+        version = before + turn
+        for one in tabs:
+            one.page.wait_for_selector(f"#setwise-page[data-version='{version}']")
+        first, second = map(marked, tabs)
+        assert np.count_nonzero(first != second) <= 0.1 * max(first.sum(), 10)
+        sizes.append(first.sum())
+    assert sizes[0] > sizes[1] > sizes[2] > sizes[3] == 0 < sizes[4] < sizes[5]
+    assert sizes[8] >= 0.9 * sizes[0]
+
+
 def test_pictures_come_by_choice_by_drop_and_by_paste(tab, server):
     page = tab.new_page()
     page.goto(server.address())
@@ -238,7 +273,7 @@ def test_the_keyboard_alone_does_everything(tab, server):
     tab_to("[data-sample=coins]")
     page.keyboard.press("Enter")
     hand = Hand(page).ready()
-    tab_to(".sw-stage")
+    assert page.evaluate("document.activeElement.matches('.sw-stage')")
     for label, way in (("2", "ArrowLeft"), ("1", "ArrowDown")):
         page.keyboard.press(label)
         page.keyboard.press("Space")
@@ -248,7 +283,7 @@ def test_the_keyboard_alone_does_everything(tab, server):
         for _ in range(12):
             page.keyboard.press("Shift+ArrowRight")
     hand.mask()
-    assert hand.words() == "no labelling is better"
+    assert hand.words() == "best for these strokes"
     page.keyboard.press("x")
     page.keyboard.press("2")
     page.keyboard.press("Space")
@@ -259,7 +294,7 @@ def test_the_keyboard_alone_does_everything(tab, server):
     hand.mask()
     page.wait_for_selector("#setwise-page[data-alternatives]")
     page.keyboard.press("Alt+Digit2")
-    page.get_by_text("no labelling is better, given your choice").wait_for()
+    page.get_by_text("best for these strokes and your choice").wait_for()
     for key in ("+", "-", "0", "h", "j", "]", "[", "e", "b", "u", "u"):
         page.keyboard.press(key)
     tab_to("[data-export='mask.png']")
@@ -267,6 +302,12 @@ def test_the_keyboard_alone_does_everything(tab, server):
         page.keyboard.press("Enter")
     page.keyboard.press("Shift+Tab")
     tab_to("[data-alternative='0']")
+    page.get_by_role("button", name="Open…").focus()
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.matches('.sw-start input')")
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement.matches('.sw-stage')")
+    assert not page.locator(".sw-start").is_visible()
 
 
 def test_labels_differ_by_more_than_colour(tab, server):
@@ -286,16 +327,31 @@ def test_labels_differ_by_more_than_colour(tab, server):
     assert [name.strip() for name in names] == [str(k) for k in range(1, 10)]
 
 
-def test_it_fits_on_800_pixels(tab, server):
-    hand = opened(tab, server, drawing_on(server))
-    hand.page.set_viewport_size({"width": 800, "height": 620})
+@pytest.mark.parametrize(("width", "height"), [(360, 640), (480, 800), (600, 800), (800, 620)])
+def test_it_fits_on_narrow_screens(tab, server, width, height):
+    page = tab.new_page()
+    page.set_viewport_size({"width": width, "height": height})
+    page.goto(server.address(drawing_on(server)))
+    hand = Hand(page).ready()
+    stage = page.locator(".sw-stage").bounding_box()
     two_strokes(hand)
-    wide = hand.page.evaluate("document.documentElement.scrollWidth")
-    assert wide <= 800
-    for name in ("Undo", "Redo", "Clear", "Open…"):
-        box = hand.page.get_by_role("button", name=name).bounding_box()
+    hand.stroke(2, (0.2, 0.2), (0.3, 0.3))
+    hand.mask()
+    assert page.locator(".sw-stage").bounding_box() == stage  # words come and go beside it
+    assert stage["height"] >= 200
+    for part in ("html", "#setwise-page", ".sw-head", ".sw-tools"):
+        sides = page.locator(part).evaluate("e => [e.scrollWidth, e.clientWidth]")
+        assert sides[0] <= sides[1] <= width, part
+    names = ("Undo", "Redo", "Clear", "Open…", "Brush", "Eraser", "Box")
+    seen = [page.get_by_role("button", name=name) for name in names]
+    seen += [page.locator(".sw-labels button").nth(k) for k in (0, 8)]
+    seen += [page.locator(f".sw-{name}") for name in ("stage", "words", "figures", "statement")]
+    for one in seen:
+        box = one.bounding_box()
         assert box["x"] >= 0
-        assert box["x"] + box["width"] <= 800
+        assert box["y"] >= 0
+        assert box["x"] + box["width"] <= width
+        assert box["y"] + box["height"] <= height
 
 
 def test_a_stopped_server_is_said_in_a_sentence(tab):

@@ -1,20 +1,41 @@
 """The core of the page: strokes, undo, versions, answers, alternatives, many drawings."""
 
 import gc
+import json
 import time
 import weakref
+from concurrent.futures import CancelledError
+from dataclasses import replace
+from threading import Event, Thread
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from drawings import Desk, line, picture, random_stroke, two_strokes
+from drawings import Desk, Queue, line, picture, random_stroke, two_strokes
 
 import setwise as sw
+from setwise.app import _drawing_strokes, _drawing_work
 from setwise.app._drawing import Drawing
-from setwise.app._drawing_answers import AlternativeList, Answer, Doubt, Failed, as_percent
-from setwise.app._drawing_levels import Level, State, enlarged, factor_for
+from setwise.app._drawing_answers import (
+    AlternativeList,
+    Failed,
+    MaskAnswer,
+    UncertaintyMap,
+    as_percent,
+)
+from setwise.app._drawing_levels import (
+    CUT_BYTES,
+    LEVEL_BYTES,
+    ImageLevel,
+    State,
+    enlarged,
+    factor_for,
+)
 from setwise.app._drawing_strokes import MOST_LABELS, Stroke, draw
-from setwise.app._drawings import Drawings
-from setwise.app._exports import drawing_from_json, drawing_json
+from setwise.app._drawings import Drawings, Workers
+from setwise.app._exports import drawing_bytes, drawing_from_json, drawing_json
+from setwise.app._memory import MemoryBudget
+from setwise.app._session import Session
 
 
 def test_a_stroke_is_the_pixels_near_its_line():
@@ -96,6 +117,7 @@ def test_a_drawing_comes_back_from_json():
     for _ in range(5):
         desk.drawing.add(random_stroke(rng, desk.drawing.shape))
     desk.drawing.set_smoothness(2.5)
+    assert json.loads(drawing_bytes(desk.drawing)) == drawing_json(desk.drawing)
     again = drawing_from_json(drawing_json(desk.drawing))
     assert state_of(again) == state_of(desk.drawing)
     np.testing.assert_array_equal(again.image, desk.drawing.image)
@@ -126,7 +148,7 @@ def test_strokes_that_are_none_are_refused_in_a_sentence(wrong):
 
 
 def best(desk):
-    answers = [event for event in desk.events if isinstance(event, Answer)]
+    answers = [event for event in desk.events if isinstance(event, MaskAnswer)]
     return answers[-1]
 
 
@@ -182,12 +204,12 @@ def test_the_first_look_of_a_large_picture_is_nearly_the_answer():
     desk = Desk(picture(340, 420))
     assert desk.drawing.quick_factor > 1
     desk.draw(*two_strokes(desk.drawing.shape))
-    desk.quick.run()
+    desk.queue.run(1)
     look = best(desk)
     assert look.factor == desk.drawing.quick_factor
     assert not look.final
     desk.work.want("alternatives", False)
-    desk.slow.run()
+    desk.queue.run()
     assert best(desk).factor == 1
     wide = enlarged(look.labels, desk.drawing.shape, look.factor)
     assert (wide == best(desk).labels).mean() > 0.98
@@ -203,10 +225,19 @@ def test_shares_are_rounded_upwards_in_words():
 
 
 def test_the_certificate_in_words():
-    answer = Answer(1, np.zeros((2, 2), np.uint8), 1, 5.0, 5.0, 0.0, True, True, 0.01)
-    assert answer.words == "no labelling is better"
-    loose = Answer(1, answer.labels, 1, 5.0, 4.9, 0.003, False, True, 0.01)
-    assert loose.words == "at most 0.3 % from the best"
+    answer = MaskAnswer(1, np.zeros((2, 2), np.uint8), 1, 5.0, 5.0, 0.0, True, True, 0.01)
+    assert answer.words == "best for these strokes"
+    loose = MaskAnswer(1, answer.labels, 1, 5.0, 4.9, 0.003, False, True, 0.01)
+    assert loose.words == "at most 0.3 % from the best for these strokes"
+    assert answer.statement == (
+        "proved: no mask has a lower energy, given these strokes, their colours and the smoothness"
+    )
+    assert "a lower energy by more than 0.3 %, given these strokes" in loose.statement
+    chosen = replace(loose, chosen=True)
+    assert chosen.words == "at most 0.3 % from the best for these strokes and your choice"
+    assert "your choice and the smoothness" in chosen.statement
+    assert replace(answer, factor=2).statement == ""
+    assert replace(loose, relative_gap=np.inf).statement == ""
 
 
 # ---- alternatives and uncertainty
@@ -226,7 +257,7 @@ def test_an_alternative_that_is_taken_is_the_best_labelling_from_then_on():
     desk.work.changed()
     desk.run()
     np.testing.assert_array_equal(best(desk).labels, chosen.labels)
-    assert best(desk).words == "no labelling is better, given your choice"
+    assert best(desk).words == "best for these strokes and your choice"
     desk.drawing.undo()
     desk.work.changed()
     desk.run()
@@ -271,14 +302,14 @@ def test_a_late_answer_to_an_old_stroke_is_dropped(monkeypatch):
     first, second = two_strokes(desk.drawing.shape)
     desk.work.want("alternatives", False)
     desk.draw(first)
-    solve = Level.solve
+    solve = ImageLevel.solve
 
     def slow(level, state):
         if desk.drawing.version == 1:
             desk.draw(second)  # while the answer to the first is computed
         return solve(level, state)
 
-    monkeypatch.setattr(Level, "solve", slow)
+    monkeypatch.setattr(ImageLevel, "solve", slow)
     desk.run()
     assert [event.version for event in desk.events] == [2]
     assert desk.work.idle
@@ -312,7 +343,7 @@ def test_cancellation_reaches_into_the_kernels():
     entry.watch(seen.append)
     entry.work.want("uncertainty", True)
     entry.work.changed()
-    wait(lambda: any(isinstance(event, Answer) and event.factor == 1 for event in seen))
+    wait(lambda: any(isinstance(event, MaskAnswer) and event.factor == 1 for event in seen))
     drawing.clear()
     entry.work.changed()
     wait(lambda: entry.work.idle, 5.0)
@@ -331,9 +362,13 @@ def is_idle(work):
     return lambda: work.idle
 
 
+def all_idle(entries):
+    return lambda: all(entry.work.idle for entry in entries)
+
+
 def test_what_goes_wrong_is_told(monkeypatch):
     desk = Desk(picture())
-    monkeypatch.setattr(Level, "solve", lambda level, state: 1 / 0)
+    monkeypatch.setattr(ImageLevel, "solve", lambda level, state: 1 / 0)
     desk.draw(line(1, (20.0, 20.0)))
     desk.run()
     assert desk.kinds() == ["Failed"]
@@ -417,4 +452,369 @@ def test_nothing_is_shared_between_drawings():
     assert MOST_LABELS == 9
     assert factor_for((480, 640), 80_000) == 2
     assert isinstance(State(0, first.drawing.state().marks).labels, tuple)
-    assert not isinstance(first.work.doubt, Doubt)
+    assert not isinstance(first.work.doubt, UncertaintyMap)
+
+
+# ---- memory
+
+
+def test_nothing_is_computed_for_drawings_whose_tabs_are_closed(monkeypatch):
+    made = []
+    make = ImageLevel.__init__
+    monkeypatch.setattr(
+        ImageLevel, "__init__", lambda level, *given: (made.append(level), make(level, *given))[1]
+    )
+    drawings = Drawings()
+    drawings._workers = queue = Queue()
+    for seed in range(40):
+        entry = drawings.add(Drawing(picture(40, 56, seed)))
+        session = Session(entry, lambda: None)
+        session.begin()
+        for stroke in two_strokes((40, 56)):
+            session.receive({"type": "stroke", "stroke": stroke.as_json()})
+        assert queue.jobs
+        session.close()
+        assert not queue.jobs
+        assert entry.work.idle
+    queue.run()
+    assert not made
+    assert drawings.nbytes == sum(one.drawing.nbytes for one in drawings._entries.values())
+    session = Session(entry, lambda: None)  # somebody comes back
+    session.begin()
+    queue.run()
+    assert entry.work.answer.exact
+    drawings.close()
+
+
+def test_what_is_counted_never_exceeds_the_limit_and_is_no_less_than_what_there_is(monkeypatch):
+    levels, cuts = weakref.WeakSet(), weakref.WeakSet()
+    make, cut = ImageLevel.__init__, ImageLevel._cut
+
+    def made(level, *given):
+        make(level, *given)
+        levels.add(level)
+
+    def solved(level, *given):
+        found = cut(level, *given)
+        if level.cut is not None:
+            cuts.add(level.cut)
+        return found
+
+    monkeypatch.setattr(ImageLevel, "__init__", made)
+    monkeypatch.setattr(ImageLevel, "_cut", solved)
+    limit = int(3.2 * Drawing(picture(60, 80)).most_nbytes)
+    drawings = Drawings(memory_limit=limit)
+    entries = [drawings.add(Drawing(picture(60, 80, seed))) for seed in range(12)]
+    for number, entry in enumerate(entries):
+        entry.watch(lambda event: None)
+        for stroke in two_strokes((60, 80)):
+            entry.drawing.add(stroke)
+        if number % 4 == 0:
+            entry.drawing.add(line(2, (70.0, 50.0)))
+        entry.work.changed()
+    for entry in entries:
+        wait(lambda work=entry.work: work.answer is not None)
+    wait(all_idle(entries))
+    assert drawings.memory.most <= limit
+    held = LEVEL_BYTES * sum(level.n for level in levels) + CUT_BYTES * 60 * 80 * len(cuts)
+    assert held + sum(entry.drawing.nbytes for entry in entries) == drawings.nbytes <= limit
+    assert len(levels) < 12  # there is no room for all
+    memory = drawings.memory
+    del entry, entries, made, solved
+    drawings.close()
+    del drawings
+    wait(lambda: gc.collect() is not None and memory.used == 0)
+
+
+def test_a_drawing_that_is_forgotten_is_freed_at_once():
+    most = Drawing(picture(60, 80)).most_nbytes
+    drawings = Drawings(memory_limit=2 * most)
+    gc.disable()  # whose help is not needed
+    try:
+        first = None
+        while first is None or first() is not None:
+            assert len(drawings) < 100
+            entry = drawings.add(Drawing(picture(60, 80)))
+            session = Session(entry, lambda: None)
+            session.begin()
+            session.receive({"type": "stroke", "stroke": two_strokes((60, 80))[0].as_json()})
+            session.close()
+            first = first or weakref.ref(entry.drawing)
+            wait(is_idle(entry.work))
+        assert drawings.nbytes <= 2 * most
+    finally:
+        gc.enable()
+    drawings.close()
+
+
+def test_drawings_that_nobody_closes_are_freed_too():
+    drawings = Drawings()
+    entry = drawings.add(Drawing(picture()))
+    session = Session(entry, lambda: None)
+    session.begin()
+    session.receive({"type": "stroke", "stroke": line(1, (9.0, 9.0)).as_json()})
+    wait(is_idle(entry.work))
+    gone = weakref.ref(entry.drawing), weakref.ref(entry.drawing.level())
+    del drawings, entry, session
+    wait(lambda: gc.collect() is not None and not any(ref() for ref in gone))
+
+
+def test_a_history_is_counted_and_a_stroke_that_does_not_fit_changes_nothing():
+    drawing = Drawing(picture())
+    memory = MemoryBudget(drawing.nbytes + 20 * 40 * 56 + 20_000)
+    drawing.count_in(memory)
+    before, rng, refused = memory.used, np.random.default_rng(7), None
+    while refused is None:
+        kept = state_of(drawing), drawing.version
+        try:
+            drawing.add(random_stroke(rng, drawing.shape))
+        except MemoryError as error:
+            refused = str(error)
+        assert memory.used == before + drawing.steps[-1].total <= memory.limit
+    assert "close another one first" in refused
+    assert (state_of(drawing), drawing.version) == kept
+    total = drawing.steps[-1].total
+    while drawing.undo():
+        assert memory.used == before + total  # of what may be done again
+    drawing.add(line(1, (3.0, 3.0)))
+    assert memory.used == before + drawing.steps[-1].total
+    drawing.clear()
+    assert memory.used == before + drawing.steps[-1].total
+
+
+def test_many_labels_are_found_at_a_reduced_size_where_memory_allows_no_more():
+    desk = Desk(picture(60, 80))
+    drawing = desk.drawing
+    memory = MemoryBudget(drawing.most_nbytes + 10_000)
+    drawing.count_in(memory)
+    desk.work.want("alternatives", False)
+    desk.draw(*two_strokes(drawing.shape))
+    desk.run()
+    assert best(desk).exact
+    desk.draw(line(2, (70.0, 50.0)))
+    desk.run()
+    found = best(desk)
+    assert (found.coarse, found.final, found.exact) == (2, True, False)
+    assert found.words == "found at 1/2 of its size: all of it takes too much memory"
+    marks = drawing.state().marks
+    assert (found.labels == marks)[marks >= 0].all()
+    assert not any(isinstance(event, Failed) for event in desk.events)
+    assert memory.most <= memory.limit
+    drawing.undo()
+    desk.work.changed()
+    desk.run()
+    assert best(desk).words == "best for these strokes"
+
+
+def test_a_job_waits_for_the_memory_of_another_and_not_for_its_own():
+    memory = MemoryBudget(100)
+    with pytest.raises(MemoryError), memory.holding(lambda: 101):
+        pass
+    order = []
+
+    def first():
+        with memory.holding(lambda: 80, "first"):
+            order.append("first")
+            wait(lambda: "asked" in order)
+            order.append("given back")
+
+    thread = Thread(target=first)
+    thread.start()
+    wait(lambda: order == ["first"])
+    with memory.holding(lambda: 60, "second", lambda: order.append("asked")):
+        assert "given back" in order
+        assert memory.used == 60
+    thread.join()
+    assert memory.used == 0
+    assert memory.most == 80
+
+
+def test_a_job_that_can_wait_lets_no_drawing_be_forgotten():
+    drawings = Drawings(memory_limit=3 * Drawing(picture(60, 80)).most_nbytes)
+    unwatched = drawings.add(Drawing(picture(60, 80))).key
+    entry = drawings.add(Drawing(picture(60, 80)))
+    free, checks = drawings.memory_limit - drawings.nbytes, []
+    begun, go = Event(), Event()
+
+    def first():
+        with drawings.memory.holding(lambda: free):
+            begun.set()
+            go.wait(30)
+
+    thread = Thread(target=first)
+    thread.start()
+    begun.wait(30)
+    with drawings.memory.holding(lambda: 1000, entry.drawing, lambda: (checks.append(1), go.set())):
+        assert drawings.get(unwatched) is not None
+    thread.join()
+    assert checks
+    with drawings.memory.holding(lambda: free + 1000, entry.drawing):
+        assert drawings.get(unwatched) is None
+    drawings.close()
+
+
+# ---- threads
+
+
+class Slow:
+    """An owner whose jobs last until they are let go."""
+
+    def __init__(self, begun, name):
+        self.begun, self.name, self.go = begun, name, Event()
+
+    def run(self, job):
+        self.begun.append((self.name, job))
+        self.go.wait(30)
+
+
+def test_no_drawing_and_no_background_occupies_all_threads():
+    begun = []
+    workers = Workers(3, "test")
+    one, two, three, four = (Slow(begun, name) for name in "abcd")
+    for number in range(5):
+        workers.submit(one, f"{number}", urgent=True)
+    wait(lambda: len(begun) == 2)
+    workers.submit(two, "rest", urgent=False)
+    wait(lambda: begun[2:] == [("b", "rest")])
+    workers.submit(three, "rest", urgent=False)
+    workers.submit(four, "mask", urgent=True)
+    assert workers.drop(three) == ["rest"]
+    workers.submit(three, "rest", urgent=False)
+    two.go.set()
+    wait(lambda: begun[3:] == [("d", "mask")])  # before all that is not urgent
+    four.go.set()
+    wait(lambda: begun[4:] == [("c", "rest")])
+    for owner in (one, three):
+        owner.go.set()
+    wait(lambda: len(begun) == 8)
+    for owner in (one, two, three, four):
+        owner.go.clear()
+    begun.clear()
+    for number in range(3):
+        for owner in (one, two, three):
+            workers.submit(owner, f"rest {number}", urgent=False)
+    wait(lambda: len(begun) == 2)
+    workers.submit(four, "mask", urgent=True)
+    wait(lambda: begun[2:] == [("d", "mask")])
+    for owner in (one, two, three, four):
+        owner.go.set()
+    workers.close()
+    with pytest.raises(RuntimeError):
+        workers.submit(one, "late", urgent=True)
+
+
+def test_drawings_have_their_turns_one_after_the_other():
+    begun = []
+    workers = Workers(1, "test")
+    before, *owners = [Slow(begun, name) for name in "-abc"]
+    workers.submit(before, "job", urgent=True)
+    for owner, jobs in zip(owners, (4, 2, 1), strict=True):
+        for _ in range(jobs):
+            workers.submit(owner, "job", urgent=True)
+    for owner in (*owners, before):
+        owner.go.set()
+    wait(lambda: len(begun) == 8)
+    assert [name for name, _ in begun] == list("-abcabaa")
+    workers.close()
+
+
+def test_every_piece_of_the_background_has_a_limit_and_its_own_turn(monkeypatch):
+    clock = [0.0]
+    limits = []
+    monkeypatch.setattr(_drawing_work, "monotonic", lambda: clock[0])
+
+    def heed(check, function):
+        found = function()
+        check()
+        return found
+
+    def endless(name, function):
+        def call(*arguments, **named):
+            limits.append((name, named["time_limit"]))
+            clock[0] += 1000.0
+            return function(*arguments, **{**named, "time_limit": None})
+
+        monkeypatch.setattr(_drawing_work, name, call)
+
+    monkeypatch.setattr(_drawing_work, "_core", SimpleNamespace(heed=heed))
+    for name in ("diverse", "marginals", "solve_map"):
+        endless(name, getattr(_drawing_work, name))
+    desk = Desk(picture(24, 30))
+    for stroke in (*two_strokes((24, 30)), line(2, (27.0, 20.0))):
+        desk.drawing.add(stroke)
+    desk.work.want("uncertainty", True)
+    turns = 0
+    while desk.queue.jobs:
+        assert [urgent for _, job, urgent in desk.queue.jobs] == [turns == 0]
+        desk.queue.run(1)
+        turns += 1
+    assert turns == 4  # the mask, its proof, the uncertainty, the alternatives
+    assert [name for name, _ in limits] == ["solve_map", "marginals", "diverse"]
+    assert {limit for _, limit in limits} == {_drawing_work._BACKGROUND_SECONDS}
+    told = [event.words for event in desk.events if isinstance(event, Failed)]
+    assert len(told) == 2
+    assert all("takes more than" in words for words in told)
+    assert best(desk).final  # with what was proved without it
+    desk.work.changed()
+    desk.run()
+    assert len(limits) == 3  # what took too long is not begun again
+
+
+def test_a_mask_ends_when_the_last_tab_closes(monkeypatch):
+    drawings = Drawings()
+    drawings._workers = queue = Queue()
+    entry = drawings.add(Drawing(picture()))
+    seen = []
+    stops = [entry.watch(seen.append), entry.watch(seen.append)]
+    entry.drawing.add(two_strokes((40, 56))[0])
+    ends = []
+
+    def heed(check, function):
+        check()
+        stops.pop()()
+        check()  # somebody watches still
+        stops.pop()()
+        try:
+            check()
+        except CancelledError:
+            ends.append("cancelled")
+            raise
+
+    monkeypatch.setattr(_drawing_work, "_core", SimpleNamespace(heed=heed))
+    entry.work.changed()
+    queue.run()
+    assert ends == ["cancelled"]
+    assert not seen
+    assert entry.work.idle
+    drawings.close()
+
+
+def test_a_cut_that_was_interrupted_is_found_from_nothing():
+    drawing = Drawing(picture())
+    for stroke in two_strokes(drawing.shape):
+        drawing.add(stroke)
+    level, state = drawing.level(), drawing.state()
+    wanted = level.solve(state)
+
+    class Broken:
+        def ones(self, costs):
+            raise CancelledError
+
+    level._warm = Broken()
+    with pytest.raises(CancelledError):
+        level.solve(state)
+    found = level.solve(state)
+    assert found.value == wanted.value
+    np.testing.assert_array_equal(found.labels, wanted.labels)
+
+
+def test_long_segments_are_drawn_in_blocks(monkeypatch):
+    rng = np.random.default_rng(9)
+    for _ in range(20):
+        stroke = random_stroke(rng, (60, 80))
+        whole, parts = np.full((2, 60, 80), -1, np.int8)
+        monkeypatch.setattr(_drawing_strokes, "_BLOCK_PIXELS", 2**18)
+        draw(whole, stroke)
+        monkeypatch.setattr(_drawing_strokes, "_BLOCK_PIXELS", 100)
+        draw(parts, stroke)
+        np.testing.assert_array_equal(parts, whole)

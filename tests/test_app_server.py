@@ -3,28 +3,38 @@
 import base64
 import io
 import json
+import re
+import select
 import signal
 import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
+import tracemalloc
+import urllib.request
 import zipfile
 import zlib
+from contextlib import contextmanager, suppress
 
 import numpy as np
 import pytest
 from browser import served
-from drawings import line, picture, two_strokes
+from drawings import line, picture, random_stroke, two_strokes
 from page_client import TestClient
-from PIL import Image, ImageDraw
+from PIL import Image, ImageDraw, ImageOps
+from scipy.ndimage import label as connected_parts
 from starlette.websockets import WebSocketDisconnect
+from websockets.sync.client import connect
 
 import setwise as sw
-from setwise.app import _decoding, _drawing, _drawing_strokes, _server
+from setwise.app import _decoding, _drawing, _drawing_strokes, _exports, _outlines, _server
 from setwise.app._decoding import Refused, as_picture, decode, working_picture
-from setwise.app._drawing_answers import Answer
+from setwise.app._drawing_answers import MaskAnswer
+from setwise.app._drawing_levels import ImageLevel
 from setwise.app._exports import coco, drawing_from_json, polygons, run_lengths
+from setwise.app._memory import MemoryBudget
 from setwise.app._outlines import outlines
 from setwise.app._server import make_app
 
@@ -76,7 +86,10 @@ PATHS = ["/", "/segment.js", "/segment.css", "/api/samples/coins", "/api/drawing
 
 @pytest.mark.parametrize("path", PATHS)
 def test_nothing_is_there_without_the_token(client, path):
+    client.cookies.clear()
     assert client.get(path).status_code == 403
+    assert client.get(path, params={"once": "a-code"}).status_code == 403
+    assert client.get(path, headers={"cookie": f"setwise-{PORT}={TOKEN}"}).status_code == 403
     assert client.get(path, params={"token": "a-tokem"}).status_code == 403
     assert client.get(path, params={"token": ""}).status_code == 403
     assert client.get(path, headers={"x-setwise-token": "é".encode()}).status_code == 403
@@ -95,6 +108,57 @@ def test_a_foreign_origin_is_refused(client, origin):
         "/api/drawings", params={"token": TOKEN, "sample": "coins"}, headers={"origin": origin}
     )
     assert answer.status_code == 403
+
+
+def test_a_second_origin_is_refused(client):
+    for origins in (["http://example.org", HERE], [HERE, "http://example.org"], [HERE, HERE]):
+        answer = client.post(
+            "/api/drawings",
+            params={"token": TOKEN, "sample": "coins"},
+            headers=[("origin", origin) for origin in origins],
+        )
+        assert answer.status_code == 403, origins
+
+
+@contextmanager
+def browsing(app):
+    """A client that follows no redirect and keeps its cookies."""
+    with TestClient(app, base_url=HERE, follow_redirects=False) as client:
+        yield client
+
+
+def test_the_token_in_the_address_becomes_a_cookie():
+    with browsing(make_app(TOKEN, PORT)) as client:
+        answer = client.get("/", params={"token": TOKEN})
+        assert (answer.status_code, answer.headers["location"]) == (303, "/")
+        cookie = answer.headers["set-cookie"]
+        assert cookie.startswith(f"setwise-{PORT}=")  # cookies of all ports are sent to each
+        assert TOKEN not in cookie
+        assert {"HttpOnly", "SameSite=Lax", "Path=/"} < set(cookie.split("; "))
+        for path in ("/", "/segment.js", "/segment.css", "/api/samples/coins"):
+            answer = client.get(path)
+            assert answer.status_code == 200
+            assert TOKEN.encode() not in answer.content
+        key = client.post("/api/drawings", params={"sample": "coins"}).json()["key"]
+        with client.websocket_connect(
+            f"/api/drawings/{key}/events",
+            headers={"host": f"127.0.0.1:{PORT}", "cookie": cookie.partition(";")[0]},
+        ) as events:
+            until(events, "drawing")
+
+
+def test_the_code_of_the_address_works_once_and_is_void_when_it_comes_again():
+    app = make_app(TOKEN, PORT)
+    code = {"once": app.state.keys.code}
+    with browsing(app) as first, browsing(app) as second:
+        assert first.get("/segment.js", params=code).status_code == 403
+        assert first.get("/", params=code).status_code == 303
+        assert first.get("/").status_code == 200
+        assert second.get("/", params=code).status_code == 403
+        assert second.get("/").status_code == 403
+        assert first.get("/").status_code == 403  # either may be the one that was not meant
+        assert second.get("/", params={"token": TOKEN}).status_code == 303
+        assert second.get("/").status_code == 200
 
 
 def test_the_page_itself_gets_in_and_may_talk_to_nobody_else(client):
@@ -272,6 +336,13 @@ def test_pictures_of_every_mode(kind, mode):
     assert np.corrcoef(read[..., 0].ravel(), grey.ravel().astype(float))[0, 1] > 0.5
 
 
+def test_a_picture_of_several_pages_is_refused():
+    out, page = io.BytesIO(), Image.new("L", (8, 8))
+    page.save(out, "TIFF", save_all=True, append_images=[page])
+    with pytest.raises(Refused, match="the file must hold one picture, got 2"):
+        decode(out.getvalue())
+
+
 def test_a_photograph_is_upright():
     out = io.BytesIO()
     exif = Image.Exif()
@@ -331,7 +402,7 @@ def export(client, key, name):
 def test_a_mask_in_every_form(client, drawn):
     key, _, labels, header = drawn
     assert header["exact"]
-    assert header["words"] == "no labelling is better"
+    assert header["words"] == "best for these strokes"
     image = np.asarray(Image.open(io.BytesIO(export(client, key, "mask.png"))))
     np.testing.assert_array_equal(image, labels + 1)
     np.testing.assert_array_equal(np.load(io.BytesIO(export(client, key, "mask.npy"))), labels)
@@ -387,8 +458,58 @@ def test_runs_and_outlines_of_random_masks():
     ring = np.zeros((5, 5), np.uint8)
     ring[1:4, 1:4] = 1
     ring[2, 2] = 0
-    pieces = [f["geometry"]["coordinates"] for f in polygons(ring)["features"]]
+    pieces = [f["geometry"]["coordinates"] for f in json.loads(polygons(ring))["features"]]
     assert [sorted(len(piece) for piece in label) for label in pieces] == [[1, 2], [2]]
+
+
+def signed_area(ring):
+    x, y = np.array(ring, float).T
+    return 0.5 * float(np.sum(x * np.roll(y, -1) - np.roll(x, -1) * y))
+
+
+def test_each_polygon_is_a_connected_piece_with_its_own_holes():
+    rng = np.random.default_rng(1)
+    for _ in range(40):
+        labels = rng.integers(0, 2, rng.integers(1, 12, 2)).astype(np.uint8)
+        for feature in json.loads(polygons(labels))["features"]:
+            mask = labels == feature["properties"]["label"] - 1
+            parts, count = connected_parts(mask)
+            pieces = feature["geometry"]["coordinates"]
+            assert len(pieces) == count
+            for outline, *holes in pieces:
+                filled = fill([[outline, *holes]], labels.shape)
+                (part,) = np.unique(parts[filled])
+                np.testing.assert_array_equal(filled, parts == part)
+                assert signed_area(outline) > 0
+                assert all(signed_area(hole) < 0 for hole in holes)
+
+
+def test_polygons_of_noise_take_work_linear_in_the_number_of_pieces(monkeypatch):
+    looked = 0
+
+    def lines(frame, event, _):
+        nonlocal looked
+        looked += event == "line"
+        return lines
+
+    rng, work = np.random.default_rng(0), []
+    for side in (50, 100):
+        noise = rng.integers(0, 2, (side, side)).astype(np.uint8)
+        looked, before = 0, sys.gettrace()
+        sys.settrace(lines)
+        try:
+            polygons(noise)
+        finally:
+            sys.settrace(before)
+        work.append(looked)
+    assert work[1] < 5 * work[0]  # four times as many pieces
+    # Each of 250 x 250 pixels has at most four sides, and each side is walked along once.
+    noise = rng.integers(0, 2, (250, 250)).astype(np.uint8)
+    polls = []
+    monkeypatch.setattr(_outlines._core, "poll", lambda: polls.append(1))
+    features = json.loads(polygons(noise))["features"]
+    rings = sum(len(piece) for f in features for piece in f["geometry"]["coordinates"])
+    assert 10_000 < len(polls) < 3 * rings
 
 
 def test_messages_that_are_none_get_a_sentence(client, drawn):
@@ -432,7 +553,7 @@ def test_two_watchers_see_one_drawing(client, drawn):
             json.dumps({"type": "stroke", "stroke": line(0, (50.0, 3.0), (50.0, 30.0)).as_json()})
         )
         header, _ = until(events, "history", version=3)
-        assert len(header["steps"]) == 3
+        assert header["keep"] + len(header["steps"]) == 3
         until(events, "labels", version=3)
         until(other, "labels", version=3)
 
@@ -467,6 +588,10 @@ def test_samples_open(client):
         [{"kind": "brush", "label": 0, "radius": 10**400, "points": [[1, 1]]}],
         [{"kind": "clear"}] * 10_001,
         [{"kind": "take", "bias": 0, "weight": float("inf"), "against": []}],
+        [{"kind": "take", "bias": 1e308, "weight": 1, "against": []}] * 2,
+        [{"kind": "take", "bias": -1.1e6, "weight": 1, "against": []}],
+        [{"kind": "take", "bias": 0, "weight": 1e300, "against": []}],
+        [{"kind": "take", "bias": float("nan"), "weight": 1, "against": []}],
         [
             {
                 "kind": "take",
@@ -494,6 +619,19 @@ def as_json(**named):
     image = base64.b64encode(as_png(picture())).decode()
     given = {"format": "setwise drawing", "image": image, "smoothness": 5.0, "steps": []}
     return {**given, **named}
+
+
+@pytest.mark.parametrize("version", [2, 10**400, 0, True, 1.0, "1", None])
+def test_drawings_of_another_format_are_refused(version):
+    with pytest.raises(Refused, match="format_version"):
+        drawing_from_json(as_json(format_version=version))
+
+
+def test_the_largest_numbers_of_a_drawing_still_have_a_finite_energy():
+    steps = [stroke.as_json() for stroke in two_strokes((40, 56))]
+    steps += [{"kind": "take", "bias": 1e6, "weight": 1e12, "against": []}] * 100
+    drawing = drawing_from_json(as_json(steps=steps, smoothness=1000, format_version=1))
+    assert np.isfinite(drawing.level().solve(drawing.state()).value)
 
 
 @pytest.mark.parametrize("named", [{"smoothness": 10**400}, {"original": [float("inf"), 3]}])
@@ -553,7 +691,7 @@ def test_a_socket_that_is_never_read_is_not_written_without_end(monkeypatch):
         told = 0
         for turn in range(200):
             labels = np.full((500, 500), turn % 2, np.uint8)
-            entry.tell(Answer(0, labels, 1, 0.0, 0.0, 0.0, True, True, 0.0))
+            entry.tell(MaskAnswer(0, labels, 1, 0.0, 0.0, 0.0, True, True, 0.0))
             told += labels.size
             time.sleep(0.001)
         assert sum(sizes) < 0.5 * told
@@ -581,6 +719,173 @@ def test_serve_checks_what_it_is_given(tmp_path):
             sw.app.serve(port=taken.getsockname()[1], open_browser=False)
 
 
+@contextmanager
+def running(code, **named):
+    """A page in a process of its own, and its port, token and connections."""
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, **named
+    ) as page:
+        try:
+            yield Running(page)
+        finally:
+            page.kill()
+
+
+class Running:
+    def __init__(self, page):
+        self.page = page
+        address, _, self.token = page.stdout.readline().strip().partition("/?token=")
+        self.port = int(address.rpartition(":")[2])
+        self.host = f"Host: 127.0.0.1:{self.port}\r\n"
+
+    def said(self, request):
+        """Sends bytes on a connection, which comes back with the first bytes of the answer."""
+        line = socket.create_connection(("127.0.0.1", self.port), timeout=60)
+        line.sendall(request)
+        return line, line.recv(100)
+
+    def request(self, path, *, more="", method="GET"):
+        mark = "&" if "?" in path else "?"
+        return f"{method} {path}{mark}token={self.token} HTTP/1.1\r\n{self.host}{more}\r\n".encode(
+            "latin-1"
+        )
+
+
+def test_the_token_is_in_no_command_line():
+    code = (
+        "import webbrowser; webbrowser.open = lambda address: print(address, flush=True)\n"
+        "import setwise as sw; sw.app.serve()"
+    )
+    with running(code) as own:
+        address = own.page.stdout.readline().strip()
+        assert own.token
+        assert own.token not in address
+        path = address.partition(f":{own.port}")[2]
+        line, answer = own.said(f"GET {path} HTTP/1.1\r\n{own.host}\r\n".encode())
+        line.close()
+        assert answer.startswith(b"HTTP/1.1 303")
+
+
+UPGRADE = (
+    "Upgrade: websocket\r\nConnection: Upgrade\r\n"
+    "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n"
+)
+
+
+def test_nothing_that_a_client_sends_prints_a_traceback(tmp_path):
+    code = (
+        "import setwise as sw; from setwise.app import _connections\n"
+        "_connections.PATIENCE = 1.0; sw.app.serve(open_browser=False)"
+    )
+    with open(tmp_path / "errors", "w") as errors, running(code, stderr=errors) as own:
+        asked = own.request(
+            "/api/drawings?sample=coins", more="Content-Length: 0\r\n", method="POST"
+        )
+        line, _ = own.said(asked)
+        answer = b""
+        while b"}" not in answer:
+            answer += line.recv(1000)
+        line.close()
+        key = json.loads(answer[answer.index(b"{") :])["key"]
+        events = f"/api/drawings/{key}/events"
+
+        # sockets that are refused
+        for request, status in (
+            (f"GET {events} HTTP/1.1\r\n{own.host}{UPGRADE}\r\n".encode(), b"403"),
+            (own.request(events, more="Origin: http://x\r\n" + UPGRADE), b"403"),
+            (own.request(events, more=UPGRADE).replace(b"Host: ", b"Host: x"), b"421"),
+            (own.request("/nowhere", more=UPGRADE), b"403"),
+        ):
+            line, answer = own.said(request)
+            line.close()
+            assert answer.startswith(b"HTTP/1.1 " + status)
+        # bad UTF-8: in addresses, headers, bodies, and in messages that are whole or in parts
+        for request in (
+            own.request("/%ff"),
+            own.request("/\xff"),
+            own.request("/api/drawings/%ff?x=%ed%a0%80"),
+            own.request("/").replace(b"token=", b"token=%ff"),
+            own.request("/nowhere", more="Cookie: \xff\r\n"),
+            own.request("/", more="Origin: \xff\r\n"),
+            own.request("/%ff", more=UPGRADE),
+            own.request("/api/drawings", more="Content-Length: 3\r\n", method="POST") + b"{\xff}",
+        ):
+            line, answer = own.said(request)
+            line.close()
+            assert answer.startswith(b"HTTP/1.1 4")
+        for frames in (
+            b"\x81\x82\0\0\0\0\xff\xfe",
+            b"\x01\x81\0\0\0\0\xc3\x80\x81\0\0\0\0\xff",
+        ):
+            line, answer = own.said(own.request(events, more=UPGRADE))
+            assert answer.startswith(b"HTTP/1.1 101")
+            line.sendall(frames)
+            answer = b""
+            while part := line.recv(10_000):
+                answer += part
+            line.close()
+            assert answer.endswith(b"\x88\x02" + (1007).to_bytes(2, "big"))
+        # a client that goes away in the middle of a body, and half of a request
+        half = own.request("/api/drawings", more="Content-Length: 9\r\n", method="POST") + b"ab"
+        with socket.create_connection(("127.0.0.1", own.port)) as line:
+            line.sendall(half)
+        late = [b"", b"GET / HTTP/1.1\r\nHo", half]
+        late += [own.request("/nowhere", more="Content-Length: 9\r\n") + b"ab"]
+        held = [socket.create_connection(("127.0.0.1", own.port), timeout=60) for _ in late]
+        for line, request in zip(held, late, strict=True):
+            line.sendall(request)
+        for line in held:
+            with line, suppress(ConnectionResetError):
+                while line.recv(10_000):
+                    pass
+        # a body that is under way at the end
+        with socket.create_connection(("127.0.0.1", own.port)) as line:
+            line.sendall(half)
+            own.page.send_signal(signal.SIGINT)
+            assert own.page.wait(60) == 0
+    said = (tmp_path / "errors").read_text()
+    assert "Traceback" not in said
+    assert "ERROR" not in said
+
+
+def test_one_ctrl_c_ends_a_long_export(tmp_path):
+    code = (
+        "import numpy as np, setwise as sw; from setwise.app import _exports\n"
+        "def pieces(mask):\n"
+        "    print('begun', flush=True)\n"
+        "    while True: _exports._core.poll()\n"
+        "_exports.pieces = pieces\n"
+        "sw.app.serve(np.zeros((9, 9)), open_browser=False)"
+    )
+    a_line = line(1, (2.0, 2.0), (5.0, 5.0))
+    with open(tmp_path / "errors", "w") as errors, running(code, stderr=errors) as own:
+        page, answer = own.said(
+            f"GET / HTTP/1.1\r\n{own.host}x-setwise-token: {own.token}\r\n\r\n".encode()
+        )
+        while b"data-first" not in answer or not answer.endswith(b"</html>\n"):
+            answer += page.recv(10_000)
+        page.close()
+        key = re.search(rb'data-first="([^"]+)"', answer)[1].decode()
+        events, _ = own.said(own.request(f"/api/drawings/{key}/events", more=UPGRADE))
+        stroke = json.dumps({"type": "stroke", "stroke": a_line.as_json()}).encode()
+        assert len(stroke) < 2**16
+        size = len(stroke).to_bytes(2, "big")
+        events.sendall(b"\x81\xfe" + size + bytes(4) + stroke)
+        asked = own.request(f"/api/drawings/{key}/export/polygons.json")
+        while True:
+            with socket.create_connection(("127.0.0.1", own.port), timeout=60) as export:
+                export.sendall(asked)
+                if select.select([export, own.page.stdout], [], [])[0][0] is export:
+                    assert export.recv(12) == b"HTTP/1.1 409"  # nothing is drawn yet
+                    continue
+                assert own.page.stdout.readline() == "begun\n"
+                own.page.send_signal(signal.SIGINT)
+                assert own.page.wait(60) == 0
+                break
+        events.close()
+    assert "Traceback" not in (tmp_path / "errors").read_text()
+
+
 @pytest.mark.parametrize(
     "code",
     [
@@ -593,15 +898,246 @@ def test_serve_checks_what_it_is_given(tmp_path):
     ids=["alone", "in a loop"],
 )
 def test_ctrl_c_ends_the_page_and_it_is_there_as_soon_as_its_address_is(code):
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as page:
-        try:
-            address = page.stdout.readline()
-            port = int(address.split("/?")[0].rpartition(":")[2])
-            with socket.create_connection(("127.0.0.1", port), timeout=60) as line:
-                line.settimeout(60)
-                line.sendall(f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
-                assert line.recv(100).startswith(b"HTTP/1.1 403")
-                page.send_signal(signal.SIGINT)
-                assert page.wait(60) == 0
-        finally:
-            page.kill()
+    with running(code) as own:
+        line, answer = own.said(f"GET / HTTP/1.1\r\n{own.host}\r\n".encode())
+        assert answer.startswith(b"HTTP/1.1 403")
+        own.page.send_signal(signal.SIGINT)
+        assert own.page.wait(60) == 0
+        line.close()
+
+
+# ---- what the event loop does
+
+
+class Noted:
+    """A lock that notes which threads take it."""
+
+    def __init__(self, lock, threads):
+        self._lock, self._threads = lock, threads
+
+    def __enter__(self):
+        self._threads.append(threading.get_ident())
+        return self._lock.__enter__()
+
+    def __exit__(self, *raised):
+        return self._lock.__exit__(*raised)
+
+
+def test_the_event_loop_parses_nothing_takes_no_lock_of_a_drawing_and_writes_no_history(
+    monkeypatch,
+):
+    called = {}
+
+    def note(owner, name):
+        function = getattr(owner, name)
+
+        def noted(*arguments, **named):
+            called.setdefault(name, []).append(threading.get_ident())
+            return function(*arguments, **named)
+
+        monkeypatch.setattr(owner, name, noted)
+
+    make, locks = _drawing.Drawing.__init__, []
+
+    def made(drawing, *arguments, **named):
+        make(drawing, *arguments, **named)
+        drawing._lock = Noted(drawing._lock, locks)
+
+    monkeypatch.setattr(_drawing.Drawing, "__init__", made)
+    note(_server.json, "loads")
+    note(_exports, "_value")
+    note(_server, "framed")
+    note(_server, "png")
+    note(_decoding, "_three_channels")
+    for name in ("begin", "receive", "messages"):
+        note(_server.Session, name)
+    body = json.dumps(as_json(steps=[line(1, (9.0, 9.0), (30.0, 20.0)).as_json()] * 50)).encode()
+    with served() as page:
+        asked = urllib.request.Request(
+            f"http://127.0.0.1:{page.port}/api/drawings?token={page.token}", body, method="POST"
+        )
+        key = json.load(urllib.request.urlopen(asked))["key"]
+        address = f"127.0.0.1:{page.port}/api/drawings/{key}"
+        long = [(k % 40 + 0.5, k % 30 + 0.5) for k in range(5000)]
+        with connect(f"ws://{address}/events?token={page.token}", max_size=None) as tab:
+            sent = ("stroke", "undo", "redo", "clear", "nothing")
+            for number, kind in enumerate(sent):
+                stroke = line(0, *long).as_json()
+                tab.send(json.dumps({"type": kind, "stroke": stroke, "n": number}))
+            told = set()
+            while not {"labels", "error"} <= told:
+                told.add(message(tab.recv(30))[0]["type"])
+        for name in ("image.png", "export/drawing.json"):
+            with urllib.request.urlopen(f"http://{address}/{name}?token={page.token}") as got:
+                assert got.read()
+        loop = page._thread.ident
+    assert set(called) == {
+        *("loads", "_value", "framed", "png", "_three_channels", "begin", "receive", "messages")
+    }
+    for name, threads in called.items():
+        assert loop not in threads or name == "loads", name
+    assert locks
+    assert loop not in locks
+
+
+def test_a_mask_that_takes_too_long_or_too_much_is_not_exported(client, monkeypatch):
+    key = opened(client, as_png(picture()))
+    entry = client.app.state.drawings.get(key)
+    entry.drawing.add(line(1, (20.0, 20.0)))
+    path = f"/api/drawings/{key}/export/mask.png"
+    for error, status in ((TimeoutError("it takes too long"), 503), (MemoryError("too much"), 413)):
+
+        def solve(level, state, error=error):
+            raise error
+
+        with monkeypatch.context() as patched:
+            patched.setattr(ImageLevel, "solve", solve)
+            answer = client.get(path, params={"token": TOKEN})
+        assert (answer.status_code, answer.json()) == (status, {"error": str(error)})
+    assert client.get(path, params={"token": TOKEN}).status_code == 200
+
+
+def test_a_drawing_is_read_piece_by_piece_as_json_is(monkeypatch):
+    rng = np.random.default_rng(5)
+    steps = [random_stroke(rng, (40, 56)).as_json() for _ in range(30)]
+    given = as_json(
+        steps=[*steps, {"kind": "clear"}, {"no": "step"}], name='a "b" \\ é', extra=[1, {}]
+    )
+    for text in (
+        json.dumps(given),
+        json.dumps(given, indent=3),
+        json.dumps(given, separators=(",", ":"), ensure_ascii=False),
+        json.dumps(dict(reversed(given.items()))),
+    ):
+        read = _exports._members(text)
+        assert [one.as_json() for one in read["steps"][:30]] == steps
+        read["steps"][:30] = steps
+        assert read == given
+    assert _exports._members("{ } ") == {}
+    assert _exports._members('{"steps": [ ]}') == {"steps": []}
+    members = (
+        '{"a"}',
+        '{"a": 1,}',
+        '{"a" 1}',
+        '{"a": 1} 2',
+        "{1: 2}",
+        '{"a": 1 "b": 2}',
+        '{,"a": 1}',
+    )
+    items = '{"steps": [1,]}', '{"steps": [{}', '{"steps": [{} {}]}', '{"steps": [,]}'
+    for wrong in ("", "{", *members, *items):
+        with pytest.raises(ValueError, match=r"."):
+            json.loads(wrong)
+        with pytest.raises(ValueError, match=r"."):
+            _exports._members(wrong)
+    monkeypatch.setattr(_exports, "_MOST_OF_A_VALUE", 20_000)
+    for long in ([0] * 9000, {"steps": [line(1, *[(1.5, 1.5)] * 3000).as_json()]}):
+        with pytest.raises(ValueError, match="at most 20000 characters"):
+            _exports._members(json.dumps(long if isinstance(long, dict) else {"a": long}))
+
+
+# ---- pictures are decoded in blocks
+
+
+def whole(data):
+    """The picture as Pillow converts it at once."""
+    image = ImageOps.exif_transpose(Image.open(io.BytesIO(data)))
+    if image.mode.startswith(("I", "F")):
+        numbers = np.asarray(image).astype(float)
+        low, high = numbers.min(), numbers.max()
+        if image.mode == "F" and low >= 0 and high <= 1:
+            low, high = 0.0, 1.0
+        scaled = np.rint((numbers - low) * (255.0 / (high - low))).astype(np.uint8)
+        image = Image.fromarray(scaled)
+    if image.mode in ("RGBA", "LA", "P"):
+        ground = Image.new("RGBA", image.size, "white")
+        ground.alpha_composite(image.convert("RGBA"))
+        image = ground
+    return image.convert("RGB")
+
+
+def of_mode(rng, mode, size):
+    grey = rng.integers(0, 256, size[::-1], np.uint8)
+    if mode == "I;16":
+        return Image.fromarray(grey.astype(np.uint16) * 200)
+    if mode == "F":
+        return Image.fromarray(grey.astype(np.float32) / rng.choice([1.0, 255.0]))
+    image = Image.merge("RGB", [Image.fromarray(np.roll(grey, k)) for k in range(3)])
+    if mode == "RGBA":
+        image.putalpha(Image.fromarray(np.roll(grey, 7)))
+    return image.convert(mode)
+
+
+def without_ties(source, target):
+    """The places where no pixel's centre is on a border: Pillow rounds those either way."""
+    borders = 2 * np.arange(target + 1) * source % (2 * target) == target
+    return ~(borders[:-1] | borders[1:])
+
+
+@pytest.mark.parametrize("mode", ["L", "1", "P", "LA", "RGB", "RGBA", "I;16", "F"])
+def test_a_picture_in_blocks_is_the_picture(mode, monkeypatch):
+    monkeypatch.setattr(_decoding, "_BLOCK_SIDE", 16)
+    rng = np.random.default_rng(6)
+    for turn in range(12):
+        size = tuple(int(side) for side in rng.integers(1, 90, 2))
+        image, out, exif = of_mode(rng, mode, size), io.BytesIO(), Image.Exif()
+        if turn % 3 == 0 and mode != "F":
+            exif[0x0112] = int(rng.integers(1, 9))
+        image.save(out, "TIFF" if mode == "F" else "PNG", exif=exif)
+        monkeypatch.setattr(_decoding, "WORKING_PIXELS", int(rng.choice([150, 10**6])))
+        read, original = decode(out.getvalue())
+        wanted = whole(out.getvalue())
+        assert original == wanted.size[::-1]
+        small = wanted.resize(read.shape[1::-1], Image.Resampling.BOX)
+        sure = np.ix_(*map(without_ties, original, read.shape))
+        assert np.abs(read.astype(int) - np.asarray(small))[sure].max(initial=0) <= 2
+        if read.shape[:2] == original:
+            np.testing.assert_array_equal(read, np.asarray(wanted))
+
+
+@pytest.mark.parametrize("mode", ["1", "P", "RGBA", "I;16"])
+def test_decoding_takes_little_beside_the_decoded_picture(mode, monkeypatch):
+    converted = []
+    convert, load = Image.Image.convert, _decoding._three_channels
+
+    def counted(image, *arguments, **named):
+        converted.append(image.width * image.height)
+        return convert(image, *arguments, **named)
+
+    def locked(image):
+        assert _decoding._ONE_AT_A_TIME.locked()
+        assert memory.used == _decoding._DECODING_BYTES * 2000 * 3000
+        return load(image)
+
+    out = io.BytesIO()
+    Image.new("RGB" if mode == "P" else mode, (3000, 2000)).convert(mode).save(out, "PNG")
+    monkeypatch.setattr(_decoding, "WORKING_PIXELS", 10_000)
+    monkeypatch.setattr(_decoding, "_three_channels", locked)
+    monkeypatch.setattr(Image.Image, "convert", counted)
+    memory = MemoryBudget(100 * 2**20)
+    tracemalloc.start()
+    try:
+        decode(out.getvalue(), memory)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert max(converted) <= (_decoding._BLOCK_SIDE + 2) ** 2  # blocks may share a pixel
+    assert peak < 16 * _decoding._BLOCK_SIDE**2 + 2**20  # of six million pixels
+    assert memory.used == 0
+    with pytest.raises(MemoryError):
+        decode(out.getvalue(), MemoryBudget(10 * 2**20))
+
+
+def test_a_body_is_counted_before_it_is_there():
+    with TestClient(make_app(TOKEN, PORT, 3 * 2**20), base_url=HERE) as client:
+        memory = client.app.state.drawings.memory
+        parts = (bytes(2**18) for _ in range(20))
+        answer = client.post("/api/drawings", params={"token": TOKEN}, content=parts)
+        assert answer.status_code == 413
+        assert "MiB" in answer.json()["error"]
+        assert memory.most <= memory.limit
+        assert memory.used == 0
+        opened(client, as_png(picture()))
+        with client.app.state.drawings._lock:
+            (entry,) = client.app.state.drawings._entries.values()
+        assert memory.used == entry.drawing.nbytes

@@ -29,7 +29,7 @@ def test_labels_certificate_and_alternatives(widget):
     assert widget.alternatives is None
     assert widget.certificate == ""
     draw(widget)
-    assert widget.certificate == "no labelling is better"
+    assert widget.certificate == "best for these strokes"
     marks = widget._entry.drawing.state().marks.astype(int)
     field = sw.images.field_from_image(picture(60, 80), marks, colors="histogram")
     np.testing.assert_array_equal(widget.labels, sw.solve_map(field).label_image)
@@ -93,12 +93,12 @@ def test_the_widget_in_a_browser(widget):
         hand.stroke(2, (0.45, 0.5), (0.55, 0.5))
         hand.stroke(1, (0.05, 0.1), (0.05, 0.9))
         pump(".setwise-widget[data-mask=final]")
-        assert hand.words() == "no labelling is better"
+        assert hand.words() == "best for these strokes"
         assert widget.labels[30, 40] == 1
         assert widget.labels[2, 2] == 0
         assert hand.color(0.5, 0.5)[0] > hand.color(0.5, 0.5)[2]
         pump(".setwise-widget [data-alternative='5']")
         page.locator("[data-alternative='2']").click()
-        pump("text=given your choice")
+        pump("text=best for these strokes and your choice")
         page.evaluate("window.leave()")  # what a host does when a cell is cleared
         assert not wrong

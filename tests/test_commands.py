@@ -1,11 +1,14 @@
 """The command `setwise`."""
 
+import errno
 import gzip
 import io
 import json
+import os
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +119,127 @@ def test_many_files_go_into_a_folder(answered: Answered) -> None:
     assert "once for each of the 3 images" in err
 
 
+def test_a_file_that_fails_does_not_stop_the_others(answered: Answered) -> None:
+    write_case("one")
+    write_case("three", 2)
+    Path("two.png").write_text("hello")
+    write_case("four", 3)
+    Path("strokes/four.png").unlink()
+    names = [f"{name}.png" for name in ("one", "two", "three", "four")]
+    command = ["segment", *names, "-s", "strokes", "-o", "masks"]
+    code, out, err = answered(*command)
+    assert (code, out) == (1, "")
+    one, two, three, four, last = err.splitlines()
+    assert re.fullmatch(r"masks/one_mask\.png: energy .*, no labelling is better", one)
+    assert two.startswith("setwise: two.png: ")
+    assert three.startswith("masks/three_mask.png: energy")
+    assert four.startswith("setwise: four.png: ")
+    assert last == "2 of 4 images segmented, 2 failed"
+    assert len(os.listdir("masks")) == 2
+    code, out, err = answered(*command, "--json", "-q")
+    assert (code, err.splitlines()) == (1, [two, four])
+    told = [json.loads(line) for line in out.splitlines()]
+    assert [entry["image"] for entry in told] == names
+    assert ["error" in entry for entry in told] == [False, True, False, True]
+    code, _, err = answered("segment", "one.png", "three.png", "-s", "strokes", "-o", "masks")
+    assert code == 0
+    assert err.splitlines()[-1] == "2 of 2 images segmented, 0 failed"
+
+
+def test_no_other_program_decodes_a_picture(
+    answered: Answered, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pillow starts Ghostscript for whatever begins as an EPS file does."""
+    Image.new("RGB", (8, 8)).save("photo.jpg", "EPS")
+
+    def started(*_: object, **__: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr("PIL.EpsImagePlugin.Ghostscript", started)
+    code, _, err = answered("segment", "photo.jpg", "--box", "1,1,7,7")
+    assert code == 1
+    assert "photo.jpg must be a picture, as PNG, JPEG or TIFF" in err
+
+
+def test_a_decoder_that_fails_in_its_own_way_is_one_line(
+    answered: Answered, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_case()
+
+    def fail(*_: object) -> None:
+        warnings.warn("metadata", stacklevel=1)
+        raise RuntimeError("in the\ndecoder")
+
+    monkeypatch.setattr("PIL.PngImagePlugin.PngImageFile.load", fail)
+    told = answered("segment", "cup.png", "--box", "1,1,9,9")
+    assert told == (1, "", "setwise: cup.png must be a picture: in the decoder\n")
+
+
+def test_what_decoders_say_themselves_is_not_heard(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """Libtiff writes to stderr past Python."""
+    noise = np.random.default_rng(0).integers(0, 256, (30, 30), np.uint8)
+    Image.fromarray(noise).save("cut.tif", compression="tiff_adobe_deflate")
+    with Image.open("cut.tif") as picture:
+        start, length = picture.tag_v2[273][0], picture.tag_v2[279][0]  # of the strip
+    data = bytearray(Path("cut.tif").read_bytes())
+    data[start + length - 4 : start + length] = bytes(4)  # its checksum
+    Path("cut.tif").write_bytes(data)
+    assert run(["segment", "cut.tif", "--box", "0,0,9,9"]) == 1
+    err = capfd.readouterr().err
+    assert err.startswith("setwise: cut.tif must be a picture: ")
+    assert err.count("\n") == 1
+
+
+def test_volumes_are_arrays(answered: Answered) -> None:
+    volume = np.random.default_rng(0).integers(0, 60, (6, 20, 20), dtype=np.uint8)
+    volume[1:5, 4:12, 4:12] += 150
+    np.save("volume.npy", volume)
+    Path("m").mkdir()
+    told = answered.json(
+        "segment", "volume.npy", "--box", "0,2,2,6,14,14", "-o", "m", "--entropy", "e.npy",
+        "--alternatives", "2",
+    )  # fmt: skip
+    assert told["mask"] == "m/volume_mask.npy"
+    found = sw.images.segment(volume, boxes=[0, 2, 2, 6, 14, 14])
+    np.testing.assert_array_equal(np.load(told["mask"]), found.label_image + 1)
+    assert np.load("e.npy").shape == volume.shape
+    for entry in told["alternatives"]:
+        assert np.load(entry["file"]).shape == volume.shape
+
+
+def test_a_full_disk_leaves_the_files_that_are_there(
+    answered: Answered, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_case()
+    a_model()
+    Path("graph.max").write_text("p max 2 1\nn 1 s\nn 2 t\na 1 2 3\n")
+    Path("p.txt").write_text("0.5 0.25")
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("setwise._foundation._files.os.fsync", full)
+    for output, *arguments in (
+        ("grid.MPE", "map", "grid.uai"),
+        ("grid.MAR", "marginals", "grid.uai"),
+        ("graph.flow", "flow", "graph.max"),
+        ("mask.npy", "decide", "p.txt"),
+        *(
+            (f"mask.{kind}", "segment", "cup.png", "-s", "strokes/cup.png")
+            for kind in ("png", "tif", "npy")
+        ),
+    ):
+        Path(output).write_text("old")
+        before = sorted(os.listdir())
+        code, _, err = answered(*arguments, "-o", output)
+        assert code == 1
+        assert err == f"setwise: [Errno 28] No space left on device: '{output}'\n"
+        assert Path(output).read_text() == "old"
+        assert sorted(os.listdir()) == before
+
+
 def test_boxes_probabilities_and_stdin(answered: Answered, monkeypatch: pytest.MonkeyPatch) -> None:
     image, _ = write_case()
     found = sw.images.segment(image, boxes=[2, 4, 17, 20])
@@ -208,6 +332,70 @@ def test_variables_have_the_labels_of_their_model(answered: Answered) -> None:
     assert len(words) == 9
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_answers_keep_the_labels_of_the_file_and_the_forbidden_ones(
+    answered: Answered, seed: int
+) -> None:
+    """Read by the file's numbers of labels, answers are those of brute force, evidence or not."""
+    rng = np.random.default_rng(seed)
+    cards = rng.integers(1, 4, 4)
+    kept = tuple(rng.integers(cards))  # a labelling that nothing forbids
+    kept = kept if seed % 2 else (0, 0, 0, 0)  # often the last label is forbidden
+    scopes = [(0,), (1,), (2,), (3,), (0, 1), (2, 1), (2, 3), (3, 1, 0)]
+    joint = np.ones(cards)
+    words = ["MARKOV", "4", *map(str, cards), str(len(scopes))]
+    words += [" ".join(map(str, (len(scope), *scope))) for scope in scopes]
+    for scope in scopes:
+        table = rng.uniform(0.1, 2.0, cards[list(scope)]) * (rng.random(cards[list(scope)]) < 0.6)
+        table[tuple(kept[i] for i in scope)] = 1.5
+        words += [str(table.size), *map(repr, table.ravel().tolist())]
+        order = np.argsort(scope)
+        joint *= table.transpose(order).reshape(
+            [c if i in scope else 1 for i, c in enumerate(cards)]
+        )
+    Path("model.uai").write_text("\n".join(words))
+    Path("model.evid").write_text(f"2 3 {kept[3]} 0 {kept[0]}")
+    only = np.zeros(cards)
+    only[kept[0], :, :, kept[3]] = 1.0
+    for extra, weights in ([], joint), (["--evidence", "model.evid"], joint * only):
+        code, out, err = answered("marginals", "model.uai", "-q", *extra)
+        assert (code, err) == (0, "")
+        task, *numbers = out.split()
+        assert (task, numbers.pop(0)) == ("MAR", "4")
+        for i, card in enumerate(cards):
+            assert int(numbers.pop(0)) == card
+            expected = weights.sum(axis=tuple(k for k in range(4) if k != i)) / weights.sum()
+            np.testing.assert_allclose(list(map(float, numbers[:card])), expected, atol=1e-8)
+            del numbers[:card]
+        assert not numbers
+        code, out, err = answered("map", "model.uai", "-q", *extra)
+        assert (code, err) == (0, "")
+        task, count, *labels = out.split()
+        assert (task, count) == ("MPE", "4")
+        assert weights[tuple(map(int, labels))] == pytest.approx(weights.max(), rel=1e-9)
+
+
+def test_evidence_may_come_on_stdin(answered: Answered, monkeypatch: pytest.MonkeyPatch) -> None:
+    a_model()
+    on_stdin(monkeypatch, b"1 5 2")
+    told = answered.json("map", "grid.uai", "--evidence", "-")
+    assert told["labels"][5] == 2
+    code, _, err = answered("map", "-", "--evidence", "-")
+    assert code == 2
+    assert "got - for both" in err
+    assert answered("marginals", "grid.uai", "--evidence", "none.evid")[0] == 1
+
+
+@pytest.mark.parametrize("command", ["map", "marginals"])
+def test_elimination_takes_a_limit_of_memory(answered: Answered, command: str) -> None:
+    a_model()
+    limited = (command, "grid.uai", "--method", "elimination", "--memory-limit")
+    code, _, err = answered(*limited, "100")
+    assert code == 1
+    assert "tables of at most 100 bytes" in err
+    assert answered(*limited, "1e6", "-q")[0] == 0
+
+
 def test_flows_are_those_of_scipy(answered: Answered, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     arcs = np.unique(rng.integers(0, 12, (60, 2)), axis=0)
@@ -292,7 +480,18 @@ def test_no_command_is_help_and_a_version_is_printed(answered: Answered) -> None
         (["flow", "words.max"], 1, "line 4 is not one of a flow problem"),
         (["flow", "half.max"], 1, "nodes by whole numbers"),
         (["flow", "infinite.max"], 1, "capacities must be finite"),
-        (["flow", "cut.max"], 1, "cut.max must be packed by gzip"),
+        (["flow", "digits.max"], 1, "line 4 is not one of a flow problem: it must have numbers"),
+        (["flow", "nodes.max"], 1, "promises 1000000000000 nodes, too many for 1 arcs"),
+        (["flow", "arcs.max"], 1, "line 1 is not one of a flow problem: it must have whole"),
+        (["decide", "header.npy"], 1, "must be a .npy file or a table of numbers"),
+        (["decide", "huge.npy"], 1, "must be a .npy file or a table of numbers"),
+        (["segment", "header.npy", "--box", "0,0,1,1"], 1, "header.npy must be a .npy file"),
+        (["segment", "pages.tif", "--box", "0,0,1,1"], 1, "it must hold one picture, got 3"),
+        (["segment", "plain.png", "-s", "pages.tif"], 1, "it must hold one picture, got 3"),
+        (["segment", "plain.png", "--box", "1,1,9,9", "-o", "m.gif"], 1, "must end in .png, .tif"),
+        (["segment", "volume.npy", "--box", "1,1,1,4,9,9", "-o", "m.tif"], 1, "holds volumes"),
+        (["segment", "eps.jpg", "--box", "0,0,1,1"], 1, "as PNG, JPEG or TIFF"),
+        (["flow", "cut.max"], 1, "cut.max: the file must be packed by gzip"),
         (["segment", "cut.png", "--box", "0,0,1,1"], 1, "cut.png must be a picture: "),
         (["segment", "a/x.png", "b/x.png", "--box", "0,0,1,1"], 2, "their masks would be one file"),
         (["segment", "text.png", "--box", "1,1,2,2", "-o", "-", "--json"], 2, "on stdout"),
@@ -321,6 +520,20 @@ def test_an_error_is_one_line(
     Path("infinite.max").write_text("p max 2 1\nn 1 s\nn 2 t\na 1 2 inf\n")
     Path("cut.max").write_bytes(gzip.compress(b"p max 2 1\n" * 9)[:20])
     Path("nothing.txt").write_text("\n")
+    Path("digits.max").write_text(f"p max 2 1\nn 1 s\nn 2 t\na 1 2 {'1' * 10**5}\n")
+    Path("nodes.max").write_text("p max 1000000000000 1\nn 1 s\nn 2 t\na 1 2 3\n")
+    Path("arcs.max").write_text(f"p max 2 {'9' * 4000}\nn 1 s\nn 2 t\n")
+    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (%s), }\n"
+    for name, shape in (("header", b"1, (2"), ("huge", b"1%s," % (b"0" * 17))):
+        text = header % shape
+        Path(f"{name}.npy").write_bytes(
+            b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
+        )
+    plain = Image.fromarray(np.arange(400, dtype=np.uint16).astype(np.uint8).reshape(20, 20))
+    plain.save("plain.png")
+    plain.save("pages.tif", save_all=True, append_images=[plain, plain])
+    plain.save("eps.jpg", "EPS")
+    np.save("volume.npy", np.zeros((20, 20, 20)))
     picture = io.BytesIO()
     noise = np.random.default_rng(0).integers(0, 256, (30, 30), np.uint8)
     Image.fromarray(noise).save(picture, "PNG")
@@ -373,6 +586,36 @@ def test_without_the_extra_one_sentence_names_it() -> None:
     assert done.returncode == 1
     assert done.stdout == ""
     assert re.fullmatch(r"setwise: .*pip install 'setwise\[app\]'.*\n", done.stderr)
+
+
+SHELL = "{python} -m setwise {arguments} {redirection}"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="redirections of a POSIX shell")
+@pytest.mark.parametrize(
+    ("arguments", "redirection", "code", "out", "error"),
+    [
+        ("map two.uai", "2>&-", 0, "MPE\n2 1 1\n", ""),
+        ("map two.uai -o out.MPE", "<&- >&- 2>&-", 0, "", ""),
+        ("map -", "<&-", 1, "", "setwise: stdin must be open to be read, got none\n"),
+        ("map two.uai -q", ">&-", 1, "", "setwise: stdout must be open to be written, got none\n"),
+        ("info", ">&- 2>&-", 1, "", ""),
+        ("map nothing.uai", "2>&-", 1, "", ""),
+        ("map two.uai", ">/dev/full", 1, "", "setwise: [Errno 28] No space left on device\n"),
+        ("map two.uai", "2>/dev/full", 0, "MPE\n2 1 1\n", ""),
+    ],
+)
+def test_missing_streams_give_an_answer_or_an_error_code(
+    arguments: str, redirection: str, code: int, out: str, error: str
+) -> None:
+    if "/dev/full" in redirection and not Path("/dev/full").exists():
+        pytest.skip("a device of Linux")
+    Path("two.uai").write_text("MARKOV 2  2 2  2  1 0  2 0 1  2  0.5 1  4  1 0.25 0.25 1")
+    command = SHELL.format(python=sys.executable, arguments=arguments, redirection=redirection)
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (code, out, error)
+    if "-o" in arguments:
+        assert Path("out.MPE").read_text() == "MPE\n2 1 1\n"
 
 
 def test_python_m_setwise_is_the_same() -> None:

@@ -3,12 +3,18 @@
 import dask.array as da
 import numpy as np
 import pytest
-from dask_cluster import Here, _time_limit, kill_a_worker, locally  # noqa: F401
+from dask_cluster import (  # noqa: F401
+    Here,
+    _time_limit,
+    kill_a_worker,
+    locally,
+    lose_all_workers,
+)
 from scipy.sparse import csr_matrix
 
 import setwise as sw
 from setwise.dask import DaskStructBoostClassifier, DaskStructBoostRanker
-from setwise.dask._column_blocks import Table
+from setwise.dask._column_blocks import ColumnTable
 
 # Few weak learners: what is compared is how they are found.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -87,7 +93,7 @@ def test_sparse_blocks_find_the_stumps_of_dense_ones():
 
 def test_blocks_of_columns_have_the_gains_of_the_whole_table():
     search = sw.learning.StumpSearch(X, 4)
-    table = Table(Here(), spread(X), y=spread(Y))
+    table = ColumnTable(Here(), spread(X), y=spread(Y))
     many = table.searched(None, 4, np.zeros(6, np.bool_), np.zeros(6, np.int8))
     for seed in range(5):
         weights = np.random.default_rng(seed).normal(size=3 * 90).round(seed % 3)
@@ -108,6 +114,23 @@ def test_kill_9_changes_no_bit(client):
     many = DaskStructBoostClassifier(callback=kill, **options).fit(spread(X), spread(Y))
     assert many.n_iter_ > 2
     same(many, one)
+
+
+@pytest.mark.parametrize("how", ["killed", "restarted", "none for a time"])
+def test_the_loss_of_all_workers_changes_no_bit(client, cluster, how, monkeypatch):
+    """Rows are tied to workers, and so are the columns that are made of them."""
+    monkeypatch.setattr("setwise.dask._watch._LOOK", 0.1)
+    lost = []
+
+    def lose(progress):
+        if progress.n_iter == 2:
+            lose_all_workers(how, client, cluster)
+            lost.append(how)
+
+    given = {"n_estimators": 4, "C": 10.0, "tol": 0.3}
+    far = DaskStructBoostClassifier(**given, callback=lose, client=client)
+    same(far.fit(spread(X), spread(Y)), CLASSIFIER(**given).fit(spread(X), spread(Y)))
+    assert lost
 
 
 def test_c_auto_is_a_multiple_of_the_least_that_pays():

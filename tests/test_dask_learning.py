@@ -16,7 +16,9 @@ from dask_cluster import (  # noqa: F401
     _time_limit,
     kill_a_worker,
     locally,
+    lose_all_workers,
     rows,
+    without_workers,
 )
 from distributed import Client
 from distributed.utils import get_mp_context
@@ -127,6 +129,76 @@ def test_restarts_in_the_middle_of_a_fit_change_no_bit(client, local):
             client.restart(wait_for_workers=False)  # the scheduler forgets all it was told
 
     same_fit(DaskSetClassifier(**FEW, callback=restart).fit(*in_chunks(X, Y)), local)
+
+
+@pytest.mark.parametrize("how", ["killed", "restarted", "none for a time"])
+def test_the_loss_of_all_workers_changes_no_bit(client, cluster, local, how, monkeypatch):
+    monkeypatch.setattr("setwise.dask._watch._LOOK", 0.1)
+    lost = []
+
+    def lose(progress):
+        if progress.n_iter == 3:
+            lose_all_workers(how, client, cluster)
+            lost.append(how)
+
+    same_fit(DaskSetClassifier(**FEW, callback=lose).fit(*in_chunks(X, Y)), local)
+    assert lost
+
+
+def test_blocks_wait_for_no_worker_that_is_gone_before_they_are_placed(
+    client, cluster, monkeypatch
+):
+    monkeypatch.setattr("setwise.dask._watch._LOOK", 0.1)
+    executor = DaskExecutor(client)
+    # The second shard needs the first, and so falls due when all workers are gone.
+    slow = dask.delayed(lambda: time.sleep(1.0) or 2)()
+    placed = executor.place([slow, slow + 1, slow + 2])
+    threading.Timer(0.2, lose_all_workers, ["none for a time", client, cluster]).start()
+    assert executor.map(pow, placed, 2) == [4, 9, 16]
+
+
+def test_a_cluster_without_workers_is_waited_for_as_long_as_dask_says(client, cluster):
+    executor = DaskExecutor(client)
+    placed = executor.place([1, 2])
+    assert executor.map(pow, placed, 2) == [1, 4]
+    without_workers(client, cluster)
+    try:
+        with (
+            dask.config.set({"distributed.scheduler.no-workers-timeout": "0.2s"}),
+            pytest.raises(TimeoutError, match="the cluster must have workers, got none for 200"),
+        ):
+            executor.map(pow, placed, 2)
+    finally:
+        cluster.scale(2)
+    assert executor.map(pow, placed, 3) == [1, 8]
+
+
+def test_a_client_that_is_closed_on_the_way_gets_a_sentence(cluster):
+    client = Client(cluster, set_as_default=False)
+    client.wait_for_workers(2, timeout=40)
+    executor = DaskExecutor(client)
+    placed = executor.place([1, 2])
+    threading.Timer(0.5, client.close).start()
+    with pytest.raises(RuntimeError, match="client must stay open until the call returns"):
+        executor.map(lambda shard: time.sleep(2.0), placed)
+
+
+def test_the_phases_before_the_rounds_are_shown_and_counted(capsys):
+    dX, dY = in_chunks(X, Y)
+    slow = dX.map_blocks(lambda part: time.sleep(0.05) or part, dtype=float)
+    told = []
+    model = HERE(**FEW, verbose=True, callback=lambda now: told.append(now.seconds))
+    model.fit(slow, dY)
+    assert told[0] >= 0.25  # five chunks
+    assert model.history_.seconds.tolist() == told
+    lines = capsys.readouterr().err.splitlines()
+    for line, phase in zip(
+        lines,
+        ["reading the rows", "posing the problem of 240 rows", "searching the weights"],
+        strict=False,
+    ):
+        assert line.endswith(f" s: {phase}")
+    assert lines[3].startswith("round 1: ")
 
 
 def test_a_slow_worker_and_one_that_joins_change_no_bit(client, cluster, local):

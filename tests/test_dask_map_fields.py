@@ -3,6 +3,7 @@
 import os
 import signal
 import tempfile
+import warnings
 from functools import partial
 
 import dask
@@ -10,7 +11,12 @@ import dask.array as da
 import numpy as np
 import pytest
 import zarr
-from dask_cluster import _time_limit, kill_a_worker  # noqa: F401
+from dask_cluster import (  # noqa: F401
+    _time_limit,
+    kill_a_worker,
+    lose_all_workers,
+    without_workers,
+)
 
 import setwise as sw
 from setwise.dask import FieldResults, FieldRow, map_fields
@@ -28,6 +34,30 @@ def build(image):
     unary = np.stack([image.ravel(), -image.ravel()], axis=1)
     edges = sw.fields.grid_edges(image.shape)
     return sw.fields.Field(unary) + sw.fields.Potts(edges, 0.5), image.shape
+
+
+def build_of_probabilities(image):
+    """The mistake that a field warns of, and another one in the last image."""
+    likely = 1.0 / (1.0 + np.exp(image.ravel()))
+    if image[0, 0] == IMAGES[5, 0, 0]:
+        return sw.fields.Field(np.zeros((1, 300)))
+    return sw.fields.Field(np.stack([likely, 1.0 - likely], axis=1)), image.shape
+
+
+@pytest.mark.parametrize("on_a_cluster", [False, True])
+def test_each_warning_is_given_once_a_call_not_once_an_image(on_a_cluster, request):
+    held = request.getfixturevalue("client") if on_a_cluster else None
+    for _ in range(2):
+        with warnings.catch_warnings(record=True) as given:
+            warnings.simplefilter("always")
+            results = map_fields(build_of_probabilities, IMAGES, client=held).compute()
+        told = sorted(str(w.message).partition(": ")[2] for w in given)
+        assert len(told) == 2
+        assert told[0].startswith("unary has 1 variables with 300 labels each")
+        assert told[1].startswith("unary looks like probabilities, as each row sums to 1")
+        assert all(w.filename == __file__ for w in given)
+        assert all(str(w.message).startswith("image ") for w in given)
+        assert len(results.failed) == 0
 
 
 def build_of_name(name):
@@ -139,6 +169,43 @@ def test_a_rerun_does_what_is_left(tmp_path):
     assert not again.failed
 
 
+def damage(path, how):
+    """Truncate a file, remove it or write other bytes of the same length into it."""
+    data = path.read_bytes()
+    if how == "removed":
+        path.unlink()
+    else:
+        path.write_bytes(data[: len(data) // 2] if how == "cut" else bytes(len(data)))
+
+
+@pytest.mark.parametrize("how", ["cut", "zeros", "removed"])
+@pytest.mark.parametrize("part", ["zarr.json", "labels/zarr.json", "labels/c/0/0"])
+def test_what_is_damaged_in_a_store_is_reported_by_name_and_made_anew(tmp_path, part, how):
+    calls, store = tmp_path / "calls", tmp_path / "out.zarr"
+    calls.mkdir()
+    names = [f"image{k}.png" for k in range(6)]
+    lazy = map_fields(partial(counted, str(calls)), IMAGES, store=str(store), names=names)
+    results = lazy.compute()
+    expected = results.stacked("labels")
+    damage(store / "00000003" / part, how)
+    # Reading it again says which image it is.
+    if (part, how) != ("zarr.json", "removed"):
+        with pytest.raises(ValueError, match=r"store must hold the answer for image image3\.png"):
+            results.stacked("labels")
+    again = lazy.compute()
+    assert len(os.listdir(calls)) == 7
+    assert np.array_equal(again.stacked("labels"), expected)
+    assert len(again.rows) == again.n_proved == 6
+
+
+def test_a_damaged_root_of_a_store_gets_a_sentence(tmp_path):
+    lazy = map_fields(build, IMAGES, store=str(tmp_path / "out.zarr"))
+    lazy.compute()
+    damage(tmp_path / "out.zarr" / "zarr.json", "cut")
+    with pytest.raises(ValueError, match=r"store must be a zarr group, got .*out\.zarr"):
+        lazy.compute()
+
+
 def test_bits_on_a_cluster_and_kill_9_in_the_middle(client, tmp_path):
     expected = map_fields(build, list(IMAGES), "marginals", tol=1e-4)._job
     local = [expected([image], [k], [str(k)])[0].arrays for k, image in enumerate(IMAGES)]
@@ -157,6 +224,32 @@ def test_bits_on_a_cluster_and_kill_9_in_the_middle(client, tmp_path):
     assert len(results.rows) == 6
     for k in range(6):
         assert np.array_equal(results[k]["probabilities"], local[k]["probabilities"])
+
+
+@pytest.mark.parametrize("how", ["killed", "restarted", "none for a time"])
+def test_the_loss_of_all_workers_loses_no_image(client, cluster, how):
+    lost = []
+
+    def lose(row):
+        if not lost:
+            lost.append(row.image)
+            lose_all_workers(how, client, cluster)
+
+    results = map_fields(build, list(IMAGES)).compute(callback=lose)
+    assert lost
+    assert [row.error for row in results.rows] == [None] * 6
+
+
+def test_a_map_without_workers_ends_with_a_sentence(client, cluster):
+    without_workers(client, cluster)
+    try:
+        with (
+            dask.config.set({"distributed.scheduler.no-workers-timeout": "0.2s"}),
+            pytest.raises(TimeoutError, match="the cluster must have workers, got none for 200"),
+        ):
+            map_fields(build, IMAGES).compute()
+    finally:
+        cluster.scale(2)
 
 
 def deadly(image):

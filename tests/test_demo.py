@@ -11,8 +11,11 @@ import pytest
 from skimage import color
 
 import setwise as sw
-from setwise.demo import _alternatives, _photograph, _piles
-from setwise.demo.__main__ import main
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+from demo import alternatives, photograph, piles  # noqa: E402
+from demo.__main__ import main  # noqa: E402
 
 PICTURES = (
     "alternatives.png",
@@ -49,32 +52,33 @@ def test_without_the_extra_one_sentence_names_it(package: str, tmp_path: Path) -
     (tmp_path / f"{package}.py").write_text("raise ImportError('not here')\n")
     path = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
     run = subprocess.run(
-        [sys.executable, "-m", "setwise.demo", "--quick", "--out", str(tmp_path / "out")],
+        [sys.executable, "-m", "demo", "--quick", "--out", str(tmp_path / "out")],
         env={**os.environ, "PYTHONPATH": path},
+        cwd=ROOT,
         capture_output=True,
         text=True,
     )
     assert run.returncode == 1
-    assert run.stderr == "the demo needs pip install 'setwise[demo]': not here\n"
+    assert run.stderr == "the demo needs pip install '.[demo]': not here\n"
 
 
 def test_figures_of_the_photograph_are_those_of_its_field() -> None:
-    segmented = _photograph.segment(32)
+    segmented = photograph.segment(32)
     lab = color.rgb2lab(segmented.image)
     centers = color.rgb2lab(segmented.colors[None])[0]
-    field = _photograph.make_field(lab, centers, segmented.superpixels)
+    field = photograph.make_field(lab, centers, segmented.superpixels)
     assert field.is_submodular
     best, post = segmented.best, segmented.post
     assert field.energy(best.labels) == pytest.approx(best.value, rel=1e-6)
-    assert best.relative_gap <= _photograph.TOL
-    assert post.relative_gap <= _photograph.TOL
+    assert best.relative_gap <= photograph.TOL
+    assert post.relative_gap <= photograph.TOL
     assert post.method == "trees", "the page says whose marginals they are"
     assert post.log_partition_lower <= post.log_partition_upper
     assert -best.value <= post.log_partition_upper, "one term of Z is more than all of it"
 
 
 def test_alternatives_are_those_of_their_field() -> None:
-    cut = _alternatives.cut_out(32)
+    cut = alternatives.cut_out(32)
     field = sw.images.field_from_image(cut.image, cut.scribbles)
     assert field.is_submodular
     np.testing.assert_allclose(field.energy(cut.six.labelings), cut.six.values, rtol=1e-9)
@@ -83,16 +87,16 @@ def test_alternatives_are_those_of_their_field() -> None:
     marks = cut.scribbles.ravel()
     assert {-1, 0, 1} == set(marks)
     assert np.all(cut.six.labelings[:, marks >= 0] == marks[marks >= 0]), "scribbles hold"
-    assert cut.post.relative_gap <= _alternatives.TOL
+    assert cut.post.relative_gap <= alternatives.TOL
 
 
 def test_piles_are_the_ink_of_their_digits() -> None:
     rng = np.random.default_rng(0)
     ink, digits = np.eye(10), np.arange(10)
-    X, Y = _piles.draw_piles(ink, digits, 400, rng)
+    X, Y = piles.draw_piles(ink, digits, 400, rng)
     assert set(Y.sum(axis=1)) == {1, 2, 3}
-    np.testing.assert_allclose(X.mean(axis=0), Y.mean(axis=0), atol=4 * _piles.NOISE / 20)
-    assert np.std(X - Y) == pytest.approx(_piles.NOISE, rel=0.05)
+    np.testing.assert_allclose(X.mean(axis=0), Y.mean(axis=0), atol=4 * piles.NOISE / 20)
+    assert np.std(X - Y) == pytest.approx(piles.NOISE, rel=0.05)
 
 
 def test_index_of_piles_is_that_of_the_loss() -> None:
@@ -100,7 +104,7 @@ def test_index_of_piles_is_that_of_the_loss() -> None:
     Y, answer = rng.random((30, 10)) < 0.4, rng.random((30, 10)) < 0.4
     Y[:, 0] = True
     each = [1 - float(sw.losses.Jaccard()(y, z)) for y, z in zip(Y, answer, strict=True)]
-    assert _piles.jaccard(Y, answer) == pytest.approx(np.mean(each))
+    assert piles.jaccard(Y, answer) == pytest.approx(np.mean(each))
 
 
 @pytest.mark.parametrize(
@@ -120,9 +124,9 @@ def test_verdict_follows_the_numbers(
         return np.arange(10)[None] < n  # n of ten labels: an index of n / 10
 
     results = [
-        _piles.Piles(np.zeros((1, 64)), Y, {"lovasz": found(a), "half": found(b)}, 0.5 * Y)
+        piles.Piles(np.zeros((1, 64)), Y, {"lovasz": found(a), "half": found(b)}, 0.5 * Y)
         for a, b in zip(first, second, strict=True)
     ]
-    told = _piles.verdict(results, "lovasz", "half")
+    told = piles.verdict(results, "lovasz", "half")
     assert told.endswith(f"{said}.")
     assert f"{(np.sum(first) - np.sum(second)) / 30:+.3f}" in told

@@ -27,6 +27,26 @@ def test_contributing_shows_the_example_that_runs() -> None:
     assert shown[1].strip() == region
 
 
+def test_the_recipe_of_a_loss_names_every_list_and_every_test_of_losses() -> None:
+    section = CONTRIBUTING.split("## Add your own loss")[1].split("\n## ")[0]
+    assert all(path in section for path in ("loss_registry.py", "examples_of_functions.py"))
+    globs = re.findall(r"tests/test_[\w*]+\.py", section)
+    run = set(chain.from_iterable(ROOT.glob(glob) for glob in globs))
+    users = re.compile(r"^from loss_registry import", re.MULTILINE)
+    tests = ROOT.glob("tests/test_*.py")
+    of_losses = {path for path in tests if users.search(path.read_text(encoding="utf-8"))}
+    assert of_losses
+    assert not of_losses - run, "a test runs over all losses, and the recipe does not run it"
+
+
+def test_the_readme_begins_with_the_commands_that_set_up_a_fresh_machine() -> None:
+    top = (ROOT / "README.md").read_text(encoding="utf-8").split("\n## ")[0]
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        needed = tomllib.load(file)["project"]["requires-python"].removeprefix(">=")
+    for words in ("make demo ", "make test ", "minutes", f"Python {needed}", "C++17", "GB of disk"):
+        assert words in top, f"README.md says nothing of {words!r} at its top"
+
+
 def test_version_is_the_same_everywhere() -> None:
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     stated = re.search(r'^version: "?([^"\n]+)"?$', citation, flags=re.MULTILINE)
@@ -37,7 +57,7 @@ def test_version_is_the_same_everywhere() -> None:
 
 def test_what_it_is_for_is_the_same_everywhere() -> None:
     first = "Learn with the loss you are judged by. Predict with certificates, uncertainty and"
-    for page in ("README.md", "docs/index.md", "src/setwise/demo/page.html"):
+    for page in ("README.md", "docs/index.md", "demo/page.html"):
         assert first in (ROOT / page).read_text(encoding="utf-8"), f"{page} says something else"
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     described = settings["project"]["description"].lower()
@@ -157,10 +177,10 @@ def test_files_of_a_walk_lead_to_each_other(title: str) -> None:
             )
 
 
-def a_field(side: int = 6) -> sw.fields.Field:
+def a_field(side: int = 6, n_labels: int = 4) -> sw.fields.Field:
     rng = np.random.default_rng(0)
     edges = sw.fields.grid_edges((side, side))
-    return sw.fields.Field(rng.normal(size=(side**2, 4))) + sw.fields.Potts(edges, 0.5)
+    return sw.fields.Field(rng.normal(size=(side**2, n_labels))) + sw.fields.Potts(edges, 0.5)
 
 
 def fit_a_set_classifier() -> object:
@@ -184,13 +204,51 @@ def a_torch_loss() -> object:
     return sw.torch.lovasz_hinge(scores, torch.arange(8) % 2).backward()
 
 
+def draw_on_the_page() -> None:
+    pytest.importorskip("starlette")
+    from page_client import TestClient
+
+    from setwise.app._server import make_app
+
+    port, known = 8123, {"token": "a-token"}
+    with TestClient(make_app(**known, port=port), base_url=f"http://127.0.0.1:{port}") as client:
+        opened = client.post("/api/drawings", params={**known, "sample": "coins"})
+        address = f"/api/drawings/{opened.json()['key']}/events?token={known['token']}"
+        with client.websocket_connect(address, headers={"host": f"127.0.0.1:{port}"}) as events:
+            for label, y in ((1, 40.0), (0, 5.0)):
+                points = [[10.0, y], [30.0, y]]
+                stroke = {"kind": "brush", "label": label, "radius": 4.0, "points": points}
+                events.send_json({"type": "stroke", "stroke": stroke})
+            while b'"alternatives"' not in events.receive_bytes():
+                pass
+
+
+def fit_on_dask() -> object:
+    distributed = pytest.importorskip("distributed")
+    import dask.array as da
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    rows = (da.from_array(part, chunks=(20, -1)) for part in (X, X @ rng.normal(size=(3, 4)) > 0))
+    with distributed.Client(n_workers=1, processes=False, dashboard_address=":0") as client:
+        return sw.dask.DaskSetClassifier("jaccard", client=client).fit(*rows)
+
+
+def decide_for_rows() -> object:
+    return sw.decide(np.random.default_rng(0).random((5, 8)), "jaccard").regret_bound
+
+
 CALLS = {
     "From scores to coefficients": fit_a_set_classifier,
     "From a field to a labelling": lambda: sw.solve_map(a_field()).label_image,
     "From a field to marginals": lambda: sw.marginals(a_field(12)).width,
     "To a list": lambda: sw.diverse(a_field(), 3, sw.diversities.HammingBall(20.0, 0.05)).gaps,
+    "To alternatives": lambda: sw.diverse(a_field(n_labels=2), 6).gaps,
     "A torch loss on the CPU": a_torch_loss,
     "Boosting": boost,
+    "From probabilities to a set": decide_for_rows,
+    "A stroke on the page": draw_on_the_page,
+    "On dask": fit_on_dask,
 }
 
 

@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import setwise as sw
 from setwise import FieldBoost
-from setwise.estimators._fields._field_search import Features, FieldSearch, Indicators
+from setwise.estimators._fields._field_search import FieldSearch, Indicators, PlainFeatures
 from setwise.learning import StumpSearch
 
 # So few weak learners by design.
@@ -183,7 +183,9 @@ def test_both_parts_answer_best_first():
     rng = np.random.default_rng(0)
     nodes, pairs = rng.normal(size=(6, 2)), rng.random((5, 2))
     search = FieldSearch(
-        Features(nodes, signed=True), [Features(pairs, signed=False)], np.array([0, 6, 11])
+        PlainFeatures(nodes, signed=True),
+        [PlainFeatures(pairs, signed=False)],
+        np.array([0, 6, 11]),
     )
     assert search.exact
     for _ in range(20):
@@ -252,7 +254,7 @@ def test_the_units_of_costs_and_features_do_not_matter(unit):
     assert dear.gap_ <= dear.tol
     scaled = [(unit * x, edges, unit * phi) for x, edges, phi in X]
     assert np.array_equal(FieldBoost().fit(scaled, Y).estimator_weights_, plain.estimator_weights_)
-    # Features themselves are cheaper in a larger unit, for the price of a weight is fixed.
+    # PlainFeatures themselves are cheaper in a larger unit, for the price of a weight is fixed.
     plain = FieldBoost("feature", "feature", C=3.0).fit(X, Y)
     cheap = FieldBoost("feature", "feature", C=3.0 / unit).fit(scaled, Y)
     assert cheap.history_.primal[-1] == pytest.approx(plain.history_.primal[-1] / unit, rel=1e-3)

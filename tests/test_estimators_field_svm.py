@@ -276,8 +276,8 @@ def test_a_fit_that_ends_early_says_so():
 
 def test_a_fit_without_progress_ends_and_says_so(monkeypatch):
     X, Y = stripes(np.random.default_rng(0), 4)
-    monkeypatch.setattr("setwise.learning._cutting_planes._search._PATIENCE", 5)
-    monkeypatch.setattr("setwise.learning._cutting_planes._search._PROGRESS", 1e-3)
+    monkeypatch.setattr("setwise.learning._cutting_planes._learner._PATIENCE", 5)
+    monkeypatch.setattr("setwise._foundation._search.STANDS_STILL", 1e-3)
     with pytest.warns(ConvergenceWarning, match="where its gap stands still: scale the features"):
         model = FieldSVM(10.0).fit(X, Y)
     assert 6 <= model.n_iter_ < 20

@@ -7,8 +7,8 @@ import pytest
 import reference
 from set_classifier_problem import GROUPS, SMALL_X, X, Y, n, value_and_bound, y
 
-from setwise import SetClassifier
-from setwise.losses import CardinalityLoss, get
+from setwise import SetClassifier, losses
+from setwise.losses import CardinalityLoss, Dice, Jaccard, get
 
 # ----------------------------------------------------------------------------------------- weights
 
@@ -195,3 +195,30 @@ def test_a_mean_is_the_same_for_a_sample_repeated(loss, kind):
     other, other_bound = value_and_bound(model)
     assert other >= bound - 1e-9
     assert value >= other_bound - 1e-9
+
+
+@pytest.mark.parametrize("kind", [Jaccard, Dice])
+def test_weights_of_labels_in_the_loss_are_those_of_repeated_labels(kind):
+    """A label of weight 2 is a label that is there twice, with one score."""
+    counts = np.array([2, 0, 1, 1])[: Y.shape[1]]
+    many = np.repeat(np.arange(Y.shape[1]), counts)
+    model = SetClassifier(kind(counts), C=0.3, tol=1e-6).fit(X, Y)
+    assert model.certified_
+    assert model.gap_ <= 1e-6
+    assert model.score(X, Y) == pytest.approx(
+        1.0 - kind()(Y[:, many], model.predict(X)[:, many]).mean(), rel=1e-12
+    )
+    assert np.allclose(model.coef_[counts == 0], 0.0)
+    same = SetClassifier(kind(7.0 * counts), C=0.3, tol=1e-6).fit(X, Y)
+    np.testing.assert_allclose(same.coef_, model.coef_, atol=1e-6)
+    equal = SetClassifier(kind(np.full(Y.shape[1], 3.0)), C=0.3, tol=1e-6).fit(X, Y)
+    plain = SetClassifier(kind(), C=0.3, tol=1e-6).fit(X, Y)
+    np.testing.assert_allclose(equal.coef_, plain.coef_, atol=2e-3)
+
+
+def test_class_weights_of_a_matrix_point_to_the_loss_that_takes_them():
+    with pytest.raises(ValueError, match=r"weights to the labels in loss, as (\w+)\(") as caught:
+        SetClassifier("jaccard", class_weight="balanced").fit(X, Y)
+    name = str(caught.value).partition(", as ")[2].partition("(")[0]
+    assert name == "Jaccard"
+    SetClassifier(getattr(losses, name)(np.ones(Y.shape[1]))).fit(X, Y)

@@ -26,7 +26,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 import setwise as sw
 from setwise import SetDecision
 from setwise.decisions._probabilities import read_probabilities
-from setwise.estimators._sets._presence_model import PresenceModel
+from setwise.estimators._sets._probability_models import PresenceModel
 
 # A sample that is repeated can be in two folds, and one of weight 2 cannot: calibrated, they
 # differ, as those of scikit-learn's CalibratedClassifierCV do.

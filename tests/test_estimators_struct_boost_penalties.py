@@ -11,8 +11,7 @@ from scipy.special import log_softmax
 from sklearn.datasets import load_iris
 
 import setwise as sw
-from setwise.estimators._boosting._class_risk import ClassRisk
-from setwise.estimators._boosting._logistic_class_risk import LogisticClassRisk
+from setwise.estimators._boosting._class_risk import ClassRisk, LogisticClassRisk
 from setwise.learning import Step, StepSearch, StumpSearch, struct_boost
 
 X, y = load_iris(return_X_y=True)

@@ -20,7 +20,7 @@ from strategies import arrays
 
 from setwise import StructBoostRanker
 from setwise.estimators._boosting._boosted import SEARCHES
-from setwise.estimators._boosting._cut_points import cut_points
+from setwise.estimators._boosting._rank_risk import cut_points
 
 random = np.random.default_rng(0)
 X = random.normal(size=(60, 4))

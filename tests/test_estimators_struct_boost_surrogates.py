@@ -10,9 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss
 
 import setwise as sw
-from setwise.estimators._boosting._class_risk import ClassRisk
+from setwise.estimators._boosting._class_risk import ClassRisk, LogisticClassRisk
 from setwise.estimators._boosting._held_out import Examples
-from setwise.estimators._boosting._logistic_class_risk import LogisticClassRisk
 
 X, y = load_iris(return_X_y=True)
 

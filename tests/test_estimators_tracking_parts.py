@@ -17,7 +17,7 @@ from setwise.estimators._tracking._boxes import (
     boxes_scaled,
     overlaps,
 )
-from setwise.estimators._tracking._memory import Example, Memory
+from setwise.estimators._tracking._memory import Example, TargetMemory
 
 BOTH = ("pixels", "hog")
 
@@ -270,7 +270,7 @@ def test_memory_keeps_frames_that_differ():
         look = noisy / np.linalg.norm(noisy)
         return Example(np.zeros((2, 6), np.uint8), np.array([0.0, 1.0]), look)
 
-    memory = Memory().with_labeled(seen(0), 5)
+    memory = TargetMemory().with_labeled(seen(0), 5)
     for k in [1] * 10 + [2] * 10 + [3] * 30:
         memory = memory.with_found(seen(k), 4, 3)
     assert [len(memory.labeled), len(memory.reservoir), len(memory.recent)] == [1, 3, 4]
@@ -284,5 +284,7 @@ def test_memory_keeps_frames_that_differ():
         memory = memory.with_labeled(seen(4), 5)
     assert len(memory.labeled) == 5
     assert int(np.argmax(ways @ memory.labeled[0].look)) == 0  # the first stays
-    without = Memory().with_labeled(seen(0), 1).with_found(seen(1), 1, 0).with_found(seen(2), 1, 0)
+    without = (
+        TargetMemory().with_labeled(seen(0), 1).with_found(seen(1), 1, 0).with_found(seen(2), 1, 0)
+    )
     assert [len(without.reservoir), len(without.recent)] == [0, 1]

@@ -270,3 +270,30 @@ def test_terms_of_the_potentials_are_as_good_as_checked_ones(name: str) -> None:
     for _, term in field._terms():
         arguments = {part: getattr(term, part) for part in term.__match_args__}
         type(term)(**arguments)._check(*field.unary.shape)
+
+
+def test_a_potential_of_ones_own_is_told_how_to_set_its_fields() -> None:
+    class Plain(fields.Potential):
+        def __init__(self, price: float) -> None:
+            self.price = price
+
+        def terms(self, n_variables: int, n_labels: int) -> list[fields.Term]:
+            return [ConstantTerm(self.price)]
+
+    with pytest.raises(
+        AttributeError, match=r"in __init__ of a class of your own write self\._set\(price=\.\.\.\)"
+    ):
+        Plain(1.0)
+
+    class Told(Plain):
+        def __init__(self, price: float) -> None:
+            self._set(price=price)
+
+    @dataclasses.dataclass(frozen=True, eq=False)
+    class Frozen(Plain):
+        price: float
+
+    for kind in (Told, Frozen):
+        assert (fields.Field([[1.0, 2.0]]) + kind(3.0)).energy([1]) == 5.0
+    with pytest.raises(AttributeError, match=r"make a new one$"):
+        fields.Potts([[0, 1]], 1.0).weights = 2.0

@@ -1,9 +1,14 @@
 """One certificate: what value, bound, gap, relative gap and exact say, over every result."""
 
+import importlib
+import re
+from dataclasses import is_dataclass
 from math import inf
+from pathlib import Path
 
 import numpy as np
 import pytest
+from public_api import public_objects
 
 import setwise as sw
 from setwise._foundation._certificate import Certificate, Measured, gap_over_value, relative_gap
@@ -153,3 +158,34 @@ def test_a_gap_beside_the_size_of_a_value():
     assert gap_over_value(1.0, -4.0) == gap_over_value(1.0, 4.0, 2.0) == 0.25
     assert gap_over_value(1.0, 0.5) == 1.0  # no value is smaller than the unit
     assert gap_over_value(inf, 4.0) == inf
+
+
+WORDS = [
+    *("value", "bound", "gap", "relative_gap", "exact"),
+    *("certified", "converged", "interrupted", "reason", "timings"),
+]
+
+
+def members(cls: type) -> set[str]:
+    """The fields and properties of a record."""
+    return {*dir(cls), *getattr(cls, "__annotations__", {})}
+
+
+def test_the_page_tells_which_result_has_which_words():
+    """The table holds of the classes, and no record with two words or more is left out."""
+    page = Path(__file__).parents[1].joinpath("docs/guide/certificates.md").read_text()
+    head, table = page.split("## Which result has which words")[1].split("| --- ", 1)
+    assert re.findall(r"`(\w+)`", head) == WORDS
+    told = {}
+    for line in table.split("\n\n")[0].splitlines()[1:]:
+        name, *cells = (cell.strip() for cell in line.strip("|").split("|"))
+        module, name = name.strip("`").rsplit(".", 1)
+        cls = getattr(importlib.import_module(f"setwise.{module}"), name)
+        told[cls] = cells
+        for word, cell in zip(WORDS, cells, strict=True):
+            assert (word in members(cls)) == (cell == "yes"), (name, word)
+            assert cell in ("yes", "–") or cell.strip("`") in members(cls), (name, cell)
+    for name, cls in (*public_objects(), ("Decision", sw.decisions.Decision)):
+        is_record = isinstance(cls, type) and (is_dataclass(cls) or hasattr(cls, "_fields"))
+        if is_record and not issubclass(cls, Progress):
+            assert cls in told or len(members(cls) & set(WORDS)) < 2, name

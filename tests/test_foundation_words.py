@@ -1,11 +1,13 @@
 """Words that are nearly right are answered with the right one; rounds are told to a logger."""
 
+import inspect
 import logging
 
 import numpy as np
 import pytest
 
 import setwise as sw
+from setwise._foundation._keywords import hints_at_names
 
 
 @pytest.mark.parametrize(
@@ -56,12 +58,122 @@ def test_a_word_in_torch_is_answered_likewise(call, word: str) -> None:
         (lambda: sw.StructBoostClassifier(n_estimaters=3), "n_estimators"),
         (lambda: sw.decide([0.5], los="dice"), "loss"),
         (lambda: sw.solve_map(sw.fields.Field([[0.0, 1.0]]), methd="cut"), "method"),
+        (lambda: sw.solve_map(sw.fields.Field([[0.0, 1.0]]), methd="", verbose=True), "method"),
+        (lambda: sw.marginals(sw.fields.Field([[0.0, 1.0]]), methd="trees"), "method"),
+        (lambda: sw.marginals(sw.fields.Field([[0.0, 1.0]]), methd="", verbose=True), "method"),
         (lambda: sw.images.segment(np.zeros((4, 4)), smothness=2.0), "smoothness"),
     ],
 )
 def test_an_argument_that_is_nearly_right_is_answered_likewise(call, name: str) -> None:
     with pytest.raises(TypeError, match=f"(?i)did you mean '{name}'\\?$"):
         call()
+
+
+X = np.arange(8.0).reshape(4, 2)
+Y = np.array([[0, 1], [1, 0], [1, 1], [0, 0]])
+FOREIGN = [
+    (lambda: sw.SetClassifier(class_weights={0: 2.0}), r"SetClassifier.* 'class_weight'\?$"),
+    (lambda: sw.SetClassifier(mode="rows"), r"SetClassifier.* 'sets'\?$"),
+    (lambda: sw.SetClassifier(group=[0, 1]), r"SetClassifier.* 'sets'\?$"),
+    (lambda: sw.SetClassifier().fit(X, Y, group=[0, 0, 1, 1]), r"SetClassifier.fit.* 'groups'\?$"),
+    (lambda: sw.SetClassifierCV().score(X, Y, group=[0, 1]), r"SetClassifierCV.* 'groups'\?$"),
+    (lambda: sw.SetDecision().decide(X, group=[0, 1]), r"SetDecision.decide.* 'groups'\?$"),
+    (lambda: sw.StructBoostRanker().fit(X, Y[:, 0], group=[2, 2]), r"Ranker.fit.* 'groups'\?$"),
+    (lambda: sw.losses.scorer("dice", mode="rows"), r"scorer\(\) .* 'sets'\?$"),
+    (lambda: sw.decide([0.5], "dice", mode="rows"), r"decide\(\) .* 'sets'\?$"),
+    (lambda: sw.decide([0.5], sw.losses.Dice), r"got a class: did you mean Dice\(\)\?$"),
+    (
+        lambda: sw.StructBoostClassifier(taxonomy={"a": ["b", "c"]}).fit(X, list("bcbc")),
+        r"taxonomy must be nested lists .* a dict: write .* as \[\['cat', 'dog'\], \['oak'\]\]$",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "words"), FOREIGN)
+def test_what_other_libraries_take_is_answered_with_what_this_one_takes(call, words: str) -> None:
+    with pytest.raises(TypeError, match=words):
+        call()
+
+
+def test_estimators_over_a_cluster_hint_likewise() -> None:
+    dask = pytest.importorskip("setwise.dask")
+    with pytest.raises(TypeError, match=r"DaskStructBoostClassifier.* 'class_weight'\?$"):
+        dask.DaskStructBoostClassifier(class_weights={0: 2.0})
+    for kind in (dask.DaskSetClassifier, dask.DaskStructBoostRanker, dask.DaskFieldSVM):
+        with pytest.raises(TypeError, match=rf"{kind.__name__}.* 'tol'\?$"):
+            kind(tool=1e-3)
+
+
+def test_a_refusal_names_the_class_that_was_called_and_not_its_private_base() -> None:
+    class _Base:
+        @hints_at_names
+        def __init__(self, *, weight: float = 1.0, classes: str = "all") -> None: ...
+
+    class Public(_Base): ...
+
+    with pytest.raises(TypeError) as caught:
+        Public(class_weights=2.0)
+    words = "Public.__init__() got an unexpected keyword argument 'class_weights'"
+    assert str(caught.value).endswith(f"{words}: did you mean 'weight'?")
+    with pytest.raises(TypeError, match=r"Public.__init__\(\) .* argument 'zzz'$"):
+        Public(zzz=2.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("DiceLoss", r"sw\.losses\.Dice\(\), in PyTorch sw\.torch\.SoftDiceLoss\(\)"),
+        ("JaccardLoss", r"sw\.losses\.Jaccard\(\), in PyTorch sw\.torch\.JaccardMetricLoss\(\)"),
+        ("IoULoss", r"sw\.losses\.Jaccard\(\), in PyTorch sw\.torch\.JaccardMetricLoss\(\)"),
+    ],
+)
+def test_losses_by_the_names_of_other_libraries(name: str, meant: str) -> None:
+    for module in (sw, sw.losses):
+        with pytest.raises(AttributeError, match=f"{name!r}: did you mean {meant}\\?$"):
+            getattr(module, name)
+        assert not hasattr(module, name)
+    for call in meant.replace("\\", "").split(", in PyTorch "):
+        if "torch" not in call:
+            assert eval(call, {"sw": sw}) is not None
+    with pytest.raises(AttributeError, match=r"no attribute 'Hammming': did you mean 'Hamming'\?$"):
+        _ = sw.losses.Hammming
+
+
+LISTS = {
+    "of different lengths": [["a", "b"], ["c"], [], ["a"]],
+    "of one length": [["a", "b"]] * 2 + [["b", "c"]] * 2,
+    "of numbers": [[0, 2], [1], [], [0]],
+    "of sets": [{"a", "b"}, {"c"}, set(), {"a"}],
+}
+
+
+@pytest.mark.parametrize("y", LISTS.values(), ids=LISTS)
+def test_lists_of_labels_are_pointed_to_what_makes_a_matrix_of_them(y: list[object]) -> None:
+    words = "got a list of labels for each sample: MultiLabelBinarizer"
+    for model in (sw.SetClassifier(), sw.SetClassifierCV(), sw.SetDecision()):
+        with pytest.raises(ValueError, match=words):
+            model.fit(X, y)
+    with pytest.raises(ValueError, match="y must hold one class for each sample, got a list"):
+        sw.StructBoostClassifier().fit(X, y)
+    with pytest.raises(ValueError, match="MultiLabelBinarizer"):
+        sw.SetClassifier().fit(X, np.array(LISTS["of one length"]))
+
+
+@pytest.mark.parametrize(
+    ("model", "values"),
+    [
+        (sw.SetClassifier(), "'sigmoid' or 'isotonic'"),
+        (sw.StructBoostClassifier(n_estimators=2), "'softmax' or 'sigmoid' or 'isotonic'"),
+    ],
+)
+def test_probabilities_without_calibration_say_what_they_need(model, values: str) -> None:
+    kind = type(model).__name__
+    words = f"^predict_proba of {kind} needs calibrate={values}, got calibrate=None$"
+    with pytest.raises(AttributeError, match=words):
+        _ = model.predict_proba
+    assert not hasattr(model, "predict_proba")
+    assert hasattr(model.set_params(calibrate="sigmoid"), "predict_proba")
+    assert inspect.signature(type(model).predict_proba).parameters.keys() == {"self", "X"}
 
 
 def test_an_argument_of_a_torch_loss_likewise() -> None:

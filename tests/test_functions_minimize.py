@@ -12,6 +12,7 @@ from strategies import numbers, set_functions, submodular_functions
 from setwise.functions import (
     Cardinality,
     ConcaveOfModular,
+    Counts,
     Coverage,
     Cut,
     Modular,
@@ -212,6 +213,14 @@ def test_a_declared_oracle_is_certified():
     result = minimize(oracle)
     assert result.exact
     assert result.value == -2.0
+
+
+def test_more_counts_than_fit_a_grid_run_but_are_not_certified(monkeypatch):
+    monkeypatch.setattr("setwise.functions._families._counts.GRID_CELLS", 8)
+    function = Counts(lambda n, q: np.sqrt(n + q), [True] * 3 + [False] * 3)
+    result = minimize(function + Modular(np.linspace(-1.0, 1.0, 6)))
+    assert not result.certified
+    assert result.value <= 0.0
 
 
 def test_a_function_that_is_not_submodular_is_refused_before_any_work():

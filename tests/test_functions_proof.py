@@ -12,15 +12,18 @@ from strategies import numbers, set_functions, submodular_functions
 
 from setwise.functions import (
     Cardinality,
+    Coverage,
     Cut,
     Modular,
     Oracle,
+    SetFunction,
     Table,
     check,
     decompose,
     maximize,
     minimize,
 )
+from setwise.functions._numbers import gains_with_errors
 
 SCALES = (1e-12, 1e7, 1e9)
 UNITS = (2.0**-40, 2.0**23, 2.0**30)
@@ -42,6 +45,65 @@ def assert_nothing_false(function, result):
 @given(wide_functions())
 def test_a_proved_minimum_is_one_in_rationals(function):
     assert_nothing_false(function, minimize(function))
+
+
+@given(wide_functions(), st.data())
+def test_gains_are_within_their_errors_in_rationals(function, data):
+    order = np.array(data.draw(st.permutations(range(function.n))), np.int64)
+    order = order[: data.draw(st.integers(0, function.n))]
+    chain = exact_chain(function, order)
+    gains, errors = gains_with_errors(function, order)
+    assert np.array_equal(gains, function.gains(order))
+    for k, (gain, error) in enumerate(zip(gains, errors, strict=True)):
+        assert abs(Fraction(gain) - (chain[k + 1] - chain[k])) <= Fraction(error)
+
+
+def exact_chain(function, order):
+    masks = np.zeros((len(order) + 1, function.n), bool)
+    for k, element in enumerate(order):
+        masks[k + 1 :, element] = True
+    return [exact_value(function, mask) for mask in masks]
+
+
+class Covered(SetFunction):
+    """A family of a user's own, which says nothing about its numbers: what a coverage is."""
+
+    def __init__(self, weights):
+        self._set(n=len(weights) - 1, weights=np.array(weights))
+
+    def _values(self, masks):
+        pairs = np.pad(masks, ((0, 0), (0, 1))) | np.pad(masks, ((0, 0), (1, 0)))
+        return np.where(pairs, self.weights, 0.0).sum(axis=1)
+
+    def _gains(self, order):
+        masks = np.tri(len(order) + 1, self.n, -1, bool)[:, np.argsort(order)]
+        return np.diff(self._values(masks))
+
+    is_submodular = is_increasing = True
+
+    def exact(self):
+        """The same function as one of the library."""
+        return Coverage([[i, i + 1] for i in range(self.n)], self.weights)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.sampled_from([0.0, 3.0, 20.0]))
+def test_nothing_false_is_said_of_a_family_of_ones_own(seed, n, decades):
+    rng = np.random.default_rng(seed)
+    own = Covered(rng.uniform(1.0, 9.0, n + 1) * 10.0 ** rng.uniform(-decades, decades, n + 1))
+    price = Modular(-own.weights[rng.integers(0, n + 1, n)] * rng.choice([0.5, 1.0, 2.0], n))
+    order = rng.permutation(n)
+    chain = exact_chain(own.exact(), order)
+    for gain, error, rise in zip(*gains_with_errors(own, order), np.diff(chain), strict=True):
+        assert abs(Fraction(gain) - rise) <= Fraction(error)
+    result, exact = minimize(own + price), own.exact() + price
+    least = min(exact_values(exact))
+    over = exact_value(exact, result.mask) - least
+    assert Fraction(result.bound) <= least
+    assert over <= Fraction(result.excess)
+    assert not result.exact or over <= Fraction(result.rounding)
+    assert result.exact or decades > 0.0
+    largest = maximize(own + price, rng=0)
+    assert Fraction(largest.bound) >= max(exact_values(exact))
 
 
 @given(wide_functions(decades=1))

@@ -9,15 +9,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from diversity_registry import DIVERSITIES
-from field_registry import FIELDS, of_seed
+from field_registry import FIELDS, of_seed, whole
 from field_terms import scaled
 from hypothesis import given
 from hypothesis import strategies as st
-from reference import all_labelings, best_step, least_energy
+from reference import all_labelings, best_step, least_energy, rational_energy
 
 import setwise as sw
-from setwise.inference._map._energy_scale import EnergyScale
-from setwise.inference._map._ground import difference_above, difference_below, ground
+from setwise.inference._conditioning._energy_scale import EnergyScale
+from setwise.inference._conditioning._ground import difference_above, difference_below, ground
 from setwise.inference._map._methods import METHODS as RECORDS
 
 METHODS = ("auto", *RECORDS)
@@ -211,6 +211,150 @@ def test_whole_energies_of_an_image() -> None:
     assert best.exact == (best.gap == 0.0) or best.gap < 0.5
     assert EnergyScale.of(field).is_exact(2.0**50, 2.0**50 - 1.0) is False
     assert EnergyScale.of(field).is_exact(2.0**50, 2.0**50) is True
+
+
+# -------------------------------------------------------------------- bounds to the last digit
+
+
+def least_rational(field: sw.fields.Field) -> Fraction:
+    """The least energy without any rounding."""
+    labelings = all_labelings(field.n_variables, field.n_labels)
+    allowed = labelings[np.isfinite(field.energy(labelings))]
+    return min(rational_energy(field, labels) for labels in allowed)
+
+
+def check_bounds(field: sw.fields.Field, method: str, **options: object) -> None:
+    """No bound that is returned or told is above the least energy, by no digit."""
+    told: list[float] = []
+    for callback in ({}, {"callback": lambda round: told.append(round.bound)}):
+        try:
+            best = sw.solve_map(field, method, **options, **callback)
+        except ValueError:  # a method that cannot take the field
+            return
+        told.append(best.bound)
+        assert best.bound <= best.value
+    least = least_rational(field)
+    assert all(Fraction(bound) <= least for bound in told if np.isfinite(bound))
+    if best.exact and np.isfinite(best.value):
+        value = rational_energy(field, best.labels)
+        assert Fraction(best.bound) <= value
+        assert value - least <= Fraction(best.gap) + abs(Fraction(best.value) - value)
+
+
+OPTIONS = ({}, {"max_iter": 0}, {"max_iter": 2}, {"time_limit": 0.0}, {"tol": np.inf})
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", FIELDS)
+def test_no_bound_is_above_the_least_energy_by_a_digit(name: str, method: str) -> None:
+    for seed, constant, options in ((0, 0.0, {}), (1, 1e6 / 3, {}), (2, 0.1, OPTIONS[2])):
+        field = of_seed(name, seed)
+        check_bounds(field.with_unary(field.unary + constant), method, **options)
+
+
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from(METHODS),
+    st.sampled_from(OPTIONS),
+    st.sampled_from([1.0, 2.0**-10, 2.0**40, 0.1]),
+    st.sampled_from([0.0, 3.0, 1e9, 0.1, 1e17]),
+    st.integers(2, 4),
+    st.booleans(),
+)
+def test_bounds_of_whole_numbers_hold_to_the_last_digit(
+    seed: int,
+    method: str,
+    options: dict,
+    unit: float,
+    constant: float,
+    n_labels: int,
+    starts: bool,
+) -> None:
+    """With label costs and regions, in units that floats have and one that they have not."""
+    rng = np.random.default_rng(seed)
+    top = int(rng.choice([2, 9, 10**6, 2**40]))
+    field = scaled(whole(rng, int(rng.integers(1, 6)), n_labels, top), unit)
+    field = field.with_unary(field.unary + constant * unit)
+    init = rng.integers(0, n_labels, field.n_variables)
+    check_bounds(field, method, **options, **({"init": init} if starts else {}))
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(METHODS), st.sampled_from([1.0, 2.0**-20]))
+def test_a_bound_of_whole_numbers_is_a_whole_number(seed: int, method: str, unit: float) -> None:
+    rng = np.random.default_rng(seed)
+    top = int(rng.choice([2, 9, 10**6, 2**30]))
+    field = scaled(whole(rng, 5, int(rng.integers(2, 4)), top), unit)
+    try:
+        best = sw.solve_map(field, method)
+    except ValueError:  # a method that cannot take the field
+        return
+    assert best.bound % unit == 0.0
+    assert best.exact == (best.gap == 0.0)
+
+
+def test_a_bound_between_whole_numbers_is_the_upper_one() -> None:
+    """The relaxation of a frustrated cycle lies between two energies: the upper one is proved."""
+    for size in (3, 5, 7):
+        ring = np.stack([np.arange(size), (np.arange(size) + 1) % size], axis=1)
+        field = sw.fields.Field(np.zeros((size, 2))) + sw.fields.Pairwise(ring, np.eye(2))
+        best = sw.solve_map(field, "convex")
+        assert best.bound == np.ceil(best.bound)
+        assert (best.bound == best.value) == best.exact
+
+
+def costly(seed: int) -> sw.fields.Field:
+    """A grid of whole numbers with label costs."""
+    rng = np.random.default_rng(seed)
+    field = sw.fields.Field(rng.integers(-9, 10, (100, 3)) * 1.0)
+    field += sw.fields.Potts(sw.fields.grid_edges((10, 10)), rng.integers(0, 10, 180) * 1.0)
+    return field + sw.fields.LabelCost(rng.integers(0, 27, 3) * 1.0)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_default_is_no_worse_than_what_it_can_afford(seed: int) -> None:
+    field = costly(seed)
+    best = sw.solve_map(field)
+    for method in ("expansion", "swap", "messages", "convex"):
+        other = sw.solve_map(field, method)
+        assert best.value <= other.value
+        assert best.bound >= other.bound
+    if best.gap:
+        assert best.reason
+
+
+def test_the_bound_of_a_start_has_all_digits() -> None:
+    best = sw.solve_map(sw.fields.Field([[1e6, 0.3]]), init=[0], time_limit=0)
+    assert (best.value, best.bound) == (1e6, 0.3)
+    best = sw.solve_map(costly(3))
+    assert (best.value, best.bound, best.exact) == (-141.0, -141.0, True)
+
+
+def test_stages_of_the_default_end_with_callbacks_and_tell_the_best_of_all() -> None:
+    field = next(f for f in map(costly, range(40)) if not sw.solve_map(f, "expansion").exact)
+    told: list[sw.inference.MapProgress] = []
+    whole_search = sw.solve_map(field, callback=told.append)
+    assert whole_search.method != "expansion" or "cheap" in whole_search.reason
+    bounds = [progress.bound for progress in told]
+    assert bounds == sorted(bounds)
+    moves = sw.solve_map(field, "expansion")
+    later = [p for p in told if p.value < moves.value]
+    stopped = sw.solve_map(field, callback=lambda p: p.value < moves.value)
+    assert stopped.interrupted or not later
+    assert stopped.value <= moves.value
+    assert sw.solve_map(field, max_iter=3).method == "expansion"
+
+
+@pytest.mark.parametrize("options", [{"max_iter": 0}, {"max_iter": 1}, {"tol": np.inf}, {}])
+def test_a_reason_promises_no_more_than_the_answer(options: dict) -> None:
+    rng = np.random.default_rng(0)
+    for alpha in (0.5, 1.0):
+        field = sw.fields.Field(rng.integers(-3, 4, (30, 2)) * 1.0)
+        field += sw.fields.RegionConsistency(np.arange(30) // 7, 2.0, alpha)
+        field += sw.fields.Potts(sw.fields.grid_edges((5, 6)), 1.0)
+        best = sw.solve_map(field, **options)
+        assert best.exact != ("not proved" in best.reason)
+        if not options:
+            assert best.exact
 
 
 # ------------------------------------------------------------------------------ lists and marginals

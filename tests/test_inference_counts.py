@@ -14,7 +14,7 @@ from strategies import arrays, edges, numbers
 
 import setwise as sw
 from setwise.fields import CardinalityPotential, Field, LabelCost, Pairwise, Potts
-from setwise.inference._marginals._counts._count_factors import Counted, CountFactor, count_laws
+from setwise.inference._marginals._counts._count_factors import Counted, CountFunction, count_laws
 from setwise.inference._marginals._methods import METHODS
 
 
@@ -31,7 +31,7 @@ def test_sums_over_counts_are_those_over_all_choices(scale):
     rng = np.random.default_rng(0)
     sizes = [1, 2, 3, 5, 8]
     ones = np.array([False, True])
-    factors = [CountFactor(np.arange(m), np.tile(ones, (m, 1)), np.zeros(m + 1)) for m in sizes]
+    factors = [CountFunction(np.arange(m), np.tile(ones, (m, 1)), np.zeros(m + 1)) for m in sizes]
     counted = Counted.of(factors, np.zeros((8, 2)))
     logits, heights = scale * rng.normal(size=19), scale * rng.normal(size=24)
     for n_threads in (1, 2):

@@ -7,8 +7,8 @@ import reference
 from searches import enumerate_labels
 
 from setwise import fields
+from setwise.inference._conditioning._energy_scale import trivial_bound
 from setwise.inference._map import _enumerate
-from setwise.inference._map._energy_scale import trivial_bound
 from setwise.inference._map._result import MapProgress
 
 
@@ -74,6 +74,14 @@ def test_a_callback_ends_it_with_the_least_values_of_the_terms(
     assert type(result.bound) is float
     assert result.value == field.energy(result.labels) == seen[-1].value
     assert [progress.n_iter for progress in seen] == [1, 2]
+
+
+def test_the_last_round_tells_the_answer() -> None:
+    seen: list[MapProgress] = []
+    field = field_registry.of_seed("potts-on-three-labels", 0)
+    result = enumerate_labels(field, callback=lambda now: seen.append(now) or True)
+    assert not result.interrupted
+    assert [(now.n_iter, now.value, now.bound) for now in seen] == [(1, result.value, result.bound)]
 
 
 def test_ctrl_c_keeps_the_best_so_far() -> None:

@@ -224,3 +224,31 @@ def test_a_batch_is_its_single_fields(method):
             assert np.array_equal(alone.probabilities, post.probabilities)
             assert alone.log_partition_upper == post.log_partition_upper
     assert sw.inference.marginals_batch([]) == []
+
+
+@pytest.mark.parametrize("method", ["trees", "projection", "frank_wolfe", "counts"])
+def test_the_gap_of_a_search_that_was_ended_is_that_of_its_last_pass(method):
+    """Gaps that cost a pass are not measured in each; a callback that ends it has it measured."""
+    field = small_grid(0, 2) + sw.fields.LabelCost([1.0, 2.0])
+    for last in range(1, 8):
+        ended = sw.marginals(field, method, tol=0.0, callback=lambda now, k=last: now.n_iter == k)
+        assert ended.n_iter == last
+        assert ended.interrupted is not ended.converged
+        assert 0.0 <= ended.gap < np.inf
+        assert ended.bound <= least_upper(field, method) + 1e-9 <= ended.value + 2e-9
+
+
+def test_a_callback_that_agrees_with_the_last_pass_interrupts_nothing():
+    for method in taking(small_grid(0, 2)):
+        whole = sw.marginals(small_grid(0, 2), method, tol=1e-2, rng=0)
+        if not whole.converged:
+            continue
+        post = sw.marginals(
+            small_grid(0, 2),
+            method,
+            tol=1e-2,
+            rng=0,
+            callback=lambda now, n=whole.n_iter: now.n_iter == n,
+        )
+        assert (post.interrupted, post.converged) == (False, True), method
+        assert post.log_partition_lower == whole.log_partition_lower

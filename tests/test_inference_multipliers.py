@@ -11,10 +11,10 @@ from scipy.optimize import linprog
 from setwise import diverse, fields
 from setwise.diversities import HammingBall
 from setwise.inference._diverse._carried_bound import CarriedBound
-from setwise.inference._diverse._labeling_mixture import best_mixture
-from setwise.inference._diverse._multiplier_search import HammingSearch
+from setwise.inference._diverse._multipliers._bound import best_mixture
+from setwise.inference._diverse._multipliers._recombination import Recombination
+from setwise.inference._diverse._multipliers._search import HammingSearch
 from setwise.inference._diverse._problem import StepProblem
-from setwise.inference._diverse._recombination import Recombination
 from setwise.inference._flows._two_label_cut import TwoLabelCut
 from setwise.inference._map._options import MapOptions
 from setwise.inference._map._solve_map import solve_map

@@ -80,6 +80,24 @@ def test_the_interval_of_a_few_samples_covers_log_partition(max_iter):
     assert max_iter == 10 or not any(post.converged for post in found)
 
 
+def test_an_interval_that_failed_is_no_certainty():
+    """Samples whose interval ends below the lower bound, which is proved, know no upper bound."""
+    field = sw.fields.Field([[4.0, 2.0], [2.0, 3.0], [-3.0, 1.0]])
+    field += sw.fields.Potts([[0, 1], [1, 2]], 1.5)
+    truth = reference.log_partition(field)
+    failed = 0
+    for seed in range(60):
+        post = sw.marginals(field, "perturb", rng=seed, max_iter=10)
+        assert post.log_partition_lower <= min(post.log_partition_upper, truth)
+        assert min(post.width, post.total_variation) > 0.0
+        if post.log_partition_upper == np.inf:
+            failed += 1
+            assert np.mean(post.history) < post.log_partition_lower
+            assert "no upper bound is known" in post.reason
+            assert (post.converged, post.gap, post.total_variation) == (False, np.inf, 1.0)
+    assert 1 <= failed <= 6  # the seed 4 among them
+
+
 def test_an_interrupted_search_is_no_sample(monkeypatch):
     """Ctrl-C within ``solve_map``, which returns with a weak bound."""
     field = of_seed("potts-on-three-labels", 0)

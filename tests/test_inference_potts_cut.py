@@ -186,7 +186,7 @@ def test_a_flow_that_does_not_prove_its_cut_is_not_believed(monkeypatch):
 
     def wrong(unary, edges, weights, labels, answer, threads):
         labels[:] = 0
-        answer[:] = [1.0, 0.0, 1.0, 0.25, 0.0]
+        answer[:] = [1.0, 0.0, 1.0, 0.25, 0.0, 0.0]
 
     monkeypatch.setattr(_core, "cut_grid", lambda *_: False)
     monkeypatch.setattr(_core, "cut_edges", wrong)

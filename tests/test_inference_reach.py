@@ -123,6 +123,7 @@ def test_a_search_that_is_not_begun_claims_no_more_than_its_digits(method):
 MARGINALS = ("auto", *(name for name in OF_MARGINALS if name != "perturb"))
 
 
+@pytest.mark.filterwarnings("ignore:the probabilities may say little")
 @given(
     st.integers(0, 2**32 - 1),
     st.sampled_from(MARGINALS),

@@ -13,6 +13,7 @@ from field_terms import (
     random_term,
 )
 from reference import all_labelings, lifted, term_energy
+from relaxed import lowered
 
 from setwise.fields import _terms as t
 from setwise.fields._field import Field
@@ -145,7 +146,7 @@ def test_s_stays_in_the_base_polytope(seed):
     field = random_field(["potts", "count", "label", "concave cardinality"], 4, 3, seed)
     values = pair_values(field)
     for passes, momentum in [(1, True), (6, True), (4, False)]:
-        answer = Relaxation(field).minimize(0.3, tol=0.0, max_iter=passes, momentum=momentum)
+        answer = lowered(Relaxation(field), 0.3, tol=0.0, max_iter=passes, momentum=momentum)
         sets = np.arange(len(values))[:, None] >> np.arange(12) & 1
         slack = values - sets @ answer.scores.ravel()
         assert slack.min() >= -1e-9
@@ -162,7 +163,7 @@ def test_every_s_bounds_every_energy(seed):
     labelings = all_labelings(n, n_labels)
     energies = field._energies(labelings)
     for temperature in [2.0, 0.1]:
-        answer = relaxation.minimize(temperature, tol=0.0, max_iter=5)
+        answer = lowered(relaxation, temperature, tol=0.0, max_iter=5)
         constant = answer.bound - answer.scores.min(axis=1).sum()
         sums = answer.scores[np.arange(n), labelings].sum(axis=1) + constant
         assert (sums <= energies + 1e-8).all()
@@ -178,11 +179,11 @@ def test_every_s_bounds_every_energy(seed):
 def test_the_gap_is_the_distance_from_the_least_value_and_closes(seed):
     field = random_field(SUBMODULAR, 5, 3, seed, forbidden=0.2)
     relaxation = Relaxation(field)
-    best = relaxation.minimize(1.0, tol=1e-10, max_iter=5000)
+    best = lowered(relaxation, 1.0, tol=1e-10, max_iter=5000)
     assert best.converged
     assert best.gap <= 1e-8
     for passes in [0, 1, 3]:
-        early = relaxation.minimize(1.0, tol=0.0, max_iter=passes)
+        early = lowered(relaxation, 1.0, tol=0.0, max_iter=passes)
         assert early.gap >= 0
         assert early.objective - best.objective <= early.gap + 1e-9
         assert early.objective >= best.objective - 1e-9
@@ -199,7 +200,7 @@ def test_the_gap_closes_with_a_convex_function_of_a_count(seed):
     field = Field(unary) + Given(t.CardinalityTerm(center, table))
     relaxation = Relaxation.below(field)
     assert relaxation.is_equal
-    answer = relaxation.minimize(0.02, tol=1e-8, max_iter=2000)
+    answer = lowered(relaxation, 0.02, tol=1e-8, max_iter=2000)
     assert answer.converged
     slopes = np.linspace(-4.0, 4.0, 801)
     moved = np.arange(n_labels) != center[:, None]
@@ -210,7 +211,7 @@ def test_the_gap_closes_with_a_convex_function_of_a_count(seed):
     smoothing = 0.02 * n * np.log(n_labels)
     assert answer.bound == pytest.approx(max(lines), abs=smoothing + 0.02)
     assert answer.bound <= least_energy(field) + 1e-9
-    early = relaxation.minimize(0.02, tol=0.0, max_iter=1)
+    early = lowered(relaxation, 0.02, tol=0.0, max_iter=1)
     assert early.objective - answer.objective <= early.gap + 1e-7
 
 
@@ -218,8 +219,8 @@ def test_the_gap_closes_with_a_convex_function_of_a_count(seed):
 def test_momentum_reaches_the_plain_optimum_and_the_objective_never_rises(seed):
     field = random_field(SUBMODULAR, 6, 3, seed)
     relaxation = Relaxation(field)
-    fast = relaxation.minimize(0.5, tol=1e-9, max_iter=5000)
-    plain = relaxation.minimize(0.5, tol=1e-9, max_iter=20_000, momentum=False)
+    fast = lowered(relaxation, 0.5, tol=1e-9, max_iter=5000)
+    plain = lowered(relaxation, 0.5, tol=1e-9, max_iter=20_000, momentum=False)
     assert fast.converged
     assert plain.converged
     assert fast.objective == pytest.approx(plain.objective, abs=1e-6)
@@ -231,8 +232,8 @@ def test_momentum_reaches_the_plain_optimum_and_the_objective_never_rises(seed):
 def test_a_start_goes_on_where_the_other_stopped():
     field = random_field(["potts", "count"], 8, 3, 1)
     relaxation = Relaxation(field)
-    first = relaxation.minimize(1.0, tol=1e-8, max_iter=2000)
-    again = relaxation.minimize(1.0, tol=1e-8, init=first.blocks)
+    first = lowered(relaxation, 1.0, tol=1e-8, max_iter=2000)
+    again = lowered(relaxation, 1.0, tol=1e-8, init=first.blocks)
     assert again.n_iter == 0
     assert again.objective == pytest.approx(first.objective)
 
@@ -240,7 +241,7 @@ def test_a_start_goes_on_where_the_other_stopped():
 def test_the_objective_bounds_log_z():
     field = random_field(SUBMODULAR, 5, 3, 3)
     energies = field._energies(all_labelings(5, 3))
-    answer = Relaxation(field).minimize(1.0, tol=1e-9, max_iter=5000)
+    answer = lowered(Relaxation(field), 1.0, tol=1e-9, max_iter=5000)
     assert answer.objective >= np.log(np.exp(-energies).sum())
 
 
@@ -261,7 +262,8 @@ def test_answers_do_not_depend_on_threads_to_the_last_bit():
         t.CardinalityTerm(np.zeros(n, np.int64), np.sqrt(np.arange(n + 1.0))),
     )
     one, two, many = (
-        Relaxation(field).minimize(0.5, tol=0.0, max_iter=7, n_jobs=n_jobs) for n_jobs in (1, 2, 5)
+        lowered(Relaxation(field), 0.5, tol=0.0, max_iter=7, n_threads=n_jobs)
+        for n_jobs in (1, 2, 5)
     )
     for other in (two, many):
         np.testing.assert_array_equal(one.scores, other.scores)
@@ -274,7 +276,7 @@ def test_answers_do_not_depend_on_threads_to_the_last_bit():
 
 def test_a_field_without_potentials_is_solved_at_once():
     unary = np.array([[1.0, 0.5, np.inf], [0.0, 2.0, 1.0]])
-    answer = Relaxation(Field(unary)).minimize(1.0)
+    answer = lowered(Relaxation(Field(unary)), 1.0)
     np.testing.assert_array_equal(answer.scores, unary)
     assert answer.n_iter == 0
     assert answer.converged
@@ -286,13 +288,13 @@ def test_no_variables_and_one_label():
     nothing = Field(np.zeros((0, 3))) + Given(
         t.ConstantTerm(2.0), t.CardinalityTerm(np.zeros(0, np.int64), np.array([1.5]))
     )
-    answer = Relaxation(nothing).minimize(1.0)
+    answer = lowered(Relaxation(nothing), 1.0)
     assert answer.bound == 3.5
     assert answer.scores.shape == (0, 3)
     single = Field([[1.0], [2.0]]) + Given(
         t.PottsTerm(np.array([[0, 1]]), np.ones(1)), t.LabelTerm(4.0, np.array([True]))
     )
-    answer = Relaxation(single).minimize(1.0)
+    answer = lowered(Relaxation(single), 1.0)
     assert answer.bound == pytest.approx(least_energy(single))
     assert answer.converged
 
@@ -301,17 +303,3 @@ def test_a_field_that_is_not_submodular_is_refused():
     field = random_field(["robust"], 4, 3, 0)
     with pytest.raises(ValueError, match="is submodular in the pairs"):
         Relaxation(field)
-
-
-def test_a_callback_ends_it():
-    field = random_field(["potts"], 6, 3, 0)
-    seen = []
-
-    def stop(descent) -> bool:
-        seen.append(descent.objective)
-        return len(seen) == 3
-
-    answer = Relaxation(field).minimize(1.0, tol=0.0, callback=stop)
-    assert answer.interrupted
-    assert len(seen) == 3
-    assert answer.n_iter == 3

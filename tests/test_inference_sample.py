@@ -154,13 +154,33 @@ def test_chains_that_stand_still_at_the_wrong_place_are_told_of() -> None:
     unary = np.tile([[0.0, -0.2]], (36, 1))
     field = sw.fields.Field(unary) + sw.fields.Potts(sw.fields.grid_edges((6, 6)), 5.0)
     wrong = sw.sample(field, 80, init=[0] * 36, rng=0)
-    assert wrong.r_hat == 1.0  # nothing ever moved
+    assert np.isnan(wrong.r_hat)  # nothing ever moved
+    assert np.isnan(wrong.effective_sample_size)
     assert wrong.moved == 0.0
     assert "100% of the steps" in wrong.doubt
     assert "at most about 0.00075 of the probability" in wrong.doubt  # exp(-0.2 * 36)
     right = sw.sample(field, 80, init=[1] * 36, rng=0)
     assert right.doubt == ""
+    assert right.r_hat == 1.0
+    assert right.effective_sample_size == 80
     assert "fewer than 4" in sw.sample(field, 4, rng=0).doubt
+
+
+@pytest.mark.parametrize("preference", [0.0, -0.01, -0.2])
+def test_chains_that_never_moved_are_told_of(preference: float) -> None:
+    """Two modes: independent samples would be in both, or at least move within the better one."""
+    unary = np.tile([[0.0, preference]], (36, 1))
+    field = sw.fields.Field(unary) + sw.fields.Potts(sw.fields.grid_edges((6, 6)), 5.0)
+    never = sw.sample(field, 4000, init=[1] * 36, rng=0)
+    assert never.moved == 0.0
+    assert np.isnan(never.r_hat)
+    assert np.isnan(never.effective_sample_size)
+    assert never.doubt.startswith("the chains never moved") or "at most about" in never.doubt
+    upper = sw.marginals(field).log_partition_upper
+    share = np.exp(-field.energy([1] * 36) - upper)
+    if preference < 0.0:
+        told = "all of 4000 independent samples would be where they stand with a probability from"
+        assert f"{told} {share**4000:.2g}" in never.doubt
 
 
 def test_chains_that_stand_where_mean_field_ends_too_are_told_of() -> None:

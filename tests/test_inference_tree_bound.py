@@ -166,7 +166,7 @@ def test_max_iter_is_the_number_of_passes() -> None:
 def test_the_relaxation_of_regions_says_so_too() -> None:
     field = noise(8, 4, 0.8)
     field += fields.RegionConsistency(np.arange(64) // 9, weight=2.0, alpha=0.6)
-    best = sw.solve_map(field, n_jobs=1)
+    best = sw.solve_map(field, "expansion", n_jobs=1)
     assert best.relative_gap > 1e-9
     assert best.reason.endswith(AT_LIMIT)
     patient = sw.solve_map(field, n_jobs=1, max_iter=300)

@@ -30,7 +30,7 @@ from sklearn.base import BaseEstimator
 
 import setwise as sw
 from setwise import _core
-from setwise._foundation._interrupts import whole
+from setwise._foundation._interrupts import completed
 from setwise._foundation._pool import Pool
 
 pytestmark = [
@@ -259,9 +259,9 @@ def test_a_long_call_ends_within_two_seconds(name, size, seconds):
 
 def test_a_part_of_an_answer_is_not_taken_for_the_whole():
     field = grid_field(1, 3)
-    assert whole(sw.solve_map(field)).labels.shape == (49,)
+    assert completed(sw.solve_map(field)).labels.shape == (49,)
     with pytest.raises(KeyboardInterrupt):
-        whole(sw.solve_map(field, "convex", tol=0.0, callback=lambda now: True))
+        completed(sw.solve_map(field, "convex", tol=0.0, callback=lambda now: True))
 
 
 # --------------------------------------------------------------------------------------- threads

@@ -128,7 +128,7 @@ def test_groups_take_steps_too(surrogate, loss):
 
 
 def test_wide_groups_get_steps_after_planes(monkeypatch):
-    monkeypatch.setattr(_learn_linear, "_BEFORE_TALL_STEPS", (5, 5))
+    monkeypatch.setattr(_learn_linear, "_SHORT", 5)
     sets = grouped_sets([3] * 20, 80, "margin", "jaccard")
     fit = learn_linear(sets, 10.0)
     assert fit.learner == "one_slack, interior_point"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from learner_registry import SVM, Problem, each_learner
 
-from setwise.learning import Threads, block_frank_wolfe, n_slack, one_slack
+from setwise.learning import Threads, n_slack, one_slack
 
 OPTIONS = [
     ({"C": 0.0}, ValueError, "C must be positive, got 0"),
@@ -38,14 +38,6 @@ BAD = [
     (lambda: n_slack(never, 1, -1), ValueError, "dimension must be at least 0, got -1"),
     (lambda: n_slack(never, -1, 1), ValueError, "n must be at least 0, got -1"),
     (lambda: n_slack(never, 1.5, 1), TypeError, "n must be an integer, got float"),
-    (lambda: block_frank_wolfe(never, 1, -1), ValueError, "dimension must be at least 0, got -1"),
-    (lambda: block_frank_wolfe(never, -1, 1), ValueError, "n must be at least 0, got -1"),
-    (lambda: block_frank_wolfe(never, 1, 1, passes=0), ValueError, "passes must be at least 1"),
-    (
-        lambda: block_frank_wolfe(never, 1, 1, rng="a"),
-        TypeError,
-        "rng must be None, an integer or a numpy generator, got str",
-    ),
     (
         lambda: one_slack(never, 2, nonnegative=[2]),
         ValueError,

@@ -10,8 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from setwise import SetClassifier, surrogates
 from setwise._core import PlaneProgram
-from setwise.learning import Planes, block_frank_wolfe, n_slack, one_slack
-from setwise.learning._cutting_planes._search import Search
+from setwise.learning import n_slack, one_slack
+from setwise.learning._cutting_planes._learner import Learner
 
 random = np.random.default_rng(0)
 X = random.normal(size=(60, 4))
@@ -162,13 +162,12 @@ def test_zero_is_proved_where_it_is_the_minimum():
 
 
 @pytest.mark.parametrize("n", [1, 40])
-@pytest.mark.parametrize("learner", [n_slack, block_frank_wolfe])
-def test_every_learner_measures_alike(learner, n):
+def test_every_learner_measures_alike(n):
     def example(i, w):
         slack = 1 - (2 * Y[i, 0] - 1) * float(X[i] @ w)
         return max(slack, 0.0), -(2 * Y[i, 0] - 1) * X[i] * (slack > 0)
 
-    fit = learner(example, n, 4, 2.0, max_iter=3)
+    fit = n_slack(example, n, 4, 2.0, max_iter=3)
     assert fit.risk_at_zero == n
     assert fit.room == min(2.0 * n - fit.bound, fit.value)
     again = one_slack(
@@ -184,23 +183,36 @@ def test_every_learner_measures_alike(learner, n):
 # ------------------------------------------------------------------------------------------ endings
 
 
-def test_a_fit_that_stands_still_ends():
+class Slow(Learner):
+    """The value 1 and a bound that rises by a constant per round."""
+
+    name = "slow"
+
+    def start(self, rise):
+        self.rise, self.rounds = rise, 0
+        self.offer(np.zeros(2), 1.0)
+
+    def step(self):
+        self.know(0.5 + self.rise * self.rounds, 1.0)
+        self.rounds += 1
+        return False
+
+
+@pytest.mark.parametrize(("rise", "rounds"), [(1e-5, 203), (1e-4, 1000)])
+def test_a_fit_that_stands_still_ends(rise, rounds):
     """200 rounds, and one more for each weight, without 1 % of progress."""
-    search = Search(2, 1.0, 1e-3, 10_000, None)
-    search.offer(np.zeros(2), 1.0)
-    rounds = 1
-    while not search.end_round(0.5 + 1e-5 * rounds, 1.0):
-        rounds += 1
-    assert rounds == 203
-    assert not search.fit(Planes(np.empty((0, 2)), np.empty(0))).converged
-    search = Search(2, 1.0, 1e-3, 10_000, None)
-    search.offer(np.zeros(2), 1.0)
-    assert not any(search.end_round(0.5 + 1e-4 * k, 1.0) for k in range(1000))
+    learner = Slow(2, 1.0, 1e-3, 1000, None)
+    learner.start(rise)
+    fit = learner.fit()
+    assert fit.n_iter == rounds
+    assert not fit.converged
+    ended = "the gap stands still" if rounds < 1000 else "max_iter=1000 rounds made"
+    assert fit.reason == ended
 
 
 def test_a_fit_that_stands_still_says_so(monkeypatch):
-    monkeypatch.setattr("setwise.learning._cutting_planes._search._PATIENCE", -12)
-    monkeypatch.setattr("setwise.learning._cutting_planes._search._PROGRESS", 0.0)
+    monkeypatch.setattr("setwise.learning._cutting_planes._learner._PATIENCE", -12)
+    monkeypatch.setattr("setwise._foundation._search.STANDS_STILL", 0.0)
     with pytest.warns(ConvergenceWarning, match=r"above tol=1e-09: its gap stands still: bring"):
         SetClassifier(tol=1e-9).fit(X, Y)
 

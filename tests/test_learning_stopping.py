@@ -5,7 +5,7 @@ import pytest
 from learner_registry import SVM, Problem, assert_honest, each_learner
 
 from setwise.learning import Progress, one_slack
-from setwise.learning._cutting_planes._search import Search
+from setwise.learning._cutting_planes._learner import Learner
 
 
 @each_learner
@@ -121,7 +121,12 @@ def test_other_errors_of_the_oracle_pass_through(learner):
 
 def test_a_bound_of_large_numbers_counts_without_their_rounding():
     """5 as a difference of numbers of 1e20 proves nothing; 5 of numbers of 10 stands as it is."""
-    search = Search(1, 1.0, 1e-3, 10, None)
+
+    class Idle(Learner):
+        def step(self):
+            return True
+
+    search = Idle(1, 1.0, 1e-3, 10, None)
     search.offer(np.zeros(1), 100.0)
     assert search.bound == 0.0  # a risk is not negative
     search.know(5.0, 1e20)

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -405,3 +406,61 @@ def test_a_curve_that_is_not_concave_as_far_as_it_is_used():
     loss = losses.ConcaveLoss(np.square)
     with pytest.raises(ValueError, match=r"concave must be concave on \[0, 3\]"):
         loss([1, 1, 1], [0, 0, 0])
+
+
+RATIOS = {"jaccard": losses.Jaccard, "dice": losses.Dice, "f_beta": partial(losses.FBeta, 0.5)}
+
+
+@pytest.mark.parametrize("kind", RATIOS.values(), ids=RATIOS)
+def test_weights_of_elements_count_as_repetitions_and_have_no_unit(kind):
+    rng = np.random.default_rng(0)
+    counts = rng.integers(0, 4, 30)
+    y, z = rng.random((2, 20, 30)) < 0.4
+    weighted, many = kind(counts), np.repeat(np.arange(30), counts)
+    np.testing.assert_allclose(weighted(y, z), kind()(y[:, many], z[:, many]), rtol=1e-14)
+    assert np.array_equal(weighted(y, z), kind(counts * 2.0**900)(y, z))
+    np.testing.assert_allclose(kind(np.full(30, 7.0))(y, z), kind()(y, z), rtol=1e-14)
+    np.testing.assert_allclose(kind(counts * 1e-290)(y, z), weighted(y, z), rtol=1e-14)
+    for size in (29, 31):
+        with pytest.raises(ValueError, match="y must have 30 elements a set, one for each weight"):
+            weighted(np.ones((2, size)), np.zeros((2, size)))
+    with pytest.raises(ValueError, match="weights must not be negative"):
+        kind([1.0, -1.0])
+    weights = rng.random(30)
+    repeated = kind(weights)._with_multiplicity(counts.astype(float))
+    np.testing.assert_allclose(
+        repeated(y, z), kind(weights[many])(y[:, many], z[:, many]), rtol=1e-14
+    )
+    assert repr(kind([1.0, 2.0])).endswith("weights=[1.0, 2.0])")
+    assert repr(weighted).endswith("weights=<30 numbers>)")
+
+
+def test_weighted_jaccard_is_submodular_and_increasing_as_proposition_11_says():
+    """Beyond what enumeration reaches: gains of random chains, and of their prefixes' others."""
+    rng = np.random.default_rng(1)
+    for trial in range(20):
+        weights = rng.choice([0.0, 1e-12, 0.3, 1.0, 1e6], 40) * rng.random(40)
+        function = losses.Jaccard(weights).set_function(rng.random(40) < (0.0, 0.3, 1.0)[trial % 3])
+        order = rng.permutation(40)
+        gains = function.gains(order)
+        assert (gains >= 0).all()
+        chain = np.tri(41, 40, -1, bool)[:, np.argsort(order)]
+        np.testing.assert_allclose(np.cumsum(gains), function(chain)[1:], atol=1e-12)
+        for i, j in rng.choice(40, (20, 2)):
+            sets = rng.random((1, 40)) < 0.4
+            sets[:, [i, j]] = False
+            one, other, both = (sets | np.isin(np.arange(40), k) for k in ([i], [j], [i, j]))
+            assert function(both) - function(one) <= function(other) - function(sets) + 1e-12
+
+
+@pytest.mark.parametrize("kind", RATIOS.values(), ids=RATIOS)
+def test_extreme_weights_give_numbers(kind):
+    rng = np.random.default_rng(2)
+    for trial in range(20):
+        weights = rng.choice([0.0, 5e-324, 1e-300, 1e-150, 1.0, 1e150, 1e300], 12)
+        loss, y = kind(weights), rng.random(12) < 0.5
+        values = loss(np.tile(y, (50, 1)), rng.random((50, 12)) < 0.5)
+        assert ((values >= 0) & (values <= 1)).all(), weights
+        gains = loss.set_function(y).gains(rng.permutation(12))
+        assert (gains >= 0).all(), (trial, weights)
+        assert gains.sum() <= 1 + 1e-12

@@ -3,6 +3,7 @@
 import copy
 import pickle
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -216,3 +217,61 @@ def test_learners_and_executors_by_pickle(name):
     for again in copies:
         assert type(again) is type(thing)
         assert same(ask(again), expected)
+
+
+OTHER = {
+    "Jaccard": lambda: sw.losses.Jaccard(),
+    "Hamming": lambda: sw.losses.Hamming([1.0, 2.0]),
+    "Sum": lambda: sw.losses.Dice() + sw.losses.Hamming(),
+    "LovaszHinge": lambda: sw.surrogates.LovaszHinge("jaccard"),
+    "Modular": lambda: sw.functions.Modular([1.0, 2.0]),
+    "Concave": lambda: sw.functions.ConcaveOfModular(np.sqrt, [1.0, 2.0]),
+    "Field": lambda: FIELD,
+    "HammingBall": lambda: sw.diversities.HammingBall(2.0, 0.05),
+    "Segmentation": lambda: sw.images.segment(FRAMES[0], boxes=[8, 18, 42, 32]),
+}
+VERSIONED = (
+    {name: make for name, (make, _) in RESULTS.items()}
+    | {name: make for name, (make, _) in OBJECTS.items() if name in {"Fit", "BoostFit", "Planes"}}
+    | {name: partial(fitted, name) for name in ESTIMATORS}
+    | OTHER
+)
+
+
+@pytest.mark.parametrize("name", VERSIONED)
+def test_pickles_carry_the_version_and_say_what_another_version_lacks(name, monkeypatch):
+    thing = VERSIONED[name]()
+    assert thing.__getstate__()["_made_by"] == f"version {sw.__version__}"
+    monkeypatch.setattr(sw, "__version__", "0.0.7")
+    stored = pickle.dumps(thing)
+    assert b"version 0.0.7" in stored
+    assert set(vars(pickle.loads(stored))) <= set(vars(thing))
+    monkeypatch.undo()
+    again = pickle.loads(stored)  # nothing is missing: no warning
+    again = pickle.loads(pickle.dumps(again))
+    own = [key for key in thing._needed() if key in vars(thing)]
+    assert own or name in {"Jaccard", "ThinnedEnsemble"}
+    origin = rf"made by version 0.0.7 of setwise, and this is version {sw.__version__}; make it"
+    with pytest.raises(AttributeError, match=f"no attribute 'later': it was {origin} anew"):
+        _ = again.later
+    if not own:
+        return
+    state = {key: value for key, value in thing.__getstate__().items() if key != own[0]}
+    for made_by, words in (("version 0.0.7", origin), (None, "an earlier version of setwise")):
+        given = dict(state, _made_by=made_by)
+        if made_by is None:
+            del given["_made_by"]
+        old = object.__new__(type(thing))
+        with pytest.warns(UserWarning, match=f"a stored .* lacks {own[0]!r}: it was .*{words}"):
+            old.__setstate__(given)
+        with pytest.raises(AttributeError, match=words):
+            getattr(old, own[0])
+
+
+def test_what_this_version_lacks_is_said_in_the_usual_words():
+    for thing in (sw.losses.Jaccard(), sw.SetClassifier(), sw.solve_map(FIELD)):
+        again = pickle.loads(pickle.dumps(thing))
+        with pytest.raises(AttributeError, match=r"object has no attribute 'later'$"):
+            _ = again.later
+    with pytest.raises(AttributeError, match="predict_proba of SetClassifier needs calibrate"):
+        _ = pickle.loads(pickle.dumps(sw.SetClassifier())).predict_proba

@@ -1,12 +1,20 @@
 """A change of the interface shows in a diff, and every public name shows how it is used."""
 
+import ast
+import dataclasses
 import difflib
 import inspect
 import re
+from collections import defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 from public_api import LISTING, listing, public_objects
+
+import setwise as sw
 
 NAMES = [pytest.param(value, id=name) for name, value in public_objects() if callable(value)]
 
@@ -22,6 +30,71 @@ def test_interface_is_the_listed_one() -> None:
 @pytest.mark.parametrize("value", NAMES)
 def test_public_name_has_a_docstring_with_an_example(value: object) -> None:
     assert ">>>" in (inspect.getdoc(value) or ""), "the docstring needs an Examples section"
+
+
+RECORDS = [
+    pytest.param(value, id=name)
+    for name, value in public_objects()
+    if dataclasses.is_dataclass(value) or (isinstance(value, type) and issubclass(value, tuple))
+]
+
+
+def large(annotation: str) -> object:
+    """A value of the annotated type, large where the type has no bound."""
+    simple = {"bool": True, "int": 10**9, "float": 1234.56789, "str": "a word " * 90}
+    for name, value in simple.items():
+        if re.match(rf"{name}\b", annotation):
+            return value
+    if "Tensor" in annotation:
+        return torch.zeros(300, 400)
+    if "Array" in annotation:
+        return np.zeros(120_000)
+    if "FieldRow" in annotation:
+        return [sw.dask.FieldRow.failed(3, "3", ValueError("no pixels"), 0.5)] * 300
+    if re.match(r"(tuple|list|Sequence)\b", annotation):
+        return ["an item of many"] * 300
+    field = sw.fields.Field(np.zeros((1000, 3)))
+    known = {
+        "Field": field,
+        "MapResult": sw.solve_map(field),
+        "Timings": sw.solve_map(field).timings,
+    }
+    return known.get(annotation.partition(" ")[0])
+
+
+@pytest.mark.parametrize("kind", RECORDS)
+def test_records_print_in_one_short_line(kind: type) -> None:
+    annotations = {
+        name: str(annotation)
+        for base in reversed(kind.__mro__)
+        for name, annotation in vars(base).get("__annotations__", {}).items()
+    }
+    if issubclass(kind, tuple):
+        record = kind(*(torch.zeros(300, 400) for _ in kind._fields))
+    else:
+        record = object.__new__(kind)
+        for own in dataclasses.fields(kind):
+            object.__setattr__(record, own.name, large(annotations[own.name]))
+    text = repr(record)
+    assert text.startswith(f"{kind.__name__}(")
+    assert "\n" not in text
+    assert len(text) <= 800, text
+
+
+def test_results_show_their_numbers_and_sizes() -> None:
+    field = sw.fields.Field(np.zeros((6, 2)), shape=(2, 3))
+    assert repr(sw.solve_map(field)).startswith(
+        "MapResult(labels=<ndarray of int64, 6>, value=0.0, bound=0.0, method='cut', reason='at "
+    )
+    image = np.zeros((20, 30), np.uint8)
+    image[5:15, 8:22] = 200
+    found = sw.images.segment(image, boxes=[3, 4, 18, 26])
+    assert re.fullmatch(
+        r"Segmentation\(shape=\(20, 30\), value=\S+, bound=\S+, gap=\S+, exact=True, "
+        r"labels=<ndarray of int64, 600>, n_alternatives=6, interrupted=False\)",
+        repr(found),
+    )
+    assert found._repr_html_().startswith("<div")
 
 
 ESTIMATOR = r"setwise\.(estimators\.|dask\.|plots\.)?[A-Z]\w*"
@@ -62,3 +135,70 @@ def test_a_word_stands_where_it_is_the_word() -> None:
         if word in WORDS and not re.fullmatch(WORDS[word], owner)
     ]
     assert not strays, "see the words of CONTRIBUTING.md"
+
+
+MOST_PARAMETERS = {"an estimator": 14, "a function": 12}
+
+# What takes more than that today, with how many. The list may only shrink: nothing is added to it,
+# no number grows, and what keeps the limit leaves it.
+TOO_MANY_PARAMETERS = {
+    "DaskSetClassifier": 17,
+    "FieldBoost": 16,
+    "FieldSVM": 15,
+    "SetClassifier": 18,
+    "SetClassifierCV": 16,
+    "StructBoostClassifier": 25,
+    "StructBoostRanker": 19,
+    "StructBoostTracker": 15,
+    "calibrate_temperature": 15,
+    "field_from_image": 13,
+    "lovasz_softmax": 13,
+    "marginals": 13,
+    "segment": 18,
+    "tune_diversity": 13,
+}
+
+
+def parameters() -> Iterator[tuple[str, int, int]]:
+    """Each public callable, and each method of a public class: how many parameters, and the limit.
+
+    The constructor of a record is left out: its fields are not for a caller to fill in.
+    """
+    records = [param.values[0] for param in RECORDS]
+    for _, value in public_objects():
+        if not callable(value):
+            continue
+        kind = "an estimator" if hasattr(value, "get_params") else "a function"
+        if value not in records:
+            count = len(inspect.signature(value).parameters)
+            yield value.__name__, count, MOST_PARAMETERS[kind]
+        for base in getattr(value, "__mro__", ()):
+            own = vars(base).items() if base.__module__.startswith("setwise") else ()
+            for name, method in own:
+                if inspect.isfunction(method) and not name.startswith("_"):
+                    count = len(inspect.signature(method).parameters) - 1  # without self
+                    yield f"{base.__name__}.{name}", count, MOST_PARAMETERS["a function"]
+
+
+def test_nothing_takes_more_parameters_than_a_reader_can_keep_in_mind() -> None:
+    found = {name: (count, limit) for name, count, limit in parameters()}
+    assert len(found) > 300
+    long = {name for name, (count, limit) in found.items() if count > limit}
+    assert not long - set(TOO_MANY_PARAMETERS), "leave some out, or put them into one record"
+    kept = set(TOO_MANY_PARAMETERS) - long
+    assert not kept, "these keep the limit: take them off the list"
+    grown = [name for name, count in TOO_MANY_PARAMETERS.items() if found[name][0] > count]
+    assert not grown, "these take still more than before"
+
+
+SOURCES = Path(sw.__file__).parent
+
+
+def test_the_name_of_a_class_is_that_of_one_class() -> None:
+    places = defaultdict(list)
+    for path in sorted(SOURCES.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(path.relative_to(SOURCES).as_posix())
+    several = {name: files for name, files in places.items() if len(files) > 1}
+    assert not several, "one name for two things: rename one of them"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import setwise as sw
-from setwise.surrogates._abstention import abstains
+from setwise.surrogates._lovasz import abstains
 
 LOSSES = {
     "jaccard": sw.losses.Jaccard(),

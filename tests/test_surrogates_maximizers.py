@@ -9,7 +9,7 @@ from surrogate_registry import SURROGATES, TOLERANCE, assert_subgradients, evalu
 from setwise import functions, losses
 from setwise.functions import Cut, Modular, Table
 from setwise.surrogates import MarginRescaling, SlackRescaling
-from setwise.surrogates._maximizers import Rule, most_violated
+from setwise.surrogates._maximizers import RescalingRule, most_violated
 
 ELEVEN = np.linspace(0.1, 1.2, 11)
 LARGER = {
@@ -62,7 +62,7 @@ def test_supermodular_losses_by_minimisation_equal_enumeration(seed):
     edges = edges[edges[:, 0] != edges[:, 1]]
     function = Modular(rng.random(6) * 4) - Cut(edges, rng.random(len(edges)), n=6)
     margins = rng.normal(size=(10, 6))
-    rule = Rule(slack=False, weight=2.0)
+    rule = RescalingRule(slack=False, weight=2.0)
     enumerated = most_violated(function, margins, rule, "enumerate")
     minimized = most_violated(function, margins, rule, "minimize")
     np.testing.assert_allclose(minimized[0], enumerated[0], atol=1e-9)

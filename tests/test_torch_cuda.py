@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 import setwise as sw  # noqa: E402
 from setwise.torch import _cuda  # noqa: E402
-from setwise.torch._cuda import _hinge, _radix, _softmax, _sorted  # noqa: E402
+from setwise.torch._cuda import _hinge, _softmax, _sorted  # noqa: E402
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 
@@ -331,7 +331,7 @@ def test_our_sort(rows, n):
     keys = (errors.view(torch.int32) << 1) ^ -(2**31)
     spare = torch.empty(rows * n, dtype=torch.int64, device="cuda")
     expected, places = torch.sort(keys, dim=1, descending=True, stable=True)
-    found, order, live = _radix.sorted_rows(keys.clone(), spare)
+    found, order, live = _sorted.sorted_rows(keys.clone(), spare)
     assert torch.equal(live.long(), (errors > 0).sum(1))
     for row, number in enumerate(live.tolist()):
         assert torch.equal(found[row, :number], expected[row, :number])
@@ -423,7 +423,7 @@ def test_a_second_derivative():
 
 
 def test_without_nvrtc(monkeypatch):
-    """Triton takes the exact path over; what is left answers in plain torch."""
+    """Plain torch answers where no kernel can be compiled."""
     for module in (_hinge, _softmax, _sorted):
         monkeypatch.setattr(module, "kernel", lambda *_, **__: None)
     x, y = draw(2, 5000)

@@ -9,7 +9,7 @@ from torch_cases import DEVICES
 
 import setwise as sw
 from setwise.decisions._presence import believed
-from setwise.torch._presence import independent
+from setwise.torch._inputs._presence import independent
 
 RATIOS = ["jaccard", "dice", sw.losses.FBeta(2.0), sw.losses.FBeta(0.5), 3.0 * sw.losses.Jaccard()]
 
@@ -193,3 +193,21 @@ def test_a_batch_of_no_images_has_no_presence_to_solve_for():
     assert len(scale) == len(there) == 0
     found = sw.torch.decide(torch.zeros(0, 1, 2, 2), "jaccard", per_image=True, presence=none)
     assert found.mask.shape == (0, 1, 2, 2)
+
+
+def test_classes_are_refused_with_a_sigmoid():
+    """Class logits of exclusive classes are no logits of masks; void maps of masks are taken."""
+    logits = torch.randn(2, 3, 10, generator=torch.Generator().manual_seed(5))
+    classes = logits.argmax(1)
+    classes[0, :2] = 255
+    told = r"activation must be 'softmax' where target holds classes, .*, got 'sigmoid' and the cl"
+    for dtype in (torch.uint8, torch.int64, torch.uint16):
+        given = {"target": classes.to(dtype), "ignore_index": 255}
+        with pytest.raises(ValueError, match=told):
+            sw.torch.decide(logits, "dice", **given)
+        found = sw.torch.decide(logits, "dice", activation="softmax", per_class=True, **given)
+        assert not found.mask[0, :, :2].any()
+    void = torch.where(classes == 255, 255, 0)
+    assert not sw.torch.decide(logits, "dice", target=void, ignore_index=255).mask[0, :, :2].any()
+    of_masks = torch.where(classes == 255, 255, 7)[:, None].expand(logits.shape)
+    sw.torch.decide(logits, "dice", target=of_masks, ignore_index=255)  # no classes: it has masks

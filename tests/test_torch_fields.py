@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from torch_cases import torch
+from torch_cases import SinglePrecisionDevice, torch
 
 import setwise as sw
 
@@ -207,6 +207,24 @@ def test_a_quotient_of_default_tolerance_is_near_the_derivative(n_labels):
         (t.FieldMarginals(0.7, **options)(x) * along).sum().backward()
         slopes.append(x.grad)
     assert (slopes[0] - slopes[1]).norm() <= 0.05 * slopes[1].norm()
+
+
+@pytest.mark.parametrize("method", ["projection", "trees"])
+@pytest.mark.parametrize(("sides", "n_labels"), [((3, 3), 3), ((2, 4), 4)])
+def test_defaults_have_the_derivative_of_what_they_return(method, sides, n_labels):
+    """Differences of the layer's own answers, of small images, to a thousandth in norm."""
+    layer = t.FieldMarginals(0.5, method=method)
+    for seed in range(3):
+        logits = draw((1, n_labels, *sides), seed, scale=1.0).requires_grad_()
+        slopes = draw(logits.shape, seed + 10)
+        (found,) = torch.autograd.grad((layer(logits) * slopes).sum(), logits)
+        moves = 1e-4 * torch.eye(logits.numel(), dtype=torch.float64).view(-1, *logits.shape[1:])
+        with torch.no_grad():
+            ahead, behind = (
+                (layer(logits + move) * slopes).flatten(1).sum(1) for move in (moves, -moves)
+            )
+        expected = ((ahead - behind) / 2e-4).view(logits.shape)
+        assert (found - expected).norm() <= 1e-3 * expected.norm()
 
 
 def test_no_tolerance_makes_the_step_vanish():
@@ -600,3 +618,51 @@ REFUSED = [
 def test_bad_input_gets_a_sentence(kind, told, call):
     with pytest.raises(kind, match=told):
         call()
+
+
+# ------------------------------------------------------------------------ devices without float64
+
+
+LAYERS = {
+    "marginals": (t.FieldMarginals, {"bounds": True}, 3),
+    "two labels": (t.FieldMarginals, {"learn": True}, 2),
+    "trees": (t.FieldMarginals, {"method": "trees", "bounds": True}, 3),
+    "regions": (t.FieldMarginals, {"region_weight": 0.3, "learn": True}, 2),
+    "likelihood": (t.FieldLikelihoodLoss, {"bounds": True, "learn": True}, 3),
+    "hinge": (t.FieldHingeLoss, {"bounds": True, "region_weight": 0.3}, 3),
+    "best labels": (t.FieldMAP, {"bounds": True}, 3),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers_need_no_float64_on_a_device(name):
+    kind, options, n_labels = LAYERS[name]
+    layer = kind(0.4, **options)
+    x = draw((2, n_labels, 3, 4), dtype=torch.float32)
+    given = {"image": uniform((2, 1, 3, 4)).float()}
+    if "region_weight" in options:
+        given["regions"] = [torch.arange(24).view(2, 3, 4) // 3]
+    target = (x.argmax(1),) if isinstance(layer, t.FieldLikelihoodLoss | t.FieldHingeLoss) else ()
+
+    def solved(layer, x, *target, **given):
+        x = x.detach().requires_grad_()
+        found = layer(x, *target, **given)
+        parts = list(found) if isinstance(found, tuple) else [found]
+        differentiable = [part for part in parts if part.requires_grad]
+        if not differentiable:
+            return parts
+        sum(part.float().square().sum().to(x.device) for part in differentiable).backward()
+        return [*parts, x.grad, *(weight.grad for weight in layer.parameters())]
+
+    expected = solved(layer, x, *target, **given)
+    with SinglePrecisionDevice():
+        away = {
+            k: v.to("lazy") if torch.is_tensor(v) else [v[0].to("lazy")] for k, v in given.items()
+        }
+        for held, weight in list(layer.named_parameters()):
+            setattr(layer, held, torch.nn.Parameter(weight.detach().to("lazy")))
+        ours = solved(layer, x.to("lazy"), *(y.to("lazy") for y in target), **away)
+        assert all(part.dtype == torch.float64 or part.device.type == "lazy" for part in ours)
+        ours = [part.cpu() for part in ours]
+    for part, known in zip(ours, expected, strict=True):
+        torch.testing.assert_close(part, known, rtol=1e-6, atol=1e-6)

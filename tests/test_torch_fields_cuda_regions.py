@@ -115,7 +115,7 @@ def test_a_step_is_a_projection_for_every_label():
     above, apart = layer.out.cpu().sum(1).unbind(1)
     assert (above >= 0).all()
     assert (above < 1e-2).all()
-    prices = sw.torch._fields._regions.layer_prices(p, maps[:, None].cuda(), (0.8,), 6)[:, 0].cpu()
+    prices = sw.torch._fields._problem.layer_prices(p, maps[:, None].cuda(), (0.8,), 6)[:, 0].cpu()
     inside = (maps >= 0)[:, None]
     paid = (s.double() * p.double()).cpu().mul(inside).flatten(1).sum(1)
     torch.testing.assert_close(apart, (weights * prices).sum(1) - paid, rtol=0, atol=1e-2)

@@ -2,6 +2,7 @@
 
 import math
 import struct
+from fractions import Fraction
 from types import SimpleNamespace
 
 import pytest
@@ -10,8 +11,9 @@ torch = pytest.importorskip("torch")
 
 from setwise.torch._cuda import _field, _hinge, _trees  # noqa: E402
 from setwise.torch._fields import _device  # noqa: E402
-from setwise.torch._fields._answer import Problem  # noqa: E402
+from setwise.torch._fields._conditioned import levelled  # noqa: E402
 from setwise.torch._fields._graph import grid_graph  # noqa: E402
+from setwise.torch._fields._problem import FieldProblem  # noqa: E402
 
 FOUR = ((0, 1), (1, 0))
 
@@ -85,7 +87,7 @@ def test_regions_see_no_large_constant(monkeypatch, dtype, constant):
     logits[0, 1, 3] = -math.inf
     logits[1, 2] = 13 / 128  # far below the best, where couplings may lead
     graph, regions = grid_graph((3, 4), None), torch.zeros(2, 1, 12, dtype=torch.int64)
-    problem = Problem(graph, regions, 1, (0.8,), "projection", 1e-3, None, 1e-6)
+    problem = FieldProblem(graph, regions, 1, (0.8,), "projection", 1e-3, None, 1e-6)
     found = _device.solve(problem, logits, torch.zeros(2, 2, 12), torch.zeros(2, 1, 1))
     (theta,) = seen
     assert theta.dtype == torch.float64
@@ -109,3 +111,24 @@ def test_no_more_blocks_share_the_tiles_than_can_run_at_once(most):
     assert all(1 <= blocks <= most for blocks in shares)
     assert all(blocks == most or blocks % 32 == 0 for blocks in shares)
     assert _hinge._blocks(245, 132) == 96  # a million scores on an H200
+
+
+def test_a_level_of_the_logits_is_taken_out_and_put_back():
+    """The sum is exact, and no bound is below the one with the level added back."""
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.randn(2, 3, 50, generator=generator)
+    levels = torch.tensor([0.0, 1e3, -1e6, 3e9]).repeat(2, 25)[:, None, :50]
+    near = levelled(logits + levels)
+    assert torch.equal(near.logits + (logits + levels - near.logits), (logits + levels).double())
+    assert near.logits[..., levels[0, 0].abs() < 1e9].abs().amax() <= 68.0
+    taken = (logits + levels).double() - near.logits
+    assert torch.equal(taken, taken[:, :1].expand_as(taken))
+    bound = torch.logsumexp(near.logits, 1).sum(1)
+    exact = [
+        sum(map(Fraction, [float(b), *map(float, row)]))
+        for b, row in zip(bound, taken[:, 0], strict=True)
+    ]
+    assert all(Fraction(float(u)) >= x for u, x in zip(near.above(bound), exact, strict=True))
+    plain = levelled(logits)
+    assert not plain.constant.any()
+    assert torch.equal(plain.above(bound), bound)

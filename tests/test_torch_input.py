@@ -2,7 +2,17 @@
 
 import numpy as np
 import pytest
-from torch_cases import DEVICES, FUNCTIONS, PLACES, draw, go_to, torch
+from torch_cases import (
+    CRITERIA,
+    DEVICES,
+    FUNCTIONS,
+    PLACES,
+    SOFTMAX,
+    SinglePrecisionDevice,
+    draw,
+    go_to,
+    torch,
+)
 
 import setwise as sw
 from setwise.torch._operators._library import HAS_OPERATORS
@@ -345,3 +355,66 @@ def test_logits_are_no_probabilities():
             with pytest.raises(ValueError, match=r"input must hold probabilities in \[0, 1\]"):
                 t.lovasz_softmax(3 * x, y, **options)
             assert t.lovasz_softmax(x.softmax(1), y, **options).isfinite().all()
+
+
+# ----------------------------------------------------------------------- devices without float64
+
+OVERLAPS = [
+    t.SoftDiceLoss(smooth=1.0),
+    t.TverskyLoss(alpha=0.3, beta=0.7, per_image=True, weight=[1.0, 2.0, 3.0]),
+    t.JaccardMetricLoss(per_image=True, average="classes", worst=0.5),
+    t.DiceSemimetricLoss(ignore_index=2),
+    t.WithCrossEntropy(t.JaccardMetricLoss(weight=[1.0, 2.0, 3.0]), 0.5, label_smoothing=0.1),
+    t.WithCrossEntropy(t.LovaszSoftmaxLoss("dice")),
+]
+
+
+@pytest.mark.filterwarnings("ignore:the submodular part of FBeta")
+@pytest.mark.parametrize("criterion", [*CRITERIA, *SOFTMAX, *OVERLAPS], ids=repr)
+def test_losses_need_no_float64_on_a_device(criterion):
+    like = t.lovasz_softmax if criterion in SOFTMAX + OVERLAPS else criterion
+    x, y = draw(like, "cpu", torch.float32)
+    expected, gradient = answer(criterion, x, y)
+    with SinglePrecisionDevice():
+        away = criterion.to("lazy")  # a weight too
+        ours, slopes = answer(away, x.detach().to("lazy"), y.to("lazy"))
+        assert ours.device.type == slopes.device.type == "lazy"
+        ours, slopes = ours.cpu(), slopes.cpu()
+        criterion.to("cpu")
+    torch.testing.assert_close(ours, expected, rtol=0, atol=0)
+    torch.testing.assert_close(slopes, gradient, rtol=0, atol=0)
+
+
+def test_instances_and_scores_need_no_float64_on_a_device():
+    x, y = draw(t.lovasz_softmax, "cpu", torch.float32)
+    x = x.detach()
+    components = torch.tensor([[1, 1, 0, 2, 0, 0, 3], [0, 0, 0, 0, 4, 4, 0]])
+    criterion = t.InstanceLoss(assign="nearest")
+    expected = answer(criterion, x[:, 0], components)
+    score = t.SetScore("dice", n_classes=3, per_image=True, weight=[1.0, 2.0, 3.0])
+    reported = score(x, y)
+    score.reset()
+    with SinglePrecisionDevice():
+        ours = answer(criterion, x[:, 0].to("lazy"), components.to("lazy"))
+        for part, known in zip(ours, expected, strict=True):
+            torch.testing.assert_close(part.cpu(), known, rtol=0, atol=0)
+        score.to("lazy").update(x.to("lazy"), y.to("lazy"))
+        assert torch.equal(score.compute(), reported)
+        weight = torch.tensor([1.0, 2.0, 3.0]).to("lazy")  # given where the logits are
+        t.lovasz_softmax(x.to("lazy"), y.to("lazy"), weight=weight)
+
+
+@pytest.mark.parametrize("loss", ["dice", "hamming"])
+def test_decisions_need_no_float64_on_a_device(loss):
+    x, y = draw(t.lovasz_softmax, "cpu", torch.float32)
+    x, presence = x.detach(), torch.tensor([[0.2, 0.5, 1.0], [0.9, 0.1, 0.7]])
+    options = {"activation": "softmax", "per_image": True, "per_class": True, "ignore_index": 2}
+    known = t.decide(x, loss, target=y, presence=presence, **options)
+    with SinglePrecisionDevice():
+        ours = t.decide(
+            x.to("lazy"), loss, target=y.to("lazy"), presence=presence.to("lazy"), **options
+        )
+        assert ours.mask.device.type == "lazy"
+        assert torch.equal(ours.mask.cpu(), known.mask)
+    assert torch.equal(ours.expected, known.expected)  # on the host, in double precision
+    assert torch.equal(ours.bound, known.bound)

@@ -25,8 +25,11 @@ SCORES = [
 ]
 
 # Rank 0 has five images in two batches, rank 1 two in one; in the end rank 1 has none at all.
+# Nobody but torch may hold the group: one that outlives its end keeps its threads, and a thread
+# that releases a tensor while the interpreter exits aborts the process.
 RANK = """
 import sys
+import weakref
 import torch
 import setwise as sw
 
@@ -54,7 +57,10 @@ for criterion in (t.LovaszSoftmaxLoss, t.SoftDiceLoss):
     value.backward()
     found += [value.detach(), leaf.grad]
 torch.save(found, f"{folder}/found{rank}.pt")
+torch.distributed.barrier()  # nobody leaves while another still talks to it
+group = weakref.ref(torch.distributed.group.WORLD)
 torch.distributed.destroy_process_group()
+assert group() is None, "something holds the group"
 """.replace("SCORES", repr(SCORES))
 
 

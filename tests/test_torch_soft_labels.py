@@ -265,6 +265,103 @@ def test_cross_entropy_is_torchs():
     assert masks(x, hot).item() == pytest.approx(expected.item(), rel=1e-6)
 
 
+def test_cross_entropy_has_the_class_weights_of_its_criterion():
+    x, y, hot = draw()
+    classes = x.shape[1]
+    w = torch.linspace(0.5, 3.0, classes, dtype=x.dtype)
+    options = {"weight": w, "ignore_index": 255}
+    for criterion in (
+        t.JaccardMetricLoss(**options),
+        t.LovaszSoftmaxLoss("dice", **options),
+        t.LovaszHingeLoss(per_class=True, **options),
+    ):
+        for eps in (0.0, 0.1):
+            known = torch.nn.functional.cross_entropy(
+                x, y, w, ignore_index=255, label_smoothing=eps
+            )
+            both = t.WithCrossEntropy(criterion, 0.25, label_smoothing=eps)
+            expected = 0.25 * criterion(x, y) + 0.75 * known
+            assert both(x, y).item() == pytest.approx(expected.item(), rel=1e-6)
+    only = t.WithCrossEntropy(t.JaccardMetricLoss(weight=w), 0.0)
+    assert only.share == 0.0
+    soft = torch.softmax(draw(seed=6)[0], 1)
+    each = w.view(-1, *(1,) * (x.ndim - 2)) * soft
+    expected = -(each * torch.log_softmax(x, 1)).sum() / each.sum()
+    assert only(x, soft).item() == pytest.approx(expected.item(), rel=1e-6)
+    # Of masks every logit has the weight of its class.
+    masks = t.WithCrossEntropy(t.LovaszHingeLoss(per_class=True, **options), 0.0)
+    kept = hot != 255
+    each = w.view(-1, *(1,) * (x.ndim - 2)).expand(x.shape)[kept]
+    expected = torch.nn.functional.binary_cross_entropy_with_logits(
+        x[kept], hot[kept].double(), each, reduction="sum"
+    )
+    assert masks(x, hot).item() == pytest.approx(expected.item() / each.sum().item(), rel=1e-6)
+    # No weight at all: 0, and a common factor changes nothing.
+    nothing = t.WithCrossEntropy(t.JaccardMetricLoss(weight=0 * w), 0.0)
+    assert nothing(x, soft).item() == 0
+    more = t.WithCrossEntropy(t.JaccardMetricLoss(weight=5 * w), 0.0)
+    assert more(x, soft).item() == pytest.approx(only(x, soft).item(), rel=1e-12)
+    with pytest.raises(
+        TypeError, match="unexpected keyword argument 'weight': did you mean 'share'"
+    ):
+        t.WithCrossEntropy(t.JaccardMetricLoss(), weight=0.5)
+
+
+@pytest.mark.parametrize(
+    "criterion",
+    [
+        t.JaccardMetricLoss(weight=[1.0, 2.5]),
+        t.LovaszSoftmaxLoss(weight=[1.0, 2.5], across_ranks=True),
+        t.LovaszHingeLoss(per_class=True, weight=[1.0, 2.5]),
+        t.SetScore(n_classes=2, weight=[1.0, 2.5]),
+        t.WithCrossEntropy(t.SoftDiceLoss(weight=[1.0, 2.5])),
+    ],
+    ids=lambda criterion: type(criterion).__name__,
+)
+def test_a_repr_shows_the_weights(criterion):
+    assert "weight=[1, 2.5]" in repr(criterion)
+
+
+def test_a_repr_of_many_weights_is_short():
+    shown = repr(t.SoftDiceLoss(weight=torch.ones(150), across_ranks=True))
+    assert "weight=[1, 1, 1, 1, 1, 1, 1, 1, ... 150 in all]" in shown
+    assert "across_ranks=True" in shown
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    {
+        t.SoftDiceLoss: "did you mean 'activation'",
+        t.JaccardMetricLoss: "did you mean 'activation'",
+        t.LovaszHingeLoss: "did you mean 'per_class'",
+        t.LovaszSigmoidLoss: "did you mean 'per_class'",
+        t.SlackRescalingLoss: "did you mean 'per_class'",
+        t.MarginRescalingLoss: "did you mean 'per_class'",
+        t.SetScore: "did you mean 'kind'",
+        t.LovaszSoftmaxLoss: "its targets are classes, LovaszSigmoidLoss is the loss of masks",
+    }.items(),
+)
+def test_the_mode_of_other_libraries_is_answered(kind, words):
+    told = rf"{kind.__name__}\.__init__\(\) got an unexpected keyword argument 'mode': {words}"
+    with pytest.raises(TypeError, match=told):
+        kind(mode="multiclass")
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    {
+        "DiceLoss": "SoftDiceLoss",
+        "JaccardLoss": "JaccardMetricLoss",
+        "IoULoss": "JaccardMetricLoss",
+        "LovaszLoss": "LovaszSoftmaxLoss",
+        "LovaszHingLoss": "LovaszHingeLoss",
+    }.items(),
+)
+def test_the_names_of_other_libraries_are_answered(name, meant):
+    with pytest.raises(AttributeError, match=f"no attribute '{name}'.*{meant}"):
+        getattr(t, name)
+
+
 def of(**options):
     """Lovász-softmax with some options."""
     return lambda x, y: t.lovasz_softmax(x, y, **options)
@@ -284,7 +381,7 @@ WRONG = {
     "per_class must be True": t.lovasz_hinge,
     "activation must be": lambda x, y: t.SoftDiceLoss(activation="tanh"),
     "smooth must be": lambda x, y: t.SoftDiceLoss(smooth=-1.0),
-    "weight must lie": lambda x, y: t.WithCrossEntropy(t.SoftDiceLoss(), 2.0),
+    "share must lie": lambda x, y: t.WithCrossEntropy(t.SoftDiceLoss(), 2.0),
     "criterion must take logits": lambda x, y: t.WithCrossEntropy(
         t.SoftDiceLoss(activation="none")
     ),
@@ -373,7 +470,7 @@ def test_a_class_that_is_masked_out_adds_no_cross_entropy():
     masked = x.clone()
     masked[:, 2] = -torch.inf
     logits = masked.requires_grad_()
-    value = t.WithCrossEntropy(t.SoftDiceLoss(), weight=0.0)(logits, y.clamp(max=1))
+    value = t.WithCrossEntropy(t.SoftDiceLoss(), share=0.0)(logits, y.clamp(max=1))
     value.backward()
     torch.testing.assert_close(value, torch.nn.functional.cross_entropy(masked, y.clamp(max=1)))
     assert logits.grad.isfinite().all()

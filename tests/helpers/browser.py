@@ -8,8 +8,8 @@ import time
 from contextlib import contextmanager
 
 import pytest
-import uvicorn
 
+from setwise.app._connections import server_for
 from setwise.app._server import make_app
 
 CHROMIUM = os.environ.get("CHROMIUM") or next(
@@ -30,15 +30,7 @@ class Served:
         self._socket.bind(("127.0.0.1", 0))
         self.port = self._socket.getsockname()[1]
         self.app = make_app(TOKEN, self.port)
-        self._server = uvicorn.Server(
-            uvicorn.Config(
-                self.app,
-                log_level="error",
-                ws="websockets-sansio",
-                ws_per_message_deflate=False,
-                timeout_graceful_shutdown=1,
-            )
-        )
+        self._server = server_for(self.app)
         self._thread = threading.Thread(
             target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True
         )

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import threading
+import time
 
 import dask
 import numpy as np
@@ -46,10 +48,31 @@ def locally(kind):
     return Local
 
 
+def kill_workers(client, count=None):
+    """SIGKILL, which nothing can be done about: to some workers, or to all."""
+    for pid in list(client.run(os.getpid).values())[:count]:
+        os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
+
+
 def kill_a_worker(client):
-    """SIGKILL, which nothing can be done about."""
-    pids = client.run(os.getpid)
-    os.kill(next(iter(pids.values())), getattr(signal, "SIGKILL", signal.SIGTERM))
+    kill_workers(client, 1)
+
+
+def lose_all_workers(how, client, cluster):
+    """Take away all workers, which come back; a cluster that shrinks to none grows later."""
+    if how == "killed":
+        kill_workers(client)
+    elif how == "restarted":
+        client.restart()
+    else:
+        without_workers(client, cluster)
+        threading.Timer(0.5, cluster.scale, [2]).start()
+
+
+def without_workers(client, cluster):
+    cluster.scale(0)
+    while client.nthreads():
+        time.sleep(0.05)
 
 
 def rows(n=240, d=5, p=4, seed=0):

@@ -1,7 +1,5 @@
 """Pictures to draw on, strokes, and work that is done when a test says so."""
 
-from concurrent.futures import Executor, Future
-
 import numpy as np
 
 from setwise.app._drawing import Drawing
@@ -43,29 +41,38 @@ def random_stroke(rng, shape, labels=2):
     )
 
 
-class Queue(Executor):
-    """Keeps jobs until ``run`` is called."""
+class Queue:
+    """Workers that keep jobs until ``run`` is called."""
 
     def __init__(self):
         self.jobs = []
 
-    def submit(self, function, /, *arguments, **named):
-        self.jobs.append((function, arguments))
-        return Future()
+    def submit(self, owner, job, *, urgent):
+        self.jobs.append((owner, job, urgent))
 
-    def run(self):
-        while self.jobs:
-            function, arguments = self.jobs.pop(0)
-            function(*arguments)
+    def drop(self, owner):
+        dropped = [job for one, job, _ in self.jobs if one is owner]
+        self.jobs = [job for job in self.jobs if job[0] is not owner]
+        return dropped
+
+    def close(self):
+        self.jobs.clear()
+
+    def run(self, most=None):
+        """Do all jobs, also those that come meanwhile, or ``most`` of them."""
+        while self.jobs and most != 0:
+            owner, job, _ = self.jobs.pop(0)
+            owner.run(job)
+            most = None if most is None else most - 1
 
 
 class Desk:
-    """A drawing whose work waits in two queues, and the events that it has told."""
+    """A drawing whose work waits in a queue, and the events that it has told."""
 
     def __init__(self, image):
         self.drawing = Drawing(image)
-        self.quick, self.slow, self.events = Queue(), Queue(), []
-        self.work = Work(self.drawing, self.quick, self.slow, self.told)
+        self.queue, self.events = Queue(), []
+        self.work = Work(self.drawing, self.queue, self.told)
         self.hook = None
 
     def told(self, event):
@@ -79,9 +86,7 @@ class Desk:
             self.work.changed()
 
     def run(self):
-        while self.quick.jobs or self.slow.jobs:
-            self.quick.run()
-            self.slow.run()
+        self.queue.run()
 
     def kinds(self):
         return [type(event).__name__ for event in self.events]

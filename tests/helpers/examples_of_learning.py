@@ -89,16 +89,6 @@ listed(
 )
 listed("learning.n_slack", outcome, oracle=hinge_of, n=1, dimension=2, **ONE)
 listed(
-    "learning.block_frank_wolfe",
-    outcome,
-    oracle=hinge_of,
-    n=1,
-    dimension=2,
-    passes=2,
-    rng=0,
-    **ONE,
-)
-listed(
     "learning.struct_boost",
     outcome,
     risk=Hinge(),

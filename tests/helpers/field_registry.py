@@ -295,6 +295,22 @@ def ties(rng: Rng) -> fields.Field:
 
 
 @listed
+def whole_numbers(rng: Rng) -> fields.Field:
+    """Bounds that a search raises by rounding show."""
+    return whole(rng, 6, 3, 9)
+
+
+def whole(rng: Rng, n: int, n_labels: int, top: int) -> fields.Field:
+    """Whole numbers up to about ``top``: unaries, Potts, label costs and regions."""
+    links = edges(rng, n, 2 * n) if n > 1 else np.zeros((0, 2), int)
+    field = fields.Field(rng.integers(-top, top + 1, (n, n_labels)).astype(float))
+    field += fields.Potts(links, rng.integers(0, top + 1, len(links)).astype(float))
+    field += fields.LabelCost(rng.integers(0, 3 * top, n_labels).astype(float))
+    weight = 2.0 * float(rng.integers(0, top))
+    return field + fields.RobustPn(layer(rng, n, 2), weight, rng.choice([1.0, 2.0]))
+
+
+@listed
 def zero_weights(rng: Rng) -> fields.Field:
     field = unaries(rng, 6, 3) + fields.Potts(grid(2, 3), 0.0)
     field += fields.RegionConsistency(np.zeros(6, int), 0.0, 0.5)

@@ -117,8 +117,6 @@ WORK = {
     ("setwise.plots.DecompositionDisplay.from_loss", "p"),
     ("setwise.inference.sample", "n"),
     ("setwise.learning.n_slack", "n"),
-    ("setwise.learning.block_frank_wolfe", "n"),
-    ("setwise.learning.block_frank_wolfe", "passes"),
 }
 _HUGE = ("2**31", "2**63", "10**400")
 

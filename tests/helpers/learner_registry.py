@@ -13,7 +13,7 @@ import reference
 from hypothesis import strategies as st
 from strategies import arrays
 
-from setwise.learning import Fit, block_frank_wolfe, n_slack, one_slack
+from setwise.learning import Fit, n_slack, one_slack
 
 # What the reference knows its minimum to.
 TOLERANCE = 2e-6
@@ -54,19 +54,12 @@ class Learner:
     """(problem, C, **options) -> Fit."""
     calls_a_round: Callable[[Problem], int]
     """How often a round asks the oracle at the least."""
-    exact: bool = True
-    """Whether it comes as close to the minimum as one likes in a few rounds."""
 
 
 LEARNERS = {
     "one slack": Learner(lambda p, C, **o: one_slack(p.risk, p.dimension, C, **o), lambda p: 1),
     "n slack": Learner(
         lambda p, C, **o: n_slack(p.example, p.n, p.dimension, C, **o), lambda p: p.n
-    ),
-    "block Frank-Wolfe": Learner(
-        lambda p, C, **o: block_frank_wolfe(p.example, p.n, p.dimension, C, **{"rng": 0, **o}),
-        lambda p: 6 * p.n,
-        exact=False,
     ),
 }
 each_learner = pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS.keys())

@@ -117,6 +117,30 @@ def f_beta(beta):
     return loss
 
 
+def weighted_jaccard(weights):
+    """(42) with the measure of the weights in the place of the number of elements."""
+
+    def loss(mistakes, positives, p):
+        predicted = positives ^ mistakes
+        union = sum(weights[i] for i in positives | predicted)
+        return 1 - sum(weights[i] for i in positives & predicted) / union if union else 0.0
+
+    return loss
+
+
+def weighted_f_beta(beta, weights):
+    """(28) likewise."""
+
+    def loss(mistakes, positives, p):
+        predicted = positives ^ mistakes
+        hits = (1 + beta**2) * sum(weights[i] for i in positives & predicted)
+        missed = sum(weights[i] for i in positives - predicted)
+        wrong = beta**2 * missed + sum(weights[i] for i in predicted - positives)
+        return wrong / (hits + wrong) if hits + wrong else 0.0
+
+    return loss
+
+
 def early(rate, fraction):
     """(49) and (50): sum over times i = 1..p of e^(-rate i) min(|I_i|, fraction i)."""
 
@@ -291,6 +315,17 @@ LOSSES: dict[str, Listed] = {
     "face track + hamming": Listed(
         losses.FaceTrack(1) + losses.Hamming(BETA),
         total((1, face_track(1)), (1, weighted(BETA))),
+        (4,),
+    ),
+    "weighted jaccard": Listed(losses.Jaccard(BETA), weighted_jaccard(BETA), (4,)),
+    "jaccard with a weight of 0": Listed(
+        losses.Jaccard([2.0, 0.0, 1e-9, 3.0]), weighted_jaccard([2.0, 0.0, 1e-9, 3.0]), (4,)
+    ),
+    "weighted dice": Listed(losses.Dice(BETA), weighted_f_beta(1.0, BETA), (4,)),
+    "weighted f_beta": Listed(losses.FBeta(0.5, BETA), weighted_f_beta(0.5, BETA), (4,)),
+    "weighted jaccard + hamming": Listed(
+        losses.Jaccard(BETA) + 0.5 * losses.Hamming(BETA),
+        total((1, weighted_jaccard(BETA)), (0.5, weighted(BETA))),
         (4,),
     ),
     "jaccard + exponential": Listed(

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
+
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
+from torch.utils._pytree import tree_leaves, tree_map  # noqa: E402
 
 import setwise as sw  # noqa: E402
 
@@ -74,3 +79,56 @@ def draw(criterion, device, dtype=torch.float64, pixels=7):
     if isinstance(criterion, t.LovaszSoftmaxLoss) or criterion is t.lovasz_softmax:
         return x.requires_grad_(), torch.randint(0, 3, (2, pixels), generator=generator).to(device)
     return x.requires_grad_(), (torch.rand(2, 3, pixels, generator=generator) < 0.4).to(device)
+
+
+class SinglePrecisionTensor(torch.Tensor):
+    """A tensor on a device that refuses float64, as Apple's MPS does; its numbers lie in ``host``.
+
+    "lazy" is a device that every build of torch knows and that none of ours has.
+    """
+
+    @staticmethod
+    def __new__(cls, host: torch.Tensor) -> SinglePrecisionTensor:
+        if host.dtype == torch.float64:
+            raise TypeError("the device has no float64")
+        return torch.Tensor._make_wrapper_subclass(
+            cls, host.shape, strides=host.stride(), dtype=host.dtype, dispatch_device=True
+        )
+
+    def __init__(self, host: torch.Tensor) -> None:
+        self.host = host
+
+    @classmethod
+    def __torch_dispatch__(cls, function: Any, *_: Any) -> torch.device:
+        assert function is torch.ops.prim.device.default, f"{function} runs outside the mode"
+        return torch.device("lazy")
+
+
+class SinglePrecisionDevice(TorchDispatchMode):
+    """A device "lazy" that has the operations of torch, but no float64 and no kernels of ours."""
+
+    def __torch_dispatch__(
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        if function is torch.ops.prim.device.default:
+            return torch.device("lazy")
+        given = tree_leaves((args, kwargs or {}))
+        away = any(isinstance(value, SinglePrecisionTensor) for value in given)
+        for value in given:
+            if isinstance(value, torch.device):
+                away = value.type == "lazy"
+        if away and function.namespace == "setwise":
+            raise NotImplementedError(f"{function} has no kernel for the device")
+        args, kwargs = tree_map(_on_host, (args, kwargs or {}))
+        answer = function(*args, **kwargs)
+        return tree_map(_away, answer) if away else answer
+
+
+def _on_host(value: Any) -> Any:
+    if isinstance(value, torch.device):
+        return torch.device("cpu")
+    return value.host if isinstance(value, SinglePrecisionTensor) else value
+
+
+def _away(value: Any) -> Any:
+    return SinglePrecisionTensor(value) if isinstance(value, torch.Tensor) else value

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -63,19 +64,21 @@ def leads_to(one: Path, other: Path) -> bool:
 
 
 def visited(call: Callable[[], object]) -> set[Path]:
-    """The modules of the library whose functions a call runs, in the thread that makes it."""
+    """The modules of the library whose functions a call runs, in its thread and those it starts."""
     files = set()
 
     def note(frame: FrameType, event: str, _: object) -> None:
         if event == "call" and frame.f_code.co_name != "<module>":
             files.add(frame.f_code.co_filename)
 
-    before = sys.getprofile()
+    before = sys.getprofile(), threading.getprofile()
     sys.setprofile(note)
+    threading.setprofile(note)
     try:
         call()
     finally:
-        sys.setprofile(before)
+        sys.setprofile(before[0])
+        threading.setprofile(before[1])
     # A wheel's modules lie elsewhere than those that the walks name.
     installed = Path(setwise.__file__).parent
     return {

@@ -133,10 +133,9 @@ def update(size: int) -> Call:
     before = deepcopy(tracker)
 
     def call() -> object:
-        box = tracker.update(second)
-        weights = tracker.estimator_weights_, tracker.n_frames_
         tracker.__dict__.update(deepcopy(before).__dict__)
-        return box, weights
+        box = tracker.update(second)
+        return box, (tracker.estimator_weights_, tracker.n_frames_)
 
     return call
 

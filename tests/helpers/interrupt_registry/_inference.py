@@ -15,10 +15,14 @@ from setwise.inference._map._methods import METHODS as MAP_METHODS
 from setwise.inference._marginals._methods import METHODS as _MARGINALS
 
 
-def grid_field(size: int, n_labels: int, *, submodular: bool = True) -> fields.Field:
+def grid_field(
+    size: int, n_labels: int, *, submodular: bool = True, narrow: bool = False
+) -> fields.Field:
+    """A grid of 7 size columns and as many rows; of 7 rows where it must be ``narrow``."""
     rng, side = np.random.default_rng(n_labels), 7 * size
-    edges = fields.grid_edges((side, side))
-    field = fields.Field(rng.normal(size=(side * side, n_labels)))
+    rows = 7 if narrow else side
+    edges = fields.grid_edges((rows, side))
+    field = fields.Field(rng.normal(size=(rows * side, n_labels)))
     if submodular:
         return field + fields.Potts(edges, 0.6)
     return field + fields.Pairwise(edges, rng.normal(size=(len(edges), n_labels, n_labels)))
@@ -44,7 +48,8 @@ def write_uai(size: int) -> Call:
 
 def _solve_map_by(method: str) -> Callable[[int], Call]:
     def make(size: int) -> Call:
-        field = grid_field(size, 2 if method == "cut" else 4)
+        narrow = method == "elimination"
+        field = grid_field(size, 2 if method == "cut" else 4, narrow=narrow)
         if method == "enumerate":
             unary = np.random.default_rng(0).normal(size=(1000, 2))
             unary[10 + min(size, 13) :, 1] = np.inf  # a chunk holds fewer of so many variables
@@ -63,7 +68,8 @@ for _method in MAP_METHODS:
 
 def _marginals_by(method: str) -> Callable[[int], Call]:
     def make(size: int) -> Call:
-        field = grid_field(size, 2 if method in ("exact_binary", "counts") else 3)
+        n_labels = 2 if method in ("exact_binary", "counts") else 3
+        field = grid_field(size, n_labels, narrow=method == "elimination")
         most = 5 * size if method == "perturb" else None
         options = {"tol": 1e-2, "max_iter": most, "n_jobs": 1, "rng": 0}
         return lambda: sw.marginals(field, method, **options)

@@ -45,12 +45,6 @@ def n_slack(size: int) -> Call:
     return lambda: learning.n_slack(oracle, n, 4)
 
 
-@long("learning.block_frank_wolfe")
-def block_frank_wolfe(size: int) -> Call:
-    oracle, n = hinge(size)
-    return lambda: learning.block_frank_wolfe(oracle, n, 4, max_iter=20, rng=0)
-
-
 class MeanHinge:
     def __init__(self, signs: np.ndarray) -> None:
         self._signs, self.offsets = signs, np.array([0, len(signs)])

@@ -11,7 +11,7 @@ import setwise as sw
 from interrupt_registry._calls import Call, long
 from interrupt_registry._functions import cut_function
 from setwise import functions
-from setwise.surrogates._maximizers import Rule, most_violated
+from setwise.surrogates._maximizers import RescalingRule, most_violated
 
 
 def _surrogate_of(surrogate: sw.surrogates.Surrogate, method: str) -> Callable[[int], Call]:
@@ -39,7 +39,7 @@ for _surrogate in (
 def most_violated_sets(size: int) -> Call:
     function = functions.Modular(np.full(20 * size, 8.0)) - cut_function(20 * size)
     margins = np.random.default_rng(0).normal(size=(3, function.n))
-    rule = Rule(slack=False, weight=2.0)
+    rule = RescalingRule(slack=False, weight=2.0)
     return lambda: most_violated(function, margins, rule, "minimize")
 
 

@@ -12,7 +12,14 @@ from reference._boosting import (
     stump_gain,
 )
 from reference._decisions import expected_loss, law_of_presence, subsets, weighted_ratio
-from reference._fields import all_labelings, field_energy, lifted, potential_energy, term_energy
+from reference._fields import (
+    all_labelings,
+    field_energy,
+    lifted,
+    potential_energy,
+    rational_energy,
+    term_energy,
+)
 from reference._functions import (
     TOLERANCE,
     all_masks,
@@ -115,6 +122,7 @@ __all__ = [
     "potential_energy",
     "range_of_optimal_entries",
     "ranked_pairs",
+    "rational_energy",
     "rescaling_planes",
     "size_of",
     "slack_rescaling",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
 from itertools import combinations, product
 
 import numpy as np
@@ -23,6 +24,49 @@ def field_energy(field: fields.Field, labels: Sequence[int]) -> float:
     return total + sum(
         potential_energy(potential, labels, field.n_labels) for potential in field.potentials
     )
+
+
+def rational_energy(field: fields.Field, labels: Sequence[int]) -> Fraction:
+    """The energy without any rounding, of a labelling that nothing forbids.
+
+    Numbers are what the field holds; those of a power of counts are the table that is kept.
+    """
+    x = [int(label) for label in labels]
+    paid = [field.unary[i, label] for i, label in enumerate(x)]
+    total = Fraction(0)
+    for potential in field.potentials:
+        match potential:
+            case fields.RegionConsistency():
+                heights, start = potential._table(), 0
+                for _, inside in _by_region(potential.weight, potential.regions, x):
+                    paid += [heights[start + inside.count(j)] for j in set(inside)]
+                    start += len(inside) + 1
+            case fields.RobustPn():
+                regions = _by_region(potential.weight, potential.regions, x)
+                for (weight, inside), limit in zip(regions, potential.truncation, strict=True):
+                    outside = min(len(inside) - inside.count(j) for j in set(inside))
+                    share = min(Fraction(1), outside / Fraction(float(limit)))
+                    total += Fraction(weight) * share
+            case fields.LabelTransition():
+                for a, b in combinations(range(len(potential.costs)), 2):
+                    met = sum({x[i], x[j]} == {a, b} for i, j in potential.edges.tolist())
+                    concave = potential.concave
+                    height = min(1, met) if concave is None else concave(np.array([float(met)]))[0]
+                    total += Fraction(float(potential.costs[a, b])) * Fraction(float(height))
+            case fields.Potts():
+                weighted = zip(potential.edges.tolist(), potential.weights, strict=True)
+                paid += [weight for (i, j), weight in weighted if x[i] != x[j]]
+            case fields.Pairwise() | fields.CliquePotential():
+                of_pairs = isinstance(potential, fields.Pairwise)
+                scopes = potential.edges if of_pairs else potential.cliques
+                sides = potential.tables.shape[-scopes.shape[1] :]
+                tables = np.broadcast_to(potential.tables, (len(scopes), *sides))
+                paid += [tables[(c, *(x[i] for i in s))] for c, s in enumerate(scopes.tolist())]
+            case fields.LabelCost() if potential.labels is None:
+                paid += [potential.costs[j] for j in set(x)]
+            case _:  # a single number
+                paid.append(potential_energy(potential, x, field.n_labels))
+    return total + sum(map(Fraction, map(float, paid)))
 
 
 def potential_energy(potential: fields.Potential, labels: Sequence[int], n_labels: int) -> float:
