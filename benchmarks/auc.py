@@ -1,11 +1,12 @@
-"""Boosting the area under the ROC curve: satimage beside the paper's figures, and time against n.
+"""Boosting of the area under the ROC curve: satimage, and time as a function of n.
 
-satimage (the 4435 rows of its training part, multiclass/ of $SETWISE_DATA): half to train, a
-quarter to choose C among six from 10 to 1000, a quarter to test; one class positive, the rest
-negative; at most 200 stumps. The paper does not say which class was positive: the table has all.
-The authors took 37,769 s, on their machine, for a test AUC of 0.997 +- 0.002. Then made data of 20
-features, 20 rounds of boosting, 1e3 to 1e6 rows. Targets: 200 rounds on satimage within 60 s; time
-like n log n. Processor time.
+On satimage (the 4435 rows of its training part, multiclass/ of $SETWISE_DATA) a half is used for
+training, a quarter to choose C among six values from 10 to 1000, and a quarter for testing. One
+class is positive and the rest negative; there are at most 200 stumps. The paper does not say which
+class was positive, so the table has all. The authors took 37,769 s, on their machine, for a test
+AUC of 0.997 +- 0.002. Then synthetic data of 20 features and 1e3 to 1e6 rows is boosted for 20
+rounds. Targets: 200 rounds on satimage within 60 s; time that grows like n log n. Times are
+processor time.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ HEAD = [
 
 
 def satimage() -> tuple[np.ndarray, np.ndarray]:
-    """Features and classes 1 to 6 of the training part."""
+    """Return features and classes 1 to 6 of the training part."""
     from sklearn.datasets import load_svmlight_file
 
     path = Path(os.environ.get("SETWISE_DATA", "")) / "multiclass" / "satimage.scale.gz"
@@ -59,14 +60,14 @@ def satimage() -> tuple[np.ndarray, np.ndarray]:
 
 
 def timed(X: np.ndarray, y: np.ndarray, C: float, rounds: int) -> tuple[StructBoostRanker, float]:
-    """A fit and its seconds."""
+    """Return a fit and its seconds."""
     start = process_time()
     model = StructBoostRanker(C=C, n_estimators=rounds).fit(X, y)
     return model, process_time() - start
 
 
 def one_class(X: np.ndarray, classes: np.ndarray, positive: int, grid: np.ndarray) -> dict:
-    """The best C on the validation quarter, and what became of it."""
+    """Return the best C on the validation quarter, and the results of its fit."""
     y = classes == positive
     order = np.random.default_rng(0).permutation(len(y))
     half, quarter = len(y) // 2, len(y) // 4
@@ -88,7 +89,10 @@ def one_class(X: np.ndarray, classes: np.ndarray, positive: int, grid: np.ndarra
 
 
 def growth(sizes: list[int]) -> list[dict[str, float]]:
-    """Seconds of 20 rounds on made data: the fastest of three, one for the largest."""
+    """Return the seconds of 20 rounds on synthetic data.
+
+    They are the fastest of three fits, and of one fit for the largest size.
+    """
     rows = []
     for n in sizes:
         rng = np.random.default_rng(0)
@@ -111,19 +115,19 @@ def growth(sizes: list[int]) -> list[dict[str, float]]:
 
 
 def exponent(rows: list[dict[str, float]]) -> float:
-    """The slope of log(seconds a question) against log n over the three largest sizes."""
+    """Return the slope of log(seconds per call) against log n over the three largest sizes."""
     n = np.log([row["n"] for row in rows[-3:]])
     return float(np.polyfit(n, np.log([r["seconds"] / r["questions"] for r in rows[-3:]]), 1)[0])
 
 
 def total_exponent(rows: list[dict[str, float]]) -> float:
-    """The slope of log(seconds) against log n over the three largest sizes."""
+    """Return the slope of log(seconds) against log n over the three largest sizes."""
     n = np.log([row["n"] for row in rows[-3:]])
     return float(np.polyfit(n, np.log([row["seconds"] for row in rows[-3:]]), 1)[0])
 
 
 def plot(rows: list[dict[str, float]]) -> None:
-    """Seconds against n, with n log n through the largest."""
+    """Plot seconds against n, with a curve n log n through the largest."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -147,7 +151,7 @@ def main() -> None:
     X, classes = satimage()
     table, rows = [HEAD], []
     for positive in (1,) if args.quick else range(1, 7):
-        # The whole grid where the paper's figure may come from, its middle for the others.
+        # The whole grid for the classes that the paper may have used, its middle for the others.
         grid = GRID[:2] if args.quick else GRID if positive == 1 else GRID[1:4]
         row = one_class(X, classes, positive, grid)
         rows.append(row)

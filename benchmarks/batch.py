@@ -1,7 +1,7 @@
 """A batch of 10,000 rows of 20 labels in one call, against Python loops over the rows.
 
-Two loops: setwise's own calls for single rows, and plain NumPy on each row. Target: at least 50
-times faster than a loop.
+There are two loops: setwise's own calls for single rows, and plain NumPy on each row. Target: at
+least 50 times faster than a loop.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ SURROGATES: dict[str, tuple[sw.surrogates.Surrogate, Row]] = {
 
 
 def loop(row: Row, y: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What one writes without a batch call."""
+    """Call the surrogate row by row, as one does without a batch call."""
     values, gradient = np.empty(len(y)), np.empty_like(scores)
     for i in range(len(y)):
         values[i], gradient[i] = row(y[i], scores[i])

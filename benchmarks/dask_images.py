@@ -1,8 +1,8 @@
 """64 images over dask: one process against two, and against a plain loop without dask.
 
-Each image is a file that whoever labels it reads; two labels, Potts edges between four neighbours.
-What is found comes back to the client. The rows of both clusters and of the loop must agree in
-every value and every bit of the labels.
+Each image is a file that is read by the worker that labels it. There are two labels and Potts edges
+between four neighbours. The results return to the client. The rows of both clusters and of the loop
+must agree in every value and every bit of the labels.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def build(name: str) -> sw.fields.Field:
 
 
 def drawn(folder: Path, n: int, side: int) -> list[str]:
-    """The names of files with noise."""
+    """Draw noisy images and return the names of their files."""
     folder.mkdir()
     rng, names = np.random.default_rng(0), [str(folder / f"{k}.npy") for k in range(n)]
     for name in names:

@@ -1,10 +1,10 @@
-"""Learning on dask: what a round costs, what it moves, and what a second process brings.
+"""Learning on dask: the cost of a round, the bytes it moves, and the speed-up of a second process.
 
-Processes of one machine, one thread each. A round of nothing is the price of asking at all: the
-shards say 0.0. Bytes are those that the loopback device carried, weights, vectors, and what dask
-says to itself. A round of a fit is that of ``DaskSetClassifier`` (Lovász hinge, Jaccard) on 1e6
-rows of 50 features with 20 labels in 16 chunks, drawn on the workers. ``planes`` counts rounds to a
-relative gap of 1e-4, which no machine changes.
+All processes run on one machine with one thread each. In an empty round the shards return 0.0,
+which measures the overhead of dask. Bytes are those that the loopback device carried: weights,
+vectors, and dask's own messages. A round of a fit is that of ``DaskSetClassifier`` (Lovász hinge,
+Jaccard) on 1e6 rows of 50 features with 20 labels in 16 chunks, drawn on the workers. For
+``planes`` the rounds to a relative gap of 1e-4 are counted, which do not depend on the machine.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def vector(shard: object, w: np.ndarray) -> np.ndarray:
 
 
 def carried() -> int:
-    """Bytes that the loopback device has carried."""
+    """Return the number of bytes that the loopback device has carried."""
     for line in Path("/proc/net/dev").read_text(encoding="utf-8").splitlines():
         if line.strip().startswith("lo:"):
             return int(line.split(":")[1].split()[8])
@@ -43,7 +43,7 @@ def carried() -> int:
 
 
 def rounds(executor: DaskExecutor, shards: Any, function: Any, w: np.ndarray, n: int) -> tuple:
-    """Seconds and bytes of each of n rounds."""
+    """Return the seconds and bytes of each of n rounds."""
     executor.sums(function, shards, w)
     seconds, moved = [], []
     for _ in range(n):
@@ -55,7 +55,7 @@ def rounds(executor: DaskExecutor, shards: Any, function: Any, w: np.ndarray, n:
 
 
 def block(n: int, d: int, p: int, info: Any = None) -> np.ndarray:
-    """Rows of features and, in the last columns, labels: drawn where they are used."""
+    """Draw rows of features and, in the last columns, labels, on the worker that uses them."""
     rng = np.random.default_rng(info[0]["chunk-location"][0] if info else 0)
     X = rng.normal(size=(n, d))
     W = np.random.default_rng(0).normal(size=(d, p))
@@ -73,7 +73,7 @@ def drawn(n: int, d: int, p: int, chunks: int) -> tuple[da.Array, da.Array]:
 
 
 def fit_rounds(client: Client, shape: tuple[int, int, int], chunks: int, n: int) -> np.ndarray:
-    """Seconds of each round of a fit, but for the first, which cuts the shards."""
+    """Return the seconds of each round of a fit except the first, which makes the shards."""
     X, Y = drawn(*shape, chunks)
     stamps: list[float] = []
     DaskSetClassifier(
@@ -140,7 +140,7 @@ def main() -> None:
 
 
 def planes_rows(quick: bool, data: list[Any]) -> list[list[str]]:
-    """Rounds to the gap, by how many planes a round may bring: counts, so on threads alone."""
+    """Return the rounds to the gap for several values of ``planes``, counted on threads."""
     n = 320 if quick else 3_200
     X, Y = drawn(n, 30, 10, 32)
     table, first = [], 0

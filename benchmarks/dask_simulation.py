@@ -1,13 +1,14 @@
 """SIMULATED: a round of learning at up to 10,000 workers, from costs measured with two.
 
-No cluster of that size was asked. Measured on this machine: what client and scheduler take for a
-task (processor time), what a message takes, how fast a vector moves and how fast two are added (the
-best of many). From these, event by event: the weights reach all workers from workers that have
-them; the scheduler, one after the other, hands out one task a worker; then the client receives and
-adds every vector itself, or workers add neighbours along the tree, two at a time, or wider: 16
-nodes of a small vector and 4 of a large one, as ``DaskExecutor`` does, until 16 are left for the
-client, one of a large one. Workers compute nothing in the meantime: this is what a round costs
-beside its work. Links and machines are all alike and nothing fails.
+No cluster of that size was used. The following is measured on this machine: the time of client and
+scheduler per task (processor time), the time of a message, the bandwidth of a link and the speed of
+adding two vectors (the best of many). From these costs a round is simulated, event by event. The
+weights spread to all workers from workers that have them. The scheduler hands out one task per
+worker, one after the other. Then either the client receives and adds every vector itself, or
+workers add neighbours along a tree, two at a time or more: 16 nodes of a small vector and 4 of a
+large one, as ``DaskExecutor`` does, until 16 small vectors or one large one remain for the client.
+Workers compute nothing in the meantime, so this is the overhead of a round. All links and machines
+are alike and nothing fails.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ HEAD = ["vector", "workers", "client adds all", "tree of pairs", "wide tree", "w
 
 
 class Costs(NamedTuple):
-    """Seconds: of the scheduler for a task, of a message, of a byte on a link, of a byte added."""
+    """Seconds per task of the scheduler, per message, per byte on a link and per byte added."""
 
     task: float
     message: float
@@ -66,7 +67,7 @@ def measured(quick: bool) -> Costs:
         client.submit(same, 0).result()
 
         def of_tasks(n: int) -> float:
-            """Processor time of this process, in which the scheduler runs too."""
+            """Return the processor time of this process, in which the scheduler runs too."""
             times = []
             for _ in range(repeats):
                 start = time.process_time()
@@ -75,7 +76,7 @@ def measured(quick: bool) -> Costs:
             return min(times)
 
         task = (of_tasks(many) - of_tasks(few)) / (many - few)
-        # Client, scheduler, worker and back: four of them.
+        # From client to scheduler, to the worker and back: four messages.
         message = best(lambda: client.submit(same, 1, pure=False).result(), 10 * repeats) / 4
         small, large = (client.submit(np.zeros, n, pure=False) for n in (1_000, 2_000_000))
         byte = (best(large.result, 3 * repeats) - best(small.result, 3 * repeats)) / (8 * 1_999_000)
@@ -84,17 +85,20 @@ def measured(quick: bool) -> Costs:
 
 
 def simulated(workers: int, size: int, costs: Costs, width: int) -> float:
-    """Seconds from the question to the sum, ``width`` nodes at a time; 0: the client adds all."""
+    """Return the seconds from the request to the sum.
+
+    The tree adds ``width`` nodes at a time; with 0 the client adds all vectors.
+    """
     move = costs.message + size * costs.byte
-    weights = int(np.ceil(np.log2(workers))) * move  # who has them hands them on
-    free = 0.0  # when the scheduler is
+    weights = int(np.ceil(np.log2(workers))) * move  # workers that have the weights pass them on
+    free = 0.0  # when the scheduler is free
     nodes = []
     for _ in range(workers):
         free += costs.task
         nodes.append(max(weights, free) + costs.message)
     top = AT_CLIENT if size <= SMALL else 1
     while width and len(nodes) > top:
-        # The scheduler hands out an addition when all of its vectors are there.
+        # The scheduler hands out an addition when all of its vectors have arrived.
         waiting = [
             (max(nodes[i : i + width]), k, len(nodes[i : i + width]))
             for k, i in enumerate(range(0, len(nodes), width))
@@ -104,7 +108,7 @@ def simulated(workers: int, size: int, costs: Costs, width: int) -> float:
         while waiting:
             at, place, n = heapq.heappop(waiting)
             free = max(free, at + costs.message) + costs.task
-            # One of them is there; the others come over one link.
+            # One vector is local; the others arrive over one link.
             vectors = (n - 1) * size * (costs.byte + costs.added)
             done[place] = free + costs.message + (costs.message + vectors if n > 1 else 0.0)
         nodes = [done[k] for k in range(len(done))]

@@ -1,7 +1,7 @@
-"""Masks of least expected loss on a GPU: from logits to masks, beside sorting alone.
+"""Masks of least expected loss on a GPU: from logits to masks, compared with sorting alone.
 
-Milliseconds of 8 x 19 x 512 x 1024 scores, sets by image and class and by class; the goal is 20 ms.
-The answers are checked against the host's on one class.
+Times are milliseconds for 8 x 19 x 512 x 1024 scores, with sets by image and class and by class;
+the goal is 20 ms. The answers for one class are compared with those of the host.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ GOAL = 20.0
 
 
 def milliseconds(call, repeats: int) -> float:
-    """The median time of a call on the device."""
+    """Return the median time of a call on the device."""
     call()
     times = []
     for _ in range(repeats):

@@ -1,8 +1,8 @@
-"""B_D, one value and gradient: the first loss of its paper and Dice, from 10 to a million elements.
+"""B_D, one value and gradient: the first loss of its paper and Dice, 10 to a million elements.
 
 The paper reports 0.002, 0.018 and 0.060 s for 10, 50 and 100 elements. Targets: below 0.0001 s at
-100 elements and growth no worse than p log p. Decompositions are kept by the surrogate, as in
-learning, so times are warm; the first call, which makes them, stands beside.
+100 elements and growth no worse than p log p. The surrogate caches its decompositions, as in
+learning, so times are those of warm calls; the first call, which decomposes, is listed too.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ TARGET_SECONDS = 1e-4
 
 
 def measure(name: str, p: int, repeats: int) -> dict[str, object]:
-    """Times of one size, after the answer has been held against the definition."""
+    """Return the times of one size, after comparing the answer with the definition."""
     loss, definition = LOSSES[name]
     rng = np.random.default_rng(p)
     inputs = [(rng.random(p) < 0.3, rng.standard_normal(p)) for _ in range(how_many(p))]
     y, scores = inputs[0]
-    surrogate = sw.surrogates.DecomposedHinge(loss())  # a new loss: nothing is kept yet
+    surrogate = sw.surrogates.DecomposedHinge(loss())  # a new loss, for which nothing is cached yet
     first = timeit.timeit(lambda: surrogate.value_and_gradient(y, scores), number=1)
     value, gradient = surrogate.value_and_gradient(y, scores)
     expected, expected_gradient = definition(y, scores)
     require_close(f"value of {name} at {p}", value, expected, 1e-9)
-    # A maximum over a million sets may be reached twice to the last digit: one element may differ.
+    # Two sets may have equal maxima up to the last digit, so one element may differ.
     require_close(f"gradient of {name} at {p}", gradient, expected_gradient, 1e-9 + 10 / p**1.5)
     seconds = alternate(
         {
@@ -77,14 +77,17 @@ def measure(name: str, p: int, repeats: int) -> dict[str, object]:
 
 
 def exponent(rows: list[dict], least: int) -> float:
-    """The slope of log time against log(p log p) from p = least on."""
+    """Return the slope of log time against log(p log p) from p = least on."""
     big = [row for row in rows if row["p"] >= least]
     work = np.log([row["p"] * np.log2(row["p"]) for row in big])
     return float(np.polyfit(work, np.log([row["seconds"] for row in big]), 1)[0])
 
 
 def draw(data: list[dict]) -> None:
-    """Time against p, with a line p log p through 10,000: below, the call itself weighs most."""
+    """Plot time against p, with a line p log p through 10,000.
+
+    For small p the overhead of the call dominates.
+    """
     import matplotlib
 
     matplotlib.use("Agg")

@@ -1,10 +1,10 @@
-"""How long does a diverse list take, beside the single best labelling?
+"""The time of a diverse list compared with that of the single best labelling.
 
-Six alternatives by Hamming balls of a made-up scene of 320 x 213 pixels and two labels: CPU seconds
-of one thread over those of ``solve_map`` on the same field, target 10, with the largest gap of a
-step in units of the ball's weight; small balls under strong smoothing by branches too. Fifteen
-alternatives by label costs of 500 superpixels and 21 labels, every step with its bound: target 1
-second. Then the growth in the number of items and in pixels.
+Six alternatives by Hamming balls on a synthetic scene of 320 x 213 pixels and two labels: CPU
+seconds of one thread divided by those of ``solve_map`` on the same field, target 10, with the
+largest gap of a step in units of the ball's weight; small balls under strong smoothing by branches
+too. Fifteen alternatives by label costs of 500 superpixels and 21 labels, every step with its
+bound: target 1 second. Then the growth with the number of items and of pixels.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def seconds_of_list(
 
 
 def seconds_of_biases(field: sw.fields.Field, reach: float) -> float:
-    """Six best labellings under equally spaced biases, in a loop: the rival of alternatives."""
+    """Time six best labellings under equally spaced biases: the baseline of alternatives."""
     field = fresh(field)
     start = process_time()
     for bias in np.linspace(-reach, reach, 6):
@@ -50,7 +50,7 @@ def seconds_of_biases(field: sw.fields.Field, reach: float) -> float:
 
 
 def growth(quick: bool) -> dict[str, list[tuple[int, float, float]]]:
-    """Items or pixels, seconds of the list, seconds of the best labelling."""
+    """Return the number of items or pixels, the seconds of the list and of the best labelling."""
     ball = sw.diversities.HammingBall(20.0, 0.01)
     shape = (40, 60) if quick else (213, 320)
     field = scene(shape, 2.0)

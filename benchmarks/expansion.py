@@ -1,12 +1,13 @@
-"""Expansion moves over 21 labels, to convergence, against gco; what label costs and regions add.
+"""Expansion moves over 21 labels to convergence, against gco; the cost of label costs and regions.
 
 320 x 213 pixels, four neighbours each, Potts weights by contrast, both from the labels of least
-unary energy. A made-up scene, and the photographs with TextonBoost unaries in the folder msrc21 of
-$SETWISE_DATA, if there is one. Targets: half of gco's time at an energy that is not higher, and
-with a cost on every label three times our own time without. All energies are whole numbers, which
-gco needs. gco takes its first labels one by one from Python; that time is not counted.
+unary energy. The fields are a synthetic scene, and the photographs with TextonBoost unaries in the
+folder msrc21 of $SETWISE_DATA, if there is one. Targets: half of gco's time at an energy that is
+not higher, and with a cost on every label three times our own time without. All energies are whole
+numbers, which gco needs. gco takes its initial labels one by one from Python; that time is not
+counted.
 
-Three layers of regions, on made-up scenes of five labels and of 21: at most five times the time
+Three layers of regions, on synthetic scenes of five labels and of 21: at most five times the time
 without.
 """
 
@@ -28,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.shared.fields import fresh, patches
 from benchmarks.shared.measure import arguments, as_ratio, as_seconds, ratio, report, verdict
 
-vars(np).update(int=int, float=float)  # gco-wrapper asks an older NumPy for these
+vars(np).update(int=int, float=float)  # gco-wrapper needs these old names
 from gco.pygco import GCO  # noqa: E402
 
 SIDES, LABELS, COST = (213, 320), 21, 20_000.0
@@ -36,7 +37,7 @@ REGIONS, POWER, WEIGHTS = (16, 48, 190), 0.8, (500.0, 2_000.0)
 
 
 def scene(shape: tuple[int, int], labels: int = LABELS) -> tuple[np.ndarray, np.ndarray]:
-    """Unaries (h, w, L), noisy but smooth as a texture classifier's, and a picture."""
+    """Return unaries (h, w, L), noisy but smooth as a texture classifier's, and a picture."""
     rng = np.random.default_rng(0)
 
     def smooth(width: float) -> np.ndarray:
@@ -51,7 +52,7 @@ def scene(shape: tuple[int, int], labels: int = LABELS) -> tuple[np.ndarray, np.
 
 
 def photographs() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Name, unaries and picture of each image with TextonBoost unaries."""
+    """Yield name, unaries and picture of each image with TextonBoost unaries."""
     if "SETWISE_DATA" not in os.environ:
         return
     from PIL import Image
@@ -82,7 +83,7 @@ def timed(call: Callable[[], float]) -> tuple[float, float]:
 
 
 def of_setwise(field: sw.fields.Field) -> tuple[float, float]:
-    """Seconds and energy; a new field each time, so that nothing is remembered."""
+    """Return seconds and energy; each call uses a new field, so that nothing is cached."""
     again = fresh(field)
     return timed(lambda: sw.solve_map(again, "expansion", tol=np.inf).value)
 
@@ -108,7 +109,7 @@ def of_gco(field: sw.fields.Field) -> tuple[float, float]:
 
 
 def of_regions(repeats: int, quick: bool) -> tuple[list[dict], list[str]]:
-    """What three layers of regions add to the time, as data and as lines to be read."""
+    """Return the additional time of three layers of regions, as data and as text."""
     data, lines = [], []
     for shape, labels in ((SIDES, 5), (SIDES, 21), ((512, 512), 5), ((512, 512), 21)):
         unary, picture = scene(shape, labels)

@@ -1,8 +1,9 @@
-"""Marginals of fields on a GPU, certificate included, beside the compiled solver.
+"""Marginals of fields on a GPU with their certificate, compared with the compiled solver.
 
-Milliseconds of a layer's call to a relative gap of 1e-3, of the solver alone, sweeps, and what a
-sweep costs. Logits are smooth fields plus noise, all pairs have one weight. The bounds of device
-and host are checked to agree within their gaps on a small grid.
+The script prints the milliseconds of a layer's call to a relative gap of 1e-3 and of the solver
+alone, the number of sweeps, and the cost per sweep. Logits are smooth fields plus noise, and all
+pairs have one weight. On a small grid it checks that the bounds of device and host agree within
+their gaps.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from benchmarks.decide_cuda import milliseconds
 from benchmarks.shared.measure import arguments, nothing_to_measure, report
 
 TOL = 1e-3
-SUBLINEAR = 5.0  # times one image that eight may take
+SUBLINEAR = 5.0  # largest allowed ratio of the times for eight images and one
 STEPS = ((0, 1), (1, 0))
 TIMES = ("ms", "solver", "sweep")
 # height, width, labels, weight, images, goal in ms
@@ -37,7 +38,7 @@ CASES = (
 
 
 def logits_of(batch: int, labels: int, height: int, width: int) -> torch.Tensor:
-    """(B, L, N): smooth, plus noise of size 1."""
+    """Return logits (B, L, N): a smooth field plus noise of size 1."""
     generator = torch.Generator("cuda").manual_seed(0)
     shape = (batch, labels, height, width)
     smooth = torch.randn(shape, device="cuda", generator=generator)
@@ -48,7 +49,7 @@ def logits_of(batch: int, labels: int, height: int, width: int) -> torch.Tensor:
 
 
 def check() -> None:
-    """Bounds of device and host agree within their gaps."""
+    """Check that the bounds of device and host agree within their gaps."""
     x = logits_of(2, 5, 32, 32)
     found = grid_bound(x, torch.ones(2, 2, 1024, device="cuda"), (32, 32), STEPS, TOL)
     assert found is not None, "no kernel runs here"
@@ -62,14 +63,14 @@ def check() -> None:
 
 
 def batches(data: list[dict]) -> list[str]:
-    """How many times as long as one image eight take, where both were measured."""
+    """Return the ratios of the times for eight images and one, where both were measured."""
     alone, notes = {}, []
     for row in data:
         number, sides = row["images"].split(" of ")
         same = (sides, *(value for key, value in row.items() if key not in ("images", *TIMES)))
         if number == "1":
             alone[same] = row
-        elif row["labels"] > 2:  # less than a launch costs otherwise
+        elif row["labels"] > 2:  # otherwise the launch dominates
             times, solver = (row[key] / alone[same][key] for key in ("ms", "solver"))
             name = f"{row['method']}, {row['images']}" if "method" in row else row["images"]
             met = "met" if times <= SUBLINEAR else "NOT met"

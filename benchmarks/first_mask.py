@@ -1,11 +1,11 @@
-"""From a photograph and scribbles to a mask: one call, and what one would write without it.
+"""From a photograph and scribbles to a mask: one call, and hand-written code without it.
 
-The photographs of GrabCut from $SETWISE_DATA, each with two sets of scribbles: few strokes, and
-more of them. Every second photograph is for choosing: each contender's one setting is the one that
-did best there, over both sets, and our defaults were chosen there and on twenty photographs of MSRC
-with strokes drawn by a program. The other photographs are what is judged. (Earlier defaults of ours
-had been found with all of them in view, so that they are not as new to us as they should be.) A
-time is that of the processor, from the arrays to the mask, on one thread.
+The photographs are those of GrabCut from $SETWISE_DATA, each with two sets of scribbles: few
+strokes, and more of them. Every second photograph is for choosing: the one setting of each
+contender is the best there over both sets, and our defaults were chosen there and on twenty
+photographs of MSRC with synthetic strokes. The scores are those of the other photographs. (Earlier
+defaults of ours had been found with all of them in view, so they are not as new to us as they
+should be.) Times are processor times from the arrays to the mask, on one thread.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def by_setwise(image: np.ndarray, marks: np.ndarray, smoothness: float) -> Mask:
 
 
 def by_pymaxflow(image: np.ndarray, marks: np.ndarray, smoothness: float) -> Mask:
-    """What a user of PyMaxflow writes: mixtures, contrast, a grid."""
+    """Segment as a user of PyMaxflow does: mixtures, contrast, a grid."""
     pixels = image.reshape(-1, 3).astype(float)
     costs = []
     for label in (0, 1):
@@ -87,7 +87,7 @@ def by_opencv(image: np.ndarray, marks: np.ndarray, rounds: float) -> Mask:
     return ((drawn == cv2.GC_FGD) | (drawn == cv2.GC_PR_FGD)).astype(int)
 
 
-# Each with the values of its one setting that are tried.
+# Each contender with the tried values of its one setting.
 CONTENDERS: dict[str, tuple[Callable[..., Mask], tuple[float, ...]]] = {
     "setwise.images.segment": (by_setwise, (7.5, 15.0, 30.0)),
     "PyMaxflow, by hand": (by_pymaxflow, (30.0, 90.0, 270.0)),
@@ -122,7 +122,7 @@ def drawn(number: int, most: int) -> list[Drawn]:
 
 
 def overlap(mask: Mask, truth: np.ndarray) -> float:
-    """Intersection over union of the object, where the truth is known."""
+    """Return the intersection over union of the object, where the truth is known."""
     known = truth >= 0
     found, true = mask[known] == 1, truth[known] == 1
     return float((found & true).sum() / (found | true).sum())

@@ -1,9 +1,9 @@
-"""The calls that users of fields make, from their arrays to the answer, each beside its goal.
+"""The calls that users of fields make, from their arrays to the answer, each with its goal.
 
-One thread unless a row says otherwise. PyMaxflow gets the same arrays: through its interface for
-edges, and through its calls for grids, where ours then makes the edges as well. A time is a share
-of the peer's, or of what is named beside it; a goal is the most that the share is meant to be.
-Photographs and the DIMACS file are read from $SETWISE_DATA, if it is set.
+All run on one thread unless a row says otherwise. PyMaxflow gets the same arrays, through its
+interface for edges and through its calls for grids; in the latter case our time includes making the
+edges. A time is a share of the peer's, or of the named reference; a goal is the largest allowed
+share. Photographs and the DIMACS file are read from $SETWISE_DATA, if it is set.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from benchmarks.shared.two_labels import (
 
 
 class Rows:
-    """A line for every goal: what was measured, the share, the goal, and whether it is met."""
+    """One row per goal: what was measured, the share, the goal, and whether it is met."""
 
     def __init__(self) -> None:
         self.table = [["call", "setwise", "beside", "which", "share", "goal", "met"]]
@@ -71,14 +71,14 @@ class Rows:
         repeats: int,
         clock: Callable[[], float] = time.process_time,
     ) -> None:
-        """Ours and theirs in turn; the share of our time in theirs."""
+        """Time both contenders in turn and return the ratio of our time to theirs."""
         seconds = alternate({"ours": ours, "theirs": theirs}, repeats=repeats, clock=clock)
         middle = [as_seconds(float(np.median(seconds[who]))) for who in ("ours", "theirs")]
         self.add(call, *middle, which, ratio(seconds["ours"], seconds["theirs"]), goal)
 
 
 def cuts(rows: Rows, *, quick: bool) -> None:
-    """Two labels: photographs, random pictures, eight neighbours, volumes."""
+    """Measure two labels: photographs, random pictures, eight neighbours, volumes."""
     repeats = 3 if quick else 7
     problems: list[tuple[str, Cut, float]] = []
     for side, goal in ((256, 1.0), (512, 1.0), (1000, 0.6), (1024, 0.6))[: 1 if quick else 4]:
@@ -142,7 +142,7 @@ print((after - before) * 1024 / {side}**2)
 
 
 def memory(rows: Rows, *, quick: bool) -> None:
-    """Bytes a pixel at peak, beyond the user's arrays; Linux only."""
+    """Measure peak bytes per pixel beyond the user's arrays, on Linux only."""
     if sys.platform != "linux":
         return
     here, side = str(RESULTS.parents[1]), 300 if quick else 1500
@@ -158,7 +158,7 @@ def memory(rows: Rows, *, quick: bool) -> None:
 
 
 def grid_flows(rows: Rows, *, quick: bool) -> None:
-    """`FlowGraph.grid` in three dimensions beside our edge list and both of PyMaxflow's calls."""
+    """Measure `FlowGraph.grid` in three dimensions against our edge list and PyMaxflow."""
     side, repeats = (24, 2) if quick else (128, 3)
     for neighbors in (6, 26):
         cut = blobs((side,) * 3, neighbors)
@@ -193,7 +193,7 @@ def grid_flows(rows: Rows, *, quick: bool) -> None:
 
 
 def threads(rows: Rows, *, quick: bool) -> None:
-    """Two threads beside one; time on the wall, so it needs two idle cores."""
+    """Measure two threads against one in wall time, which needs two idle cores."""
     problems = [
         ("random, 2000²", random_cut((2000, 2000), 4)),
         ("blobs, 2000²", blobs((2000, 2000), 4)),
@@ -250,7 +250,7 @@ print(times[0] / sorted(times[1:])[2])
 
 
 def first_call(rows: Rows, *, quick: bool) -> None:
-    """The first large cut of a process beside the median of the next five, in five processes."""
+    """Compare the first large cut with the median of the next five, in five processes."""
     side = 200 if quick else 1000
     command = [sys.executable, "-c", FIRST.format(here=str(RESULTS.parents[1]), side=side)]
     shares = [
@@ -258,7 +258,7 @@ def first_call(rows: Rows, *, quick: bool) -> None:
         for _ in range(2 if quick else 5)
     ]
     share = {"median": float(np.median(shares)), "low": min(shares), "high": max(shares)}
-    # A timer's noise is not a slower call.
+    # Differences below the timer's noise do not count.
     rows.add(f"the first solve_map of a process, random, {side}²", "", "", "the next", share, 1.05)
 
 
@@ -271,7 +271,10 @@ def many_labels(side: int, labels: int) -> sw.fields.Field:
 
 
 def depths(side: int, labels: int, *, structure: bool) -> sw.fields.Field:
-    """What a step costs is linear up to two, as in stereo; depths under noise, or noise alone."""
+    """Measure depth labels with a truncated linear cost, linear up to two as in stereo.
+
+    The unaries are depths with noise, or noise alone.
+    """
     rng = np.random.default_rng(0)
     y, x = np.mgrid[:side, :side]
     depth = (x * 4 // side + 4 * (y * 3 // side)) % labels
@@ -284,13 +287,13 @@ def depths(side: int, labels: int, *, structure: bool) -> sw.fields.Field:
     return sw.fields.Field(unary) + sw.fields.Pairwise(edges, table)
 
 
-# The relative gaps that the same calls reached before bounds were those of messages, at a5ef981: a
-# gap that is found sooner must not be a wider one.
+# The relative gaps that the same calls reached at a5ef981, before messages computed the bounds. A
+# faster call must not have a wider gap.
 BEFORE = {"21 labels": 3.96e-3, "16 labels, truncated linear, noise": 2.07e-2}
 
 
 def certificates(rows: Rows, *, quick: bool) -> None:
-    """The default call beside its moves alone, and its gap beside that of a search to the end."""
+    """Measure the default call against its moves alone, and its gap against a full search."""
     side, half = (64, 32) if quick else (256, 128)
     problems = (
         (side, "21 labels", many_labels(side, 21), 5.0),
@@ -310,7 +313,7 @@ def certificates(rows: Rows, *, quick: bool) -> None:
 
 
 def layers(rows: Rows, *, quick: bool) -> None:
-    """Expansion with three layers of regions beside the grid alone."""
+    """Compare expansion with three layers of regions with the grid alone."""
     shape, labels = ((60, 80) if quick else (213, 320)), 5
     y, x = np.mgrid[: shape[0], : shape[1]].reshape(2, -1)
     unary, picture = scene(shape)
@@ -361,7 +364,7 @@ def dimacs(rows: Rows, *, quick: bool) -> None:
 
 
 def growth(*, quick: bool) -> dict[str, list[tuple[int, float]]]:
-    """Seconds of the user's call by pixels (two labels, ours and PyMaxflow's) and by labels."""
+    """Return the seconds by pixels (two labels, also of PyMaxflow) and by labels."""
     grown: dict[str, list[tuple[int, float]]] = {"solve_map": [], "PyMaxflow": [], "labels": []}
     for side in (64, 128) if quick else (64, 128, 256, 512, 1000, 1414, 2000):
         cut = blobs((side, side), 4)

@@ -1,9 +1,9 @@
-"""Best labels of 60 superpixel graphs, as a learner of fields asks for them in each of its rounds.
+"""Best labels of 60 superpixel graphs, as a learner of fields needs them in each round.
 
-One call of compiled code for all graphs against ``solve_map`` on each, by processor time: labels
-alone, from those of the round before, and labels with a proof. Then one thread against two, by the
-clock and by the processor time of the thread that works longest, which others on the machine do
-not change. Target: two threads at least 1.6 times as fast.
+One call of compiled code for all graphs is compared with ``solve_map`` on each, by processor time:
+labels alone, from those of the previous round, and labels with a proof. Then one thread is compared
+with two, by wall time and by the processor time of the busier thread, which other programs on the
+machine do not change. Target: two threads at least 1.6 times as fast.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Round = tuple[np.ndarray, np.ndarray]
 
 
 def problem(n_labels: int, count: int) -> tuple[Graphs, list[Round]]:
-    """Graphs of 200 to 400 nodes, and the unaries and weights of a few rounds."""
+    """Return graphs of 200 to 400 nodes, and the unaries and weights of a few rounds."""
     rng = np.random.default_rng(0)
     sizes = rng.choice(np.arange(200, 401), count, replace=False)
     fields = [superpixels(int(n), n_labels, 1.0) for n in sizes]
@@ -60,7 +60,7 @@ def problem(n_labels: int, count: int) -> tuple[Graphs, list[Round]]:
 
 
 def one_by_one(graphs: Graphs, rounds: list[Round], *, prove: bool) -> np.ndarray:
-    """Energies of the last round, from a field and a call for each graph and round."""
+    """Return the energies of the last round, with a field and a call for each graph and round."""
     labels, values = None, np.empty(len(graphs))
     for unary, weights in rounds:
         found = []
@@ -82,7 +82,7 @@ def one_by_one(graphs: Graphs, rounds: list[Round], *, prove: bool) -> np.ndarra
 
 
 def at_once(graphs: Graphs, rounds: list[Round], n_jobs: int, *, prove: bool) -> np.ndarray:
-    """The same by one call a round."""
+    """Return the same energies with one call per round."""
     n_labels = rounds[0][0].shape[1]
     maps = BatchMaps(graphs, n_labels, n_jobs)
     for unary, weights in rounds:
@@ -94,7 +94,7 @@ def at_once(graphs: Graphs, rounds: list[Round], n_jobs: int, *, prove: bool) ->
 
 
 def longest_thread(call: Callable[[], object], repeats: int) -> np.ndarray:
-    """Processor seconds of the busier of two threads, this one being one of them."""
+    """Return the processor seconds of the busier of two threads, one of which is this one."""
     seconds = []
     for _ in range(repeats):
         whole, own = time.process_time(), time.thread_time()
@@ -128,7 +128,7 @@ def main() -> None:
             return one_by_one(graphs, rounds, prove=prove)
 
         what = "labels and a proof" if prove else "labels"
-        # Proofs go different ways, and may end at different labels where none is certain.
+        # The two methods of proof may return different labels where the optimum is not proved.
         require_close(f"{what} of {n_labels}", batch(1), loop(), 1e-3 if prove else 1e-12)
         if (batch(1) != batch(2)).any():
             sys.exit("the answers depend on the threads")

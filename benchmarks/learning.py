@@ -1,10 +1,11 @@
-"""Learning with cutting planes: against NumPy with a generic solver, liblinear, two threads, size.
+"""Cutting planes against NumPy with a generic solver and liblinear; threads and problem sizes.
 
 Labels are signs of linear functions plus noise; 50 features, 20 labels, the sum of hinge losses
 (the Lovász hinge of the Hamming loss), a penalised intercept, relative gap 1e-3. C n = 100, so that
-every size weighs the mean loss alike, unless a row says otherwise. Targets: 10 times faster than
-the same method in NumPy with clarabel and a loop over the examples, primal values within 1e-3; the
-objective of LinearSVC within 1e-3; 1.6 times faster with two threads; time and memory linear in n.
+the mean loss has the same weight at every size, unless a row says otherwise. Targets: 10 times
+faster than the same method in NumPy with clarabel and a loop over the examples, primal values
+within 1e-3; the objective of LinearSVC within 1e-3; 1.6 times faster with two threads; time and
+memory linear in n.
 """
 
 from __future__ import annotations
@@ -46,12 +47,12 @@ HEAD = ["question", "examples", "C", "setwise", "peer", "peer / setwise", "objec
 
 
 def draw(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """X (n, 50) and Y (n, 20) in {0, 1}."""
+    """Return X (n, 50) and Y (n, 20) in {0, 1}."""
     rng = np.random.default_rng(0)
     W = rng.standard_normal((LABELS, FEATURES)) / np.sqrt(FEATURES)
     X = rng.standard_normal((n, FEATURES))
     Y = np.empty((n, LABELS), np.int8)
-    for begin in range(0, n, 10**5):  # so that a million examples need no more than they are
+    for begin in range(0, n, 10**5):  # so that a million examples need no temporary copies
         rows = slice(begin, begin + 10**5)
         scores = X[rows] @ W.T
         Y[rows] = scores + rng.standard_normal(scores.shape) > 0
@@ -59,21 +60,21 @@ def draw(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def objective(X: np.ndarray, Y: np.ndarray, C: float, coef: np.ndarray, b: np.ndarray) -> float:
-    """1/2 |W|^2 + 1/2 |b|^2 + C times the sum of the hinge losses."""
+    """Return 1/2 |W|^2 + 1/2 |b|^2 + C times the sum of the hinge losses."""
     slack = 1 - np.where(Y, 1.0, -1.0) * (X @ coef.T + b)
     return float(0.5 * (np.sum(coef**2) + np.sum(b**2)) + C * np.maximum(slack, 0).sum())
 
 
 def ours(X: np.ndarray, Y: np.ndarray, C: float, n_jobs: int = 1) -> sw.SetClassifier:
-    """One fit of all labels."""
+    """Fit all labels at once."""
     return sw.SetClassifier("hamming", "lovasz", C=C, tol=TOLERANCE, n_jobs=n_jobs).fit(X, Y)
 
 
 def liblinear(X: np.ndarray, Y: np.ndarray, C: float, tol: float) -> tuple[np.ndarray, np.ndarray]:
-    """One LinearSVC a label: coefficients (p, d) and intercepts (p,)."""
+    """Fit one LinearSVC per label; return coefficients (p, d) and intercepts (p,)."""
     models = []
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what counts is the objective that it reached
+        warnings.simplefilter("ignore")  # only the objective that it reached matters
         for y in Y.T:
             svc = LinearSVC(loss="hinge", dual=True, C=C, tol=tol, max_iter=20_000, random_state=0)
             models.append(svc.fit(X, y))
@@ -83,7 +84,7 @@ def liblinear(X: np.ndarray, Y: np.ndarray, C: float, tol: float) -> tuple[np.nd
 def compare(
     contenders: dict[str, Callable[[], object]], difference: float, repeats: int
 ) -> dict[str, object]:
-    """Times of "setwise" and "peer"; both have been held against each other already."""
+    """Return the times of "setwise" and "peer", whose answers have already been compared."""
     seconds = alternate(contenders, repeats=repeats)
     return {
         "setwise": float(np.median(seconds["setwise"])),
@@ -96,7 +97,7 @@ def compare(
 
 
 def against_numpy(n: int, repeats: int, classical: bool) -> dict[str, object]:
-    """The same problem by the same method, or the classical one, in NumPy."""
+    """Compare with the same method, or the classical one, in NumPy."""
     X, Y = draw(n)
     C = TOTAL_WEIGHT / n
     signs, with_ones = np.where(Y, 1.0, -1.0), np.column_stack([X, np.ones(n)])
@@ -113,7 +114,7 @@ def against_numpy(n: int, repeats: int, classical: bool) -> dict[str, object]:
 
 
 def against_liblinear(n: int, C: float, repeats: int) -> dict[str, object]:
-    """LinearSVC, with the loosest tolerance that comes within 1e-3 of the best objective known."""
+    """Compare with LinearSVC at its loosest tolerance within 1e-3 of the best known objective."""
     X, Y = draw(n)
     model = ours(X, Y, C)
     value = objective(X, Y, C, model.coef_, model.intercept_)
@@ -131,7 +132,7 @@ def against_liblinear(n: int, C: float, repeats: int) -> dict[str, object]:
 
 
 def of_threads(n: int, repeats: int) -> dict[str, object]:
-    """Two threads are "setwise", one is the "peer"; their answers are the same to the last bit."""
+    """Compare two threads ("setwise") with one ("peer"), whose answers are bitwise identical."""
     X, Y = draw(n)
     C = TOTAL_WEIGHT / n
     contenders = {"setwise": partial(ours, X, Y, C, 2), "peer": partial(ours, X, Y, C, 1)}
@@ -146,7 +147,7 @@ def of_threads(n: int, repeats: int) -> dict[str, object]:
 
 
 def growth(sizes: list[int]) -> list[dict[str, float]]:
-    """Seconds of a fit, and the most memory it took beyond its input, for each size."""
+    """Return the seconds of a fit and its peak memory beyond the input, for each size."""
     rows = []
     for n in sizes:
         X, Y = draw(n)
@@ -174,13 +175,13 @@ def growth(sizes: list[int]) -> list[dict[str, float]]:
 
 
 def exponent(rows: list[dict[str, float]], what: str) -> float:
-    """The slope of log time or memory against log n over the three largest sizes."""
+    """Return the slope of log time or memory against log n over the three largest sizes."""
     n, y = (np.log([row[key] for row in rows[-3:]]) for key in ("n", what))
     return float(np.polyfit(n, y, 1)[0])
 
 
 def plot(rows: list[dict[str, float]]) -> None:
-    """Time and memory against n, with lines of slope 1 through the largest figures."""
+    """Plot time and memory against n, with lines of slope 1 through the largest."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -213,7 +214,7 @@ def plot(rows: list[dict[str, float]]) -> None:
 
 
 def cells(row: dict) -> list[str]:
-    """A row of the table."""
+    """Return a row of the table."""
     return [
         row["question"],
         f"{row['n']:,}",

@@ -1,14 +1,15 @@
-"""How many seconds do marginals of an image take, beside Frank-Wolfe on the same field?
+"""The seconds that marginals of an image take, compared with Frank-Wolfe on the same field.
 
-A photograph's size (320 x 213 pixels, 21 labels) with Potts terms and three layers of regions, as
-in the paper on log-supermodular marginals; then two labels, where cuts find the same bound exactly.
-Trees lower another bound, which keeps the pairs; growth is that of projection.
-CPU seconds of one thread until the relative duality gap is reached, the lower bound on log Z left
-out. Targets: 1e-3 within 2 seconds and 1e-4 within 5 on two threads, by trees 1e-3 within 3;
-Frank-Wolfe takes 20 times as long to the same upper bound; two labels exactly within half a second;
-time linear in pixels, labels and layers; memory at most 1.5 times the state. How wide is the
-interval around log Z after the whole call, and what do trees have in projection's time? ``--part``
-measures a part alone, and takes the others from the results that are there.
+The field has the size of a photograph (320 x 213 pixels, 21 labels), Potts terms and three layers
+of regions, as in the paper on log-supermodular marginals; another has two labels, where cuts find
+the same bound exactly. Trees lower another bound, which keeps the pairs; the growth is measured for
+projection. Times are CPU seconds of one thread until the relative duality gap is reached, without
+the lower bound on log Z. Targets: 1e-3 within 2 seconds and 1e-4 within 5 on two threads, by trees
+1e-3 within 3; Frank-Wolfe takes 20 times as long to the same upper bound; two labels exactly within
+half a second; time linear in pixels, labels and layers; memory at most 1.5 times the state. The
+script also measures the width of the interval around log Z after the whole call, and the width that
+trees reach in projection's time. ``--part`` measures one part, and takes the others from the
+existing results.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ GAPS = (1e-2, 1e-3, 1e-4)
 
 
 def seconds_to_gaps(field, method, limit, enough=-np.inf):
-    """(seconds, passes) at each gap, or None; seconds and upper bound after each pass.
+    """Return (seconds, passes) at each gap, or None, and seconds and upper bound after each pass.
 
-    As far as a bound that is ``enough``.
+    The search ends at a bound that is ``enough``.
     """
     start = process_time()
     reached, path = {}, []
@@ -52,7 +53,10 @@ def seconds_to_gaps(field, method, limit, enough=-np.inf):
 
 
 def seconds_of_trees(field):
-    """(seconds, passes) to each gap, a search for each: the gap is measured where it is due."""
+    """Return (seconds, passes) to each gap, with one search for each.
+
+    A search computes its gap only when a check is due.
+    """
     reached = []
     for gap in GAPS:
         start = process_time()
@@ -73,7 +77,7 @@ def first_below(path, value):
 
 
 def two_threads(field, gap, method):
-    """Wall seconds on two threads, the whole call, lower bound included: the best of three."""
+    """Return the wall seconds of the whole call on two threads, the best of three."""
     times = []
     for _ in range(3):
         start = perf_counter()
@@ -83,14 +87,14 @@ def two_threads(field, gap, method):
 
 
 def widths(field):
-    """(seconds, nats a variable) of both whole calls, and of trees with passes for that time."""
+    """Return (seconds, nats per variable) of both calls, and of trees in projection's time."""
 
     def call(method, passes=None):
         start = process_time()
         post = sw.marginals(field, method, tol=1e-3, n_jobs=1, max_iter=passes)
         return process_time() - start, post.width / field.n_variables
 
-    call("projection", 1)  # what a first call on a field remembers is no part of it
+    call("projection", 1)  # what the first call on a field caches is not counted
     flat, trees = call("projection"), call("trees")
     short = call("trees", 1)
     for passes in (2, 3, 4, 6, 8, 12, 16):
@@ -156,7 +160,7 @@ print((kib("VmHWM") - before) * 1024 / (8 * field.unary.size))
 
 
 def arrays_at_peak(side, labels, method, dtype):
-    """Memory beyond the field, in arrays of N L float64."""
+    """Return the peak memory beyond the field, in arrays of N L float64."""
     here = str(RESULTS.parents[1])
     program = MEMORY.format(here=here, side=side, labels=labels, method=method, dtype=dtype)
     run = subprocess.run(
@@ -171,7 +175,7 @@ def many_labels(quick):
 
 
 def gaps(quick):
-    """Seconds of one thread to each gap."""
+    """Measure seconds of one thread to each gap."""
     limit = 2.0 if quick else 150.0
     many = many_labels(quick)
     two = image(*((40, 60) if quick else (213, 320)), 2, (), np.random.default_rng(0))
@@ -208,7 +212,7 @@ def gaps(quick):
 
 
 def threads(quick):
-    """Seconds on the clock."""
+    """Measure wall seconds."""
     many = many_labels(quick)
     notes, data = [], []
     goals = (("projection", 1e-3, 2.0), ("projection", 1e-4, 5.0), ("trees", 1e-3, 3.0))
@@ -224,7 +228,7 @@ def threads(quick):
 
 
 def grown(quick):
-    """Seconds a pass, by size."""
+    """Measure seconds per pass, by size."""
     by_size = growth(quick)
     if not quick:
         plot(by_size)
@@ -232,7 +236,7 @@ def grown(quick):
 
 
 def memory(quick):
-    """At the peak."""
+    """Measure the peak memory."""
     notes, data = [], []
     kinds = [("projection", "float64"), ("trees", "float64"), ("trees", "float32")]
     for method, dtype in kinds if sys.platform == "linux" else ():
@@ -248,7 +252,7 @@ def memory(quick):
 
 
 def intervals(quick):
-    """Nats between the bounds, and the seconds of whole calls."""
+    """Measure the nats between the bounds, and the seconds of whole calls."""
     notes, data = [], []
     for layers in ((), (500, 300, 100)):
         for n_labels in (2, 5) if quick else (2, 5, 21):
@@ -296,7 +300,7 @@ def main() -> None:
 
 
 def write(parts, quick):
-    """What is known so far."""
+    """Write the results so far."""
     known = {part: parts[part] for part in PARTS if part in parts}
     table = [["field", "method", *(f"gap {gap:g}" for gap in GAPS)]]
     table += [row for rows, _, _ in known.values() for row in rows]

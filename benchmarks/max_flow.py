@@ -1,11 +1,11 @@
-"""Largest flows, build and solve, against PyMaxflow and OR-Tools.
+"""Maximum flows, build and solve, against PyMaxflow and OR-Tools.
 
 Targets, as shares of the peer's time: on a picture of 1000 x 1000 pixels 0.75 of PyMaxflow and 0.25
-of OR-Tools; with superpixels 0.4 of PyMaxflow; a second solution after 1 % of the unaries changed
-takes 1/15 of a first one; below 150 bytes a pixel at 4e6 pixels; on volumes of 128^3 voxels with 6
-and 26 neighbours 1/3 of PyMaxflow, and less than our own list of edges takes; with two seeds far
+of OR-Tools; with superpixels 0.4 of PyMaxflow; 1/15 of a first solution for a second one after 1 %
+of the unaries have changed; below 150 bytes per pixel at 4e6 pixels; on volumes of 128^3 voxels
+with 6 and 26 neighbours 1/3 of PyMaxflow, and less than with our own edge list; with two seeds far
 apart no more than PyMaxflow. Files of the DIMACS challenge are read from the folder maxflow of
-$SETWISE_DATA, if there is one; of gl1 0.9 of PyMaxflow.
+$SETWISE_DATA, if there is one; the target for gl1 is 0.9 of PyMaxflow.
 """
 
 from __future__ import annotations
@@ -100,7 +100,10 @@ def of_pymaxflow_edges(p: Graph) -> tuple[float, np.ndarray]:
 
 
 def of_ortools(p: Picture) -> tuple[int, list[int]]:
-    """The source and the sink are two more nodes; both directions of an edge are arcs."""
+    """Solve by OR-Tools.
+
+    The source and the sink are two more nodes, and both directions of an edge are arcs.
+    """
     n = p.source.size
     pixels = np.arange(n, dtype=np.int32).reshape(p.source.shape)
     sides = ((pixels[:-1], pixels[1:]), (pixels[:, :-1], pixels[:, 1:]))
@@ -134,7 +137,7 @@ def of_ortools(p: Picture) -> tuple[int, list[int]]:
 
 
 def compare(name: str, contenders: dict, repeats: int, table: list, data: list) -> dict:
-    """Adds a row for each peer; the first contender is ours."""
+    """Add a row for each peer; the first contender is ours."""
     answers = {who: call()[0] for who, call in contenders.items()}
     (us, ours_value), *peers = answers.items()
     seconds = alternate(contenders, repeats=repeats, clock=time.process_time)
@@ -151,7 +154,7 @@ def compare(name: str, contenders: dict, repeats: int, table: list, data: list) 
 
 
 def warm(p: Picture, repeats: int) -> np.ndarray:
-    """How many times as long a first solution takes as a second, build and changes included."""
+    """Return the time of a first solution over that of a second, build and changes included."""
     rng = np.random.default_rng(1)
     source, sink = p.source.ravel().copy(), p.sink.ravel().copy()
     graph = FlowGraph.grid(p.source.shape, p.weights)
@@ -173,7 +176,10 @@ def warm(p: Picture, repeats: int) -> np.ndarray:
 
 
 def growth(sides: Sequence[int]) -> list[tuple[int, float]]:
-    """Pixels and seconds of build and solution, the median of five calls after a first one."""
+    """Return pixels and seconds of build and solution.
+
+    The seconds are the median of five calls after a first one.
+    """
     grown = []
     for side in sides:
         picture = noisy_picture((side, side))
@@ -214,7 +220,10 @@ print(times[0] / sorted(times[1:])[2])
 
 
 def first_call(side: int) -> list[float]:
-    """What the first problem of a process takes, over the median of the next five; five times."""
+    """Return the time of the first problem of a process over the median of the next five.
+
+    It is measured in five processes.
+    """
     program = FIRST.format(here=str(RESULTS.parents[1]), side=side)
     command = [sys.executable, "-c", program]
     return [
@@ -244,7 +253,10 @@ print((after - before) * 1024 / side**2)
 
 
 def bytes_a_pixel(side: int) -> float:
-    """At peak, beyond the arrays of the problem (edges and capacities included); Linux only."""
+    """Return the peak memory beyond the arrays of the problem, on Linux only.
+
+    The arrays include edges and capacities.
+    """
     program = MEMORY.format(side=side, build="side * side, edges, c, c")
     run = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True

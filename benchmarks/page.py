@@ -1,11 +1,11 @@
-"""How long a stroke waits for its mask, on the page in Chromium: from the pen's end to the paint.
+"""The latency of a stroke on the page in Chromium: from the end of the stroke to the painted mask.
 
 Strokes of a dozen points, a third of a second each, are drawn on a photograph (scikit-image's
-astronaut), on the object with one label and beside it with the other; while the pen moves masks
-come too. The clock is the browser's: it starts when the pen goes up, and stops when the frame with
-the mask is handed over. "first" is the first mask after that, which may be a look at a reduced
-size; "proved" is the one of the whole picture, of which is known that no labelling is better.
-Server and browser run on the same machine, on all of its cores.
+astronaut), on the object with one label and beside it with the other; masks also arrive while the
+pen moves. The clock is the browser's: it starts when the pen goes up, and stops when the frame with
+the mask is presented. "first" is the first mask after that, which may be a preview at a reduced
+size; "proved" is the mask of the whole picture, which is proved optimal. Server and browser run on
+the same machine, on all of its cores.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.shared.measure import arguments, nothing_to_measure, report
 
 GOALS = {(640, 480): 50.0, (1000, 1000): 100.0}
-POINTS, SECONDS = 12, 1 / 3  # of a stroke
+POINTS, SECONDS = 12, 1 / 3  # points and duration of a stroke
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
 LISTEN = """() => { window.seen = []; document.querySelector("#setwise-page").addEventListener(
     "setwise:painted", (event) => window.seen.push(event.detail)); }"""
 
 
 def measure(page: Page, strokes: int) -> dict[str, list[float]]:
-    """Milliseconds to the first mask and to the proved one, stroke by stroke."""
+    """Return the milliseconds to the first mask and to the proved one, stroke by stroke."""
     page.wait_for_selector("#setwise-page[data-ready=true]")
     page.evaluate(LISTEN)
     box = page.locator(".sw-paper").bounding_box()
@@ -48,14 +48,14 @@ def measure(page: Page, strokes: int) -> dict[str, list[float]]:
         page.mouse.move(*place)
         page.evaluate("() => { window.seen.length = 0 }")
         page.mouse.down()
-        for share in np.linspace(0, 1, POINTS):  # the pen goes up in motion, without a rest
+        for share in np.linspace(0, 1, POINTS):  # the pen goes up while it moves
             page.wait_for_timeout(1000 * SECONDS / POINTS)
             page.mouse.move(place[0] + 20 * share, place[1] + 14 * share)
         page.mouse.up()
         page.wait_for_selector("#setwise-page[data-mask=final]")
         page.wait_for_timeout(50)
         seen = [one for one in page.evaluate("window.seen") if one["waited"] is not None]
-        if number < 2:  # both labels must be there, and the levels made
+        if number < 2:  # warm-up: both labels need a stroke, and the reduced sizes are made
             page.wait_for_timeout(1500)
             continue
         proved = next(one for one in seen if one["final"])
@@ -67,7 +67,7 @@ def measure(page: Page, strokes: int) -> dict[str, list[float]]:
 
 
 def anywhere(rng: np.random.Generator, *, inside: bool) -> tuple[float, float]:
-    """A point on the astronaut, or beside her, as shares of the sides."""
+    """Return a point on the astronaut, or beside her, relative to the sides."""
     while True:
         x, y = rng.uniform(0.05, 0.9, 2)
         on = ((x - 0.4) / 0.25) ** 2 + ((y - 0.75) / 0.45) ** 2

@@ -1,9 +1,9 @@
-"""How much does a path of C cost when every fit starts from the planes of the one before?
+"""The cost of a path of C if every fit starts from the planes of the previous one.
 
-Rounds of ``one_slack`` over eight values of C in two decades, warm and cold, against the hardest
-fit alone. Rounds are counted, not seconds: a round is one call of the oracle. The last column says
-what a path cannot do without: every fit starts from the planes of the one before and from its own
-minimiser, given for nothing, so that all rounds go into the proof.
+The rounds of ``one_slack`` over eight values of C in two decades, warm and cold, are compared with
+the hardest fit alone. Rounds are counted instead of seconds: a round is one call of the oracle. The
+last column is a lower limit for any path: every fit starts from the planes of the previous one and
+from its own minimiser, so that all rounds are spent on the proof.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ HEAD = [
 
 
 def risk(surrogate: sw.surrogates.Surrogate, n: int, d: int, p: int) -> tuple[Callable, int]:
-    """The risk of p labels that are noisy linear functions of d features, and its dimension."""
+    """Return the risk of p labels, noisy linear functions of d features, and its dimension."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, d))
     truth = X @ rng.normal(size=(d, p)) + 3 * rng.normal(size=(n, p)) > 0
@@ -47,7 +47,7 @@ def risk(surrogate: sw.surrogates.Surrogate, n: int, d: int, p: int) -> tuple[Ca
 
 
 def proofs(oracle: Callable, dimension: int, path: np.ndarray) -> list[int]:
-    """Rounds of each fit that starts at its own minimiser."""
+    """Return the rounds of each fit that starts at its own minimiser."""
     planes, rounds = Planes(np.empty((0, dimension)), np.empty(0)), []
     for C in path:
         minimizer = one_slack(oracle, dimension, C, tol=1e-4)

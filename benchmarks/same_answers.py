@@ -1,14 +1,14 @@
-"""Are the answers of two builds the same, to the last bit?
+"""Compare the answers of two builds to the last bit.
 
     PYTHONPATH=OLD/src python benchmarks/same_answers.py save FILE.npz
     PYTHONPATH=NEW/src python benchmarks/same_answers.py compare FILE.npz
 
 Runs the benchmarks' kinds of input at moderate sizes and small problems that reach every public
-function and estimator (``problems``), and keeps all arrays and numbers of the answers by name:
-values, bounds, gaps, labels, coefficients, gradients, rounds, methods; no times. ``compare`` says
-which differ, which are missing and which are new, and ends with status 1 if any does. A refactoring
-leaves no difference. ``--only`` takes some parts alone, and saves them into a file that has the
-rest. One thread, so that two runs on one machine can be compared.
+function and estimator (``problems``), and stores all arrays and numbers of the answers by name:
+values, bounds, gaps, labels, coefficients, gradients, rounds, methods, but no times. ``compare``
+prints which answers differ, are missing or are new, and exits with status 1 if any does. A
+refactoring must cause no difference. ``--only`` runs some parts alone, and saves them into a file
+that has the others. One thread is used, so that two runs on one machine can be compared.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from benchmarks.problems.answers import parts
 
 
 def run(modules: list[str] | None, verbose: bool) -> dict[str, np.ndarray]:
-    """The arrays and numbers of all answers."""
+    """Return the arrays and numbers of all answers."""
     kept: dict[str, np.ndarray] = {}
     seconds: Counter[str] = Counter()
     kinds: Counter[type] = Counter()
@@ -64,21 +64,21 @@ def run(modules: list[str] | None, verbose: bool) -> dict[str, np.ndarray]:
 
 
 def alike(a: np.ndarray, b: np.ndarray) -> bool:
-    """The same bits; of text the same characters."""
+    """Return whether the bits of two arrays are the same, or the characters of two texts."""
     if a.dtype.kind == b.dtype.kind == "U":
         return a.shape == b.shape and bool((a == b).all())
     return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
 
 
 def near(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether floats differ by rounding alone, which has other causes than a changed method."""
+    """Return whether floats differ by rounding alone, which a changed method does not cause."""
     if a.dtype != b.dtype or a.shape != b.shape or a.dtype.kind != "f":
         return False
     return np.allclose(a, b, rtol=1e-9, atol=1e-13, equal_nan=True)
 
 
 def difference(a: np.ndarray, b: np.ndarray) -> str:
-    """How two arrays differ, in words."""
+    """Describe the difference of two arrays in words."""
     if a.shape != b.shape or a.dtype.kind != b.dtype.kind or a.dtype.kind not in "fiub":
         return f"{short(a)} became {short(b)}"
     with np.errstate(invalid="ignore"):
@@ -94,7 +94,7 @@ def short(a: np.ndarray) -> str:
 
 
 def compare(before: dict[str, np.ndarray], now: dict[str, np.ndarray], most: int) -> bool:
-    """Prints what differs, at most so many names of each kind; whether nothing does."""
+    """Print the differences, some names per kind, and return whether there is none."""
     differ = [name for name in before if name in now and not alike(before[name], now[name])]
     groups = {
         "differ": [name for name in differ if not near(before[name], now[name])],
@@ -113,7 +113,7 @@ def compare(before: dict[str, np.ndarray], now: dict[str, np.ndarray], most: int
 
 
 def write(path: Path, answers: dict[str, np.ndarray]) -> None:
-    """One array for all answers of a type and shape: most are single numbers."""
+    """Write one array for all answers of a type and shape, because most are single numbers."""
     groups: dict[tuple[str, tuple[int, ...]], list[str]] = {}
     for name, array in answers.items():
         groups.setdefault((array.dtype.str, array.shape), []).append(name)
@@ -125,7 +125,7 @@ def write(path: Path, answers: dict[str, np.ndarray]) -> None:
 
 
 def read(path: Path, modules: Collection[str]) -> dict[str, np.ndarray]:
-    """The answers of some parts that a file holds."""
+    """Return the answers of some parts of a file."""
     with np.load(path) as file:
         return {
             name: np.asarray(array)

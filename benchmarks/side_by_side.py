@@ -1,15 +1,16 @@
-"""Is a build slower than another one? Both run the same problems in turn.
+"""Compare the speed of two builds on the same problems, in turn.
 
     python benchmarks/side_by_side.py OLD/src [NEW/src]
 
-One process a build stays alive and is told over a pipe which problem to run (``problems``, the
-timed ones, inputs made beforehand) and how many times in a row; rounds go old, new, new, old, ...
-so that a mood of the machine meets both. Times are ``time.process_time``, processor time of one
-thread, so that what other programs take does not count; what they do to caches does. Told for each
-problem: the best times, the ratio new / old of the best, and the median and range of the ratios of
-neighbours. Where both ratios are above the limit, the problem is measured again by new processes,
-whose memory lies elsewhere, with more rounds, twice at most: what is above it every time is
-flagged, and the status is 1. Nothing is written. NEW is this tree's own if it is not given.
+One process per build stays alive and receives over a pipe which problem to run (``problems``, the
+timed ones, with inputs made beforehand) and how many times in a row. Rounds go old, new, new, old,
+... so that variations of the machine affect both. Times are ``time.process_time``, processor time
+of one thread, so that other programs do not count; their effect on caches does. For each problem
+the output has the best times, the ratio new / old of the best, and the median and range of the
+ratios of neighbours. If both ratios are above the limit, the problem is measured again by new
+processes, whose memory lies elsewhere, with more rounds, at most twice. A problem that is above the
+limit every time is flagged, and the exit status is 1. Nothing is written. NEW defaults to this
+tree.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Build:
         return json.loads(line)
 
     def seconds(self, name: str, times: int = 1) -> float:
-        """Processor seconds of so many calls in a row."""
+        """Return the processor seconds of a number of calls in a row."""
         self.process.stdin.write(json.dumps([name, times]) + "\n")
         self.process.stdin.flush()
         return self.read()["seconds"]
@@ -64,7 +65,7 @@ class Build:
 
 
 def child(modules: list[str]) -> None:
-    """Answers the parent's questions until there are no more."""
+    """Answer the parent's requests until there are no more."""
     answers, sys.stdout = sys.stdout, sys.stderr
     import gc
 
@@ -92,7 +93,7 @@ def measure(
     rounds: int,
     least: float,
 ) -> dict[str, np.ndarray]:
-    """Seconds a call, (2, rounds): of the old build and of the new one."""
+    """Return the seconds per call, (2, rounds), of the old build and of the new one."""
     builds = [Build(source, modules) for source in sources]
     common = [name for name in builds[0].names if name in builds[1].names]
     found = {}
@@ -114,7 +115,7 @@ def measure(
 
 
 def ratios(seconds: np.ndarray) -> tuple[float, np.ndarray]:
-    """new / old: of the best times, and of neighbours."""
+    """Return new / old of the best times, and of neighbours."""
     best = seconds.min(axis=1)
     return float(best[1] / best[0]), seconds[1] / seconds[0]
 

@@ -1,12 +1,12 @@
-"""Boosting ten classes: seconds and test error beside scikit-learn's two boosters.
+"""Boosting ten classes: seconds and test error compared with scikit-learn's two boosters.
 
 pendigits, the official split (7,494 rows of 16 features to train, 3,498 to test), 200 rounds each,
-one thread, processor seconds. Ours are several settings of the same estimator, all judged on the
-same test rows: none was chosen by validation, so the best of them is no estimate of what a search
-would reach. The two of scikit-learn are defaults, with as many rounds. A round of AdaBoost adds one
-stump with a vote for every class, a round of the histogram booster ten trees of up to 31 leaves, a
-round of ours one learner with a weight for every class, or as many as ``columns_per_round``. The
-data is looked for in ``SETWISE_DATA``.
+one thread, processor seconds. Ours are several settings of the same estimator, all scored on the
+same test rows. None was chosen by validation, so the best of them does not estimate the result of a
+search. The two of scikit-learn have their defaults, with as many rounds. A round of AdaBoost adds
+one stump with a vote for every class, a round of the histogram booster ten trees of up to 31
+leaves, and a round of ours one weak learner with a weight for every class, or ``columns_per_round``
+of them. The data are read from ``SETWISE_DATA``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ HEAD = ["model", "weak learners", "seconds", "training error", "test error", "re
 
 
 def contenders(rounds: int) -> dict[str, Callable[[], Any]]:
-    """New models, by name."""
+    """Return new models, by name."""
 
     def ours(**options: Any) -> Callable[[], Any]:
         return lambda: sw.StructBoostClassifier(
@@ -56,7 +56,7 @@ def contenders(rounds: int) -> dict[str, Callable[[], Any]]:
 
 
 def learners(model: Any) -> int:
-    """Stumps, perceptrons or trees that a prediction asks."""
+    """Return the number of stumps, perceptrons or trees that a prediction evaluates."""
     if isinstance(model, sw.StructBoostClassifier):
         return int(np.count_nonzero(np.any(model.estimator_weights_, axis=-1)))
     if isinstance(model, HistGradientBoostingClassifier):

@@ -1,12 +1,12 @@
-"""200 stumps for several classes: seconds and test error beside scikit-learn's, of stumps too.
+"""200 stumps for several classes: seconds and test error compared with scikit-learn's stumps.
 
-Ours with a weight for every class, in processor seconds of one thread, end to end from arrays. The
-rival is the histogram booster with two leaves a tree, 200 rounds, a tree for every class in each.
-Both are tuned alike: C from (10, 100, 1000) and the learning rate from (0.1, 0.3, 1) by the error
-on a quarter of the training rows; the seconds are those of the last fit, on all of them. With
-C="auto", the default, the fits that choose C are among the seconds. ``waves``
-are Breiman's waveforms with 19 columns of noise, ``digits`` scikit-learn's with noise, drawn with
-replacement, ``clusters`` from ``make_classification``.
+Ours have a weight for every class. Times are processor seconds of one thread, end to end from
+arrays. The peer is the histogram booster with two leaves per tree, 200 rounds, and a tree for every
+class in each. Both are tuned alike: C from (10, 100, 1000) and the learning rate from (0.1, 0.3, 1)
+by the error on a quarter of the training rows; the seconds are those of the last fit, on all rows.
+With C="auto", the default, the seconds include the fits that choose C. ``waves`` are Breiman's
+waveforms with 19 columns of noise, ``digits`` scikit-learn's with noise, drawn with replacement,
+``clusters`` from ``make_classification``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ HEAD = ["data", "model", "seconds", "test error", "relative gap", "times the riv
 
 
 def waves(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """(n, 40), 3 classes: mixtures of two of three triangles, in noise."""
+    """Draw (n, 40) features of 3 classes: mixtures of two of three triangles, with noise."""
     hats = np.maximum(6 - np.abs(np.arange(21) - np.array([[6], [14], [10]])), 0)
     y, share = rng.integers(0, 3, n), rng.random((n, 1))
     X = share * hats[[0, 0, 1]][y] + (1 - share) * hats[[1, 2, 2]][y]
@@ -41,14 +41,14 @@ def waves(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
 
 
 def digits(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """(n, 64), 10 classes."""
+    """Draw (n, 64) features of 10 classes."""
     X, y = load_digits(return_X_y=True)
     rows = rng.integers(0, len(y), n)
     return X[rows] + rng.normal(0, 2, (n, 64)), y[rows]
 
 
 def clusters(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """(n, 20), 5 classes."""
+    """Draw (n, 20) features of 5 classes."""
     return make_classification(
         n,
         20,
@@ -79,7 +79,7 @@ def theirs(rate: float) -> Any:
 
 
 def tuned(new: Callable[[float], Any], grid: tuple[float, ...], X: Any, y: Any) -> float:
-    """The setting with the fewest mistakes on the last quarter of the rows."""
+    """Return the setting with the fewest mistakes on the last quarter of the rows."""
     cut = 3 * len(y) // 4
     scores = [new(value).fit(X[:cut], y[:cut]).score(X[cut:], y[cut:]) for value in grid]
     return grid[int(np.argmax(scores))]

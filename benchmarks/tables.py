@@ -1,10 +1,10 @@
-"""Writes the measured tables into README.md and docs/guide/*.md, between their markers.
+"""Write the measured tables into README.md and docs/guide/*.md, between their markers.
 
     <!-- bench:batch -->
     ... replaced by the table of results/batch.json ...
     <!-- /bench -->
 
-So no figure in a document is typed by hand. A document without markers stays as it is.
+So no figure in a document is typed by hand. A document without markers is not changed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MARKED = re.compile(r"(<!-- bench:(\w+) -->\n).*?(<!-- /bench -->)", re.DOTALL)
 
 
 def section(name: str) -> str:
-    """The table of one benchmark with a line on how it was measured."""
+    """Return the table of one benchmark with a line on how it was measured."""
     path = RESULTS / f"{name}.json"
     if not path.exists():
         sys.exit(f"no results/{name}.json for the marker bench:{name}: run benchmarks/{name}.py")

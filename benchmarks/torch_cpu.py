@@ -1,7 +1,7 @@
-"""setwise.torch on the CPU, forward and backward, against the losses in use.
+"""setwise.torch on the CPU, forward and backward, against the usual losses.
 
 Targets: at a million pixels 4 times faster on random scores and 15 times with fewer than 1 % of
-violators; 3.5 times at 21 classes x 100,000 pixels; 10 times by counting in buckets. One thread.
+violators; 3.5 times at 21 classes x 100,000 pixels; 10 times with buckets. One thread.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from benchmarks.shared.smp import smp_lovasz_loss
 Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 PEERS = ("smp", "kornia")
-# The least ratio to both peers that a contender of a case should reach.
+# The smallest ratio to both peers that a contender should reach, per case.
 TARGETS = {
     ("random", "exact"): 4.0,
     ("random", "bucket"): 10.0,
@@ -45,7 +45,7 @@ TARGETS = {
 
 
 def both_ways(loss: Loss, x: torch.Tensor, y: torch.Tensor) -> Callable[[], torch.Tensor]:
-    """Forward and backward; gives the value."""
+    """Run forward and backward and return the value."""
     leaf = x.detach().clone().requires_grad_()
 
     def run() -> torch.Tensor:
@@ -58,7 +58,7 @@ def both_ways(loss: Loss, x: torch.Tensor, y: torch.Tensor) -> Callable[[], torc
 
 
 def binary(kind: str, smp: Loss) -> dict[str, Callable[[], torch.Tensor]]:
-    """A million pixels of one image."""
+    """Measure a million pixels of one image."""
     y, scores = draw(kind, 10**6, seed=0)
     x = torch.from_numpy(scores).view(1, 1, 1000, 1000)
     target = torch.from_numpy(y).view(1, 1, 1000, 1000)
@@ -73,7 +73,7 @@ def binary(kind: str, smp: Loss) -> dict[str, Callable[[], torch.Tensor]]:
 
 
 def classes(smp: Loss) -> dict[str, Callable[[], torch.Tensor]]:
-    """21 classes, 250 x 400 pixels, every class present."""
+    """Measure 21 classes, 250 x 400 pixels, every class present."""
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(1, 21, 250, 400, generator=generator)
     y = torch.randint(0, 21, (1, 250, 400), generator=generator)

@@ -1,10 +1,11 @@
-"""The Lovász losses on a GPU, forward and backward, against the code that people copy.
+"""The Lovász losses on a GPU, forward and backward, against the usual code.
 
-``plain`` is that code, written again here: a loop over classes, a sort, differences of Jaccard
-values in float32. ``torch.sort`` alone and a plain copy of the scores say what the device can do.
+``plain`` is a rewritten version of that code: a loop over classes, a sort, differences of Jaccard
+values in float32. ``torch.sort`` alone and a plain copy of the scores show the limits of the
+device.
 
-Two times: on the device, with the queue kept full so that the host is never waited for; and as a
-training loop that does nothing else would see it, the host's work included.
+There are two times: on the device, with the queue kept full so that the host never delays it; and
+the wall time of a training loop that does nothing else, including the host's work.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.shared.measure import arguments, nothing_to_measure, report
 
 REPEATS = 15
-# Milliseconds, forward and backward: the largest that is good enough. For the exact method, how
-# many times as long as the sort.
+# The largest accepted time, forward and backward: milliseconds, and for the exact method multiples
+# of the time of the sort.
 GOALS = {"hinge 1,000,000": 0.025, "hinge 10,000,000": 0.06, "hinge 100,000,000": 0.45}
 GOALS |= {"softmax 1 x 21 x 512 x 512": 0.25, "softmax 8 x 19 x 512 x 1024": 0.75}
 SORTS = 1.5
@@ -44,7 +45,7 @@ FEW_PIXELS = (
 
 
 def on_device(call: Callable[[], object], repeats: int) -> float:
-    """Median milliseconds between two events, behind a kernel that keeps the device waiting."""
+    """Return the median milliseconds between two events, behind a kernel that keeps it busy."""
     for _ in range(3):
         call()
     times = []
@@ -61,7 +62,7 @@ def on_device(call: Callable[[], object], repeats: int) -> float:
 
 
 def in_a_loop(call: Callable[[], object], repeats: int) -> float:
-    """Milliseconds a call, one after the other, by the clock on the wall."""
+    """Return the milliseconds of wall time per call, one after the other."""
     call()
     torch.cuda.synchronize()
     start = time.perf_counter()
@@ -72,7 +73,7 @@ def in_a_loop(call: Callable[[], object], repeats: int) -> float:
 
 
 def peak(loss: Callable[..., torch.Tensor], x: torch.Tensor, y: torch.Tensor) -> float:
-    """MiB at most in use: input, labels, the gradient, and all that comes and goes."""
+    """Return the peak memory in MiB: input, labels, gradient and temporary arrays."""
     torch.cuda.synchronize()
     before = torch.cuda.memory_allocated() - x.nbytes - y.nbytes
     torch.cuda.reset_peak_memory_stats()
@@ -82,7 +83,7 @@ def peak(loss: Callable[..., torch.Tensor], x: torch.Tensor, y: torch.Tensor) ->
 
 
 def along(errors: torch.Tensor, truth: torch.Tensor) -> torch.Tensor:
-    """The extension of Jaccard the usual way: sort, cumulative sums, differences."""
+    """Compute the extension of Jaccard the usual way: sort, cumulative sums, differences."""
     errors, order = torch.sort(errors, descending=True)
     truth = truth[order]
     all_positives = truth.sum()
@@ -110,7 +111,7 @@ def plain_softmax(logits: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
 def step(
     loss: Callable[..., torch.Tensor], x: torch.Tensor, y: torch.Tensor
 ) -> Callable[[], tuple[torch.Tensor, torch.Tensor | None]]:
-    """Forward and backward."""
+    """Run forward and backward."""
     x = x.detach().requires_grad_()
 
     def forward_and_backward() -> tuple[torch.Tensor, torch.Tensor | None]:
@@ -123,7 +124,7 @@ def step(
 
 
 def hinge_case(n: int, separated: bool) -> tuple[torch.Tensor, torch.Tensor]:
-    """30 % positive; "separated" leaves 2 % of violators."""
+    """Draw 30 % positives; "separated" leaves 2 % of violators."""
     torch.manual_seed(0)
     y = torch.rand(1, n, device="cuda") < 0.3
     x = torch.randn(1, n, device="cuda")
@@ -177,7 +178,7 @@ def main() -> None:
                 ),
             }
             del value, gradient
-            if method != "plain":  # what the usual code loses is reported, not judged
+            if method != "plain":  # the error of the usual code is reported, without a goal
                 tolerance = 1e-6 if method == "exact" or hinge else 1e-5
                 if apart["value"] > tolerance or apart["gradient"] > 2e-2:
                     sys.exit(f"{name}, {method}: too far from float64: {apart}")
@@ -255,7 +256,7 @@ def main() -> None:
 
 
 def limit(reached: float, goal: float, unit: str) -> str:
-    """Whether a figure stays within its goal."""
+    """Return whether a figure is within its goal."""
     return f"{reached:.3g} {unit}, goal {goal:g}: {'met' if reached <= goal else 'NOT met'}"
 
 

@@ -1,9 +1,9 @@
-"""Writes every goal of the benchmarks with its verdict into benchmarks/README.md.
+"""Write every goal of the benchmarks with its verdict into benchmarks/README.md.
 
 A benchmark states a goal in one of two ways, and both are read from its committed result: a note
 that ends in "met" or "NOT met", or a table with the columns "goal" and "met". A goal that is not
-met needs a reason in ``WHY_NOT``, and a reason needs such a goal: else this script ends with a
-sentence.
+met needs a reason in ``WHY_NOT``, and a reason needs such a goal; otherwise this script exits with
+a message.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ NOTE = re.compile(
     r"(?P<what>.+?): (?P<figure>.+?)[:,]? (?:against a |)(?:goal|target)(?: of|) (?P<goal>[^:,]+)"
     r"[:,] (?P<met>met|NOT met)"
 )
-FIGURES = ("ms", "share", "setwise / peer", "95 %")  # columns that a goal is set for
-TIMES = {"ms", "setwise", "median"}  # from here on a row no longer says what was measured
+FIGURES = ("ms", "share", "setwise / peer", "95 %")  # columns that goals refer to
+TIMES = {"ms", "setwise", "median"}  # the columns before the first of these describe a row
 
-# Benchmark, how the goal begins: why it is not met.
-LOOP = "a call of ours in a loop has become fast itself; against a loop of NumPy the goal is met"
+# Maps (benchmark, beginning of the goal) to the reason why the goal is not met.
+LOOP = "single calls in a loop have become faster; against a loop of NumPy the goal is met"
 NOISE = "the goal lies within the range of the repeats"
-FIRST = "it is the first solution that became faster"
+FIRST = "the first solution has become faster"
 WHY_NOT: dict[tuple[str, str], str] = {
     ("batch", "Lovász hinge, Jaccard, loop of setwise"): LOOP,
     ("batch", "B_D, Dice, loop of setwise"): LOOP,
@@ -37,11 +37,11 @@ WHY_NOT: dict[tuple[str, str], str] = {
     (
         "diverse",
         "six alternatives of 320 x 213 pixels",
-    ): "a list is some cuts on a changing graph, and the best labelling is one cut",
+    ): "a list takes several cuts on a changing graph, the best labelling one cut",
     (
         "expansion",
         "slowest against gco",
-    ): "a made-up scene under strong smoothing; every photograph is above 3.9",
+    ): "a synthetic scene with strong smoothing; every photograph is above 3.9",
     (
         "expansion",
         "cases of a higher energy than gco's",
@@ -55,17 +55,20 @@ WHY_NOT: dict[tuple[str, str], str] = {
     ("max_flow", "1000 x 1000, more smoothing, first / second solution"): FIRST,
     ("max_flow", "128^3, 6 neighbours, noisy, our list of edges"): NOISE,
     ("max_flow", "128^3, 26 neighbours, more smoothing, our list of edges"): NOISE,
-    ("torch_cuda", "hinge 1,000,000, bucket"): "a kernel of 20 µs, and launches around it",
-    ("marginals", "two threads, projection, gap 0.001"): "3 % above: the sweeps take it",
+    ("torch_cuda", "hinge 1,000,000, bucket"): "the kernel takes 20 µs, and launches take the rest",
+    (
+        "marginals",
+        "two threads, projection, gap 0.001",
+    ): "3 % above; the sweeps take most of the time",
     (
         "wide",
         "lovasz, 1000 x 50, 20, seed 1",
-    ): "6 % above: the hardest of the eight fits takes nearly half of their time",
+    ): "6 % above; the hardest of the eight fits takes nearly half of their time",
     ("wide", "margin, 200 x 15, 6"): NOISE,
     (
         "learning",
         "two threads",
-    ): "met by the fastest runs: the rest is what other work left of two processors",
+    ): "met by the fastest runs; in the others two processors were shared with other work",
 }
 
 
@@ -80,7 +83,7 @@ class Verdict:
     met: bool
 
     def why(self) -> str:
-        """The reason why it is not met; none if it is."""
+        """Return the reason why it is not met, or an empty text if it is."""
         if self.met:
             return ""
         for (benchmark, start), reason in WHY_NOT.items():
@@ -90,13 +93,13 @@ class Verdict:
 
 
 def from_notes(name: str, notes: list[str]) -> list[Verdict]:
-    """The goals that stand in the sentences under a table."""
+    """Return the goals in the sentences under a table."""
     found = filter(None, map(NOTE.match, notes))
     return [Verdict(name, n["what"], n["figure"], n["goal"], n["met"] == "met") for n in found]
 
 
 def from_table(name: str, table: list[list[str]]) -> list[Verdict]:
-    """The goals that stand in a table; "3 of 4" in its last column are four goals of one row."""
+    """Return the goals in a table; "3 of 4" in its last column are four goals of one row."""
     head, *rows = table
     if "goal" not in head:
         return []
@@ -119,7 +122,7 @@ def from_table(name: str, table: list[list[str]]) -> list[Verdict]:
 
 
 def verdicts() -> list[Verdict]:
-    """All goals, by benchmark."""
+    """Return all goals, by benchmark."""
     found = []
     for path in sorted(RESULTS.glob("*.json")):
         result = json.loads(path.read_text(encoding="utf-8"))
@@ -128,7 +131,7 @@ def verdicts() -> list[Verdict]:
 
 
 def section() -> str:
-    """The two tables: what is not met and why, and everything."""
+    """Return the two tables: the goals that are not met with their reasons, and all goals."""
     all_goals = verdicts()
     missed = [v for v in all_goals if not v.met]
     for benchmark, start in WHY_NOT:

@@ -1,9 +1,9 @@
-"""The problems that two builds of the library are compared on, by what they answer and how fast.
+"""The problems on which the answers and the speed of two builds of the library are compared.
 
-Each module has generators of pairs of a name and a call without arguments that answers it:
-``timed()`` gives the benchmarks' kinds of input at sizes of 0.05 to 1 second, ``wide()`` many small
-ones that reach every public function. The same answer of the same build is the same to the last
-bit. Only what is public is called, so that the files run against older and newer builds alike.
+Each module has generators of pairs of a name and a call without arguments that solves the problem:
+``timed()`` yields the benchmarks' kinds of input at sizes of 0.05 to 1 second, ``wide()`` many
+small ones that reach every public function. Answers of one build are reproducible to the last bit.
+Only public names are called, so that the files run with older and newer builds alike.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ MODULES = (
 
 
 def problems(kind: str, modules: list[str] | None = None) -> Iterator[Problem]:
-    """All problems of a kind, "timed" or "wide"; names begin with their module's."""
+    """Yield all problems of a kind, "timed" or "wide"; names begin with their module's."""
     for module in modules or MODULES:
         for name, run in getattr(import_module(f"benchmarks.problems.{module}"), kind)():
             yield f"{module}/{name}", run
 
 
-# New spellings, and those that builds before 0.1.0 have for them.
+# New spellings, and those of builds before 0.1.0.
 OLDER = {
     "rng": "random_state",
     "init": "warm_start",
@@ -53,12 +53,12 @@ OLDER = {
 
 
 def named(owner: ModuleType | object, name: str) -> Any:
-    """What an owner has under a name, or under the older one."""
+    """Return the attribute of an owner with a name, or with the older name."""
     return getattr(owner, name if hasattr(owner, name) else OLDER.get(name, name))
 
 
 def call(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """A call whose keywords are spelt as the function's signature spells them."""
+    """Call a function with its keywords in the spelling of its signature."""
     from inspect import signature
 
     known = signature(function).parameters
@@ -67,7 +67,7 @@ def call(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
 
 
 def attempt(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """The answer of a call, or that it was refused: whose words may change, not the fact."""
+    """Return the answer of a call, or a refusal, whose words may change between builds."""
     try:
         return call(function, *args, **options)
     except ValueError as error:
@@ -75,15 +75,15 @@ def attempt(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
 
 
 class Refusal(str):
-    """The sentence of a ``ValueError``."""
+    """The message of a ``ValueError``."""
 
 
 class Failure(str):
-    """An error that no build should raise: a spelling it does not know, or a fault."""
+    """An error that no build should raise: an unknown spelling, or a bug."""
 
 
 class Heard(list[dict[str, Any]]):
-    """A callback that notes what it is told, and never stops a search."""
+    """A callback that records its arguments and never stops a search."""
 
     def __init__(self, *names: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What of an answer is kept: its arrays and numbers, by name, to the last bit."""
+"""The arrays and numbers of an answer, by name, which are compared to the last bit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy.sparse import issparse
 
 from benchmarks.problems import OLDER, Failure, Refusal, named
 
-# Bytes of an array that is kept whole; of a larger one a digest is.
+# The largest array in bytes that is stored; larger ones are stored as a digest.
 MOST = 1 << 18
 
 # The public attributes of results, certificates, learners and histories; nothing that is a time.
@@ -32,7 +32,7 @@ ATTRIBUTES = (
 
 
 def parts(name: str, answer: Any) -> Iterator[tuple[str, np.ndarray]]:
-    """The leaves of an answer as arrays, each with a path for a name."""
+    """Yield the leaves of an answer as arrays, each with a path for a name."""
     if isinstance(answer, Refusal | Failure):
         yield name, np.array("refused" if isinstance(answer, Refusal) else "failed")
     elif answer is None or isinstance(answer, str):
@@ -72,20 +72,20 @@ def parts(name: str, answer: Any) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def digest(array: np.ndarray) -> str:
-    """What tells two large arrays apart, were it by one bit."""
+    """Return a digest that distinguishes large arrays, even by one bit."""
     bits = sha256(np.ascontiguousarray(array)).hexdigest()
     return f"{array.dtype} {array.shape} {bits}"
 
 
 def is_numbers(answer: list[Any] | tuple[Any, ...]) -> bool:
-    """Whether all are numbers, or rows of numbers of one length."""
+    """Return whether all are numbers, or rows of numbers of one length."""
     if all(isinstance(value, tuple) and len(value) == len(answer[0]) for value in answer):
         return all(map(is_numbers, answer))
     return all(isinstance(value, np.generic | bool | int | float) for value in answer)
 
 
 def attributes(name: str, answer: Any) -> dict[str, Any]:
-    """Those of the list that a record has; methods with one spelling of their names."""
+    """Return the listed attributes of a record, with one spelling of the names of methods."""
     found = {
         key: named(answer, key)
         for key in ATTRIBUTES
@@ -100,7 +100,7 @@ def attributes(name: str, answer: Any) -> dict[str, Any]:
 
 
 def fitted(model: Any) -> dict[str, Any]:
-    """What an estimator of this library learnt: its attributes that end in an underscore."""
+    """Return the fitted attributes of an estimator of this library, which end in an underscore."""
     if not type(model).__module__.startswith("setwise"):
         return {"model": type(model).__name__}
     names = {name for name in vars(model) if name.endswith("_") and not name.startswith("_")}

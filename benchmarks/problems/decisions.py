@@ -1,4 +1,4 @@
-"""Decisions: every loss by the method that fits it, all layouts."""
+"""Decisions: every loss with a suitable method, in all layouts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks.problems import Problem
 
 
 def answer(*args: Any, **options: Any) -> Any:
-    """What two builds must agree on; nothing in builds that do not decide."""
+    """Return the values on which two builds must agree; empty for builds without decisions."""
     if not hasattr(sw, "decide"):
         return []
     found = sw.decide(*args, **options)
@@ -21,7 +21,7 @@ def answer(*args: Any, **options: Any) -> Any:
 
 
 def timed() -> Iterator[Problem]:
-    """Large sets and many small ones."""
+    """Yield large sets and many small ones."""
     rng = np.random.default_rng(0)
     large, rows = rng.random(1_000_000), rng.random((20_000, 14))
     for loss in ("jaccard", "dice"):
@@ -30,7 +30,7 @@ def timed() -> Iterator[Problem]:
 
 
 def wide() -> Iterator[Problem]:
-    """Every named loss, sizes, weights, ragged sets."""
+    """Yield every named loss, sizes, weights and ragged sets."""
     rng = np.random.default_rng(0)
     for loss in sw.losses.names():
         for n in (1, 5, 30):

@@ -1,4 +1,4 @@
-"""Estimators: what every one of them learns and predicts."""
+"""Estimators: the fitted attributes and predictions of each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SURROGATES = ("lovasz", "margin", "slack", "decomposed", "hinge")
 
 
 def quietly(run: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """Fits that end after few rounds say so."""
+    """Ignore the warnings of fits that end after few rounds."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return run(*args, **options)
@@ -32,7 +32,7 @@ def rows(n: int, d: int, p: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def classified(loss: Any, surrogate: str, kind: str, n: int = 80, **options: Any) -> Any:
-    """A ``SetClassifier`` on sets of every kind, weighted and not."""
+    """Fit a ``SetClassifier`` on sets of every kind, weighted and not."""
     X, Y = rows(n, 6, 4)
     rng = np.random.default_rng(1)
     model = sw.SetClassifier(loss, surrogate, C=0.5, max_iter=60, **options)
@@ -53,7 +53,7 @@ def classified(loss: Any, surrogate: str, kind: str, n: int = 80, **options: Any
 
 
 def cross_validated(kind: str) -> Any:
-    """A ``SetClassifierCV``, by its own score and by a scorer."""
+    """Fit a ``SetClassifierCV``, by its own score and by a scorer."""
     X, Y = rows(60, 6, 4)
     groups = np.random.default_rng(1).integers(0, 9, 60)
     y, given = (Y, {}) if kind in ("rows", "columns") else (Y[:, 0], {})
@@ -69,7 +69,7 @@ def cross_validated(kind: str) -> Any:
 
 
 def decided(kind: str, calibrate: str | None) -> Any:
-    """A ``SetDecision``: labels, probabilities, what they are expected to cost."""
+    """Return labels, probabilities and expected losses of a ``SetDecision``."""
     X, Y = rows(60, 6, 4)
     given = {"groups": np.random.default_rng(1).integers(0, 9, 60)} if kind == "groups" else {}
     y = Y.astype(int) if kind in ("rows", "columns", "cells") else Y[:, 0].astype(int)
@@ -89,7 +89,7 @@ def boosted(make: Callable[[], Any], X: np.ndarray, y: np.ndarray, **given: Any)
 
 
 def graphs(n: int, side: int, L: int) -> tuple[list[Any], list[np.ndarray], list[np.ndarray]]:
-    """Noisy labels of small grids, features of edges, weights of nodes."""
+    """Return noisy labels of small grids, features of edges, weights of nodes."""
     rng = np.random.default_rng(0)
     edges = sw.fields.grid_edges((side, side))
     X, Y, weights = [], [], []
@@ -119,7 +119,7 @@ def on_graphs(make: Callable[[], Any], data: Any, weighted: bool = False) -> Any
 
 
 def followed(n_frames: int, **options: Any) -> Any:
-    """A textured square that moves over noise."""
+    """Track a textured square that moves over noise."""
     rng = np.random.default_rng(0)
     square = rng.random((16, 16))
     tracker = sw.StructBoostTracker(**options)
@@ -135,7 +135,7 @@ def followed(n_frames: int, **options: Any) -> Any:
 
 
 def thinned(ensemble: Any, X: Any, y: Any) -> Any:
-    """Trees kept, weights and certificate of a ``ThinnedEnsemble``."""
+    """Return trees, weights and certificate of a ``ThinnedEnsemble``."""
     found = sw.thin(ensemble, X, y, 20.0)
     return [found.indices_, found.weights_, found.value_, found.bound_, found.decision_function(X)]
 

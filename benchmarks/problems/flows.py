@@ -1,4 +1,4 @@
-"""Largest flows: pictures, superpixels, graphs, changes, batches."""
+"""Maximum flows: pictures, superpixels, graphs, changes, batches."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def random_graph(n: int, seed: int, whole: bool) -> dict[str, Any]:
 
 
 def changes(graph: FlowGraph, picture: Picture, times: int) -> Any:
-    """Solutions after changes of 1 % of the unaries, and of some capacities."""
+    """Return solutions after changes of 1 % of the unaries, and of some capacities."""
     rng = np.random.default_rng(1)
     graph = graph.copy()
     source, sink = picture.source.ravel(), picture.sink.ravel()

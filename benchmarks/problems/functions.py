@@ -26,7 +26,7 @@ def spread(mask: np.ndarray) -> float:
 
 
 def _ratio(m: int, beta: float | None, part: str = "whole") -> f.Ratio:
-    """Jaccard or F-beta; builds before 0.1.0 take the constants of the formula instead."""
+    """Return Jaccard or F-beta; builds before 0.1.0 take the constants of the formula instead."""
     try:
         return f.Ratio(m, beta, part=part)
     except TypeError:
@@ -35,7 +35,7 @@ def _ratio(m: int, beta: float | None, part: str = "whole") -> f.Ratio:
 
 
 def families(n: int, seed: int) -> dict[str, f.SetFunction]:
-    """A function of n elements of every family, and compositions of them."""
+    """Return a function of n elements of every family, and compositions of them."""
     rng = np.random.default_rng(seed)
     positive = rng.random(n) < 0.5
     first = rng.integers(0, n, 3 * n)
@@ -77,7 +77,7 @@ def families(n: int, seed: int) -> dict[str, f.SetFunction]:
 
 
 def seen(function: f.SetFunction, seed: int) -> dict[str, Any]:
-    """Values, gains and what a function says of itself."""
+    """Return values, gains and the declared properties of a function."""
     rng = np.random.default_rng(seed)
     n = function.n
     order, w = rng.permutation(n), rng.normal(size=n)
@@ -104,7 +104,7 @@ def decomposed(function: f.SetFunction) -> Any:
 
 
 def maximized(function: f.SetFunction, method: str, k: int | None = None) -> Any:
-    """``maximize``, whose method may have the older spelling."""
+    """Call ``maximize``, whose method may have the older spelling."""
     spellings = {"double_random": ("double_random", "double-random")}.get(method, (method,))
     for spelling in spellings:
         found = attempt(f.maximize, function, k, method=spelling, rng=3)

@@ -13,7 +13,7 @@ from setwise import images
 
 
 def drawn(shape: tuple[int, ...], channels: int = 3) -> tuple[np.ndarray, np.ndarray]:
-    """A bright block on dark ground, with noise, and a stroke on each."""
+    """Return a noisy image of a bright block on a dark background, with a stroke on each."""
     rng = np.random.default_rng(0)
     truth = np.zeros(shape, np.int64)
     truth[tuple(slice(side // 4, -(side // 4)) for side in shape)] = 1

@@ -31,14 +31,14 @@ class Hinge:
 
 
 def by(learner: str, n: int, loss: str, C: float, tol: float, **options: Any) -> Any:
-    """A fit of the learners' benchmark."""
+    """Fit the learners' benchmark."""
     whole, one, dimension = problem(n, loss)
     oracle = (whole,) if learner == "one_slack" else (one, n)
     return call(getattr(learning, learner), *oracle, dimension, C, tol=tol, **options)
 
 
 def path(n: int, loss: str, grid: np.ndarray) -> Any:
-    """Fits along C, each from the one before."""
+    """Fit along C, each fit from the previous one."""
     whole, _, dimension = problem(n, loss)
     fit, fits = None, []
     for C in grid:
@@ -48,7 +48,7 @@ def path(n: int, loss: str, grid: np.ndarray) -> Any:
 
 
 def draw(m: int, d: int, values: int | None, n_columns: int) -> tuple[np.ndarray, np.ndarray]:
-    """X (m, d), and weights (columns, m) that a few features explain a little."""
+    """Return X (m, d), and weights (columns, m) that depend a little on a few features."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(m, d)) if values is None else rng.integers(0, values, (m, d)) * 1.0
     signs = np.sign(X - np.median(X, axis=0))
@@ -92,12 +92,8 @@ def boosted(m: int, slack: str, per_round: int, name: str) -> Any:
 def wide() -> Iterator[Problem]:
     for loss in ("jaccard", "hamming"):
         for C in (0.01, 0.1):
-            for learner in ("one_slack", "n_slack", "block_frank_wolfe"):
-                options = {"rng": 0} if learner == "block_frank_wolfe" else {}
-                yield (
-                    f"{learner} {loss} {C}",
-                    partial(by, learner, 40, loss, C, 1e-2, max_iter=60, **options),
-                )
+            for learner in ("one_slack", "n_slack"):
+                yield f"{learner} {loss} {C}", partial(by, learner, 40, loss, C, 1e-2, max_iter=60)
         yield f"path {loss}", partial(path, 60, loss, np.geomspace(0.01, 1.0, 4))
     yield (
         "one_slack nonnegative",
@@ -136,13 +132,8 @@ def in_threads() -> Any:
 
 
 def timed() -> Iterator[Problem]:
-    for learner, n, C in (
-        ("one_slack", 4000, 0.01),
-        ("n_slack", 60, 0.05),
-        ("block_frank_wolfe", 60, 0.05),
-    ):
-        options = {"rng": 0} if learner == "block_frank_wolfe" else {}
-        yield f"learners {learner}", partial(by, learner, n, "jaccard", C, 1e-2, **options)
+    for learner, n, C in (("one_slack", 4000, 0.01), ("n_slack", 60, 0.05)):
+        yield f"learners {learner}", partial(by, learner, n, "jaccard", C, 1e-2)
     yield "path", partial(path, 200, "hamming", np.geomspace(0.01, 0.3, 5))
     for values in (None, 100):
         X, weights = draw(40_000, 80, values, 10)

@@ -52,7 +52,7 @@ def all_diversities(shape: Shape, L: int) -> dict[str, d.Diversity | d.Concatena
 
 
 def worth(diversity: d.Diversity, field: fields.Field) -> Any:
-    """Values, gains, laws and the step's energies."""
+    """Return values, gains, properties and the energies of the step."""
     rng = np.random.default_rng(0)
     L = field.n_labels
     labelings = rng.integers(0, L, (4, field.n_variables))
@@ -86,7 +86,7 @@ def makers() -> Iterator[tuple[str, Shape, int, Callable[[], fields.Field]]]:
 
 
 def added() -> Any:
-    """What a diversity of one's own may add to a field; None in older builds."""
+    """Return a term that a user's diversity may add to a field; None in older builds."""
     if not hasattr(d, "Addition"):
         return None
     addition = d.Addition(prices=[(np.zeros(12, int), 2.0)])

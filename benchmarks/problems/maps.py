@@ -17,7 +17,7 @@ METHODS = ("auto", "cut", "expansion", "swap", "convex", "messages", "enumerate"
 
 
 def with_options(make: Callable[[], fields.Field], method: str) -> Any:
-    """From a start, in a random order, with what the callback hears."""
+    """Solve from a start, in a random order, and record what the callback receives."""
     field = make()
     start = np.random.default_rng(0).integers(0, field.n_labels, field.n_variables)
     heard = Heard("n_iter", "value", "bound")

@@ -22,15 +22,15 @@ from setwise.inference import (
 )
 
 METHODS = (
-    *("auto", "projection", "frank_wolfe", "line_search_frank_wolfe", "pairwise_frank_wolfe"),
+    *("auto", "projection", "frank_wolfe"),
     *("exact_binary", "mean_field", "belief_propagation", "perturb"),
 )
 # Enough to see every step of a method; those without a certificate converge sooner.
-PASSES = {"pairwise_frank_wolfe": 40, "perturb": 5}
+PASSES = {"perturb": 5}
 
 
 def warm(make: Callable[[], fields.Field], method: str) -> Any:
-    """A second search from a first one's answer, at another temperature, and what is heard."""
+    """Run a second search from a first answer, at another temperature, and record its progress."""
     heard = Heard("n_iter", "value", "relative_gap")
     options = {"temperature": 1.7, "n_jobs": 1}
     first = marginals(make(), method, tol=1e-2, max_iter=50, **options)
@@ -108,8 +108,6 @@ def timed() -> Iterator[Problem]:
         ("projection float32", many, "projection", {"tol": 1e-3, "dtype": "float32"}),
         ("projection of two labels", two, "projection", {"tol": 1e-4}),
         ("frank_wolfe", many, "frank_wolfe", {"max_iter": 30}),
-        ("line search", many, "line_search_frank_wolfe", {"max_iter": 15}),
-        ("pairwise", small, "pairwise_frank_wolfe", {"max_iter": 40}),
         ("exact_binary", two, "exact_binary", {}),
         ("mean_field", many, "mean_field", {}),
         ("mean_field of tables", tables, "mean_field", {}),

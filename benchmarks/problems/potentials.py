@@ -1,4 +1,4 @@
-"""Fields of every kind of potential, their energies, and what is read from pictures and files."""
+"""Fields with every kind of potential, their energies, and fields from pictures and files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Shape = tuple[int, int]
 
 
 def some_edges(rng: Rng, n: int) -> np.ndarray:
-    """About two random neighbours a variable, repeated pairs among them."""
+    """Return about two random neighbours per variable, including repeated pairs."""
     first = rng.integers(0, n, 2 * n)
     return np.stack([first, (first + rng.integers(1, n, 2 * n)) % n], axis=1)
 
@@ -102,7 +102,7 @@ MIXTURES: dict[str, tuple[str, ...]] = {
 
 
 def field_of(name: str, shape: Shape, L: int, seed: int = 0) -> fields.Field:
-    """A field of a mixture's potentials, with a new memory."""
+    """Return a field of a mixture's potentials, with empty caches."""
     rng = np.random.default_rng([seed, L, *shape, *name.encode()])
     field = fields.Field(rng.normal(0.0, 1.5, (shape[0] * shape[1], L)))
     for potential in MIXTURES[name]:
@@ -111,7 +111,7 @@ def field_of(name: str, shape: Shape, L: int, seed: int = 0) -> fields.Field:
 
 
 def forbidden(shape: Shape, L: int) -> fields.Field:
-    """Labels that cost infinity."""
+    """Return unaries with infinite costs."""
     field = field_of("segmentation", shape, L, 1)
     unary = np.array(field.unary)
     rng = np.random.default_rng(0)
@@ -125,7 +125,7 @@ def ties(shape: Shape, L: int) -> fields.Field:
 
 
 def shifted(shape: Shape, L: int) -> fields.Field:
-    """A constant that costs digits."""
+    """Return a field with a constant so large that digits are lost."""
     field = field_of("segmentation", shape, L, 2)
     return field.with_unary(field.unary + 1e7)
 
@@ -153,7 +153,7 @@ SIZES: dict[str, tuple[Shape, int]] = {
 
 
 def all_fields() -> Iterator[tuple[str, Callable[[], fields.Field]]]:
-    """Names, and makers of fields that remember nothing."""
+    """Return names, and functions that make fields with empty caches."""
     for size, (shape, L) in SIZES.items():
         for name in MIXTURES:
             for seed in range(SEEDS):
@@ -170,7 +170,7 @@ def seen(make: Callable[[], fields.Field]) -> Any:
 
 
 def own_terms() -> Any:
-    """Every kind of term in a potential that the library does not know; None in older builds."""
+    """Return every kind of term in a user's potential; None in older builds."""
     if not hasattr(fields, "Term"):
         return None
     rng = np.random.default_rng(0)
@@ -196,7 +196,7 @@ def own_terms() -> Any:
 
 
 def there_and_back(make: Callable[[], fields.Field]) -> Any:
-    """A field as a UAI file: its text, and the energies of what is read from it."""
+    """Return a field as the text of a UAI file, and the energies of the field read from it."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "field.uai"
         refused = attempt(fields.write_uai, make(), path)

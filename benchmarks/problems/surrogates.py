@@ -30,7 +30,7 @@ def any_mistake(mistakes: np.ndarray, positive: np.ndarray) -> float:
 
 
 def all_losses(p: int) -> dict[str, losses.Loss]:
-    """Losses on sets of p elements: every name, every class, sums and multiples."""
+    """Return losses on sets of p elements: every name, every class, sums and multiples."""
     rng = np.random.default_rng(p)
     weights = rng.uniform(0.1, 2.0, p)
     made: dict[str, losses.Loss] = {name: losses.get(name) for name in NAMES}
@@ -64,7 +64,7 @@ def all_losses(p: int) -> dict[str, losses.Loss]:
     return made
 
 
-# Those of before 0.1.0, so that aliases that a build adds are no new answers.
+# The names of before 0.1.0, so that aliases which a build adds are not new answers.
 NAMES = (
     *("dice", "early_detection", "exponential", "f_beta", "face_track_1", "face_track_2"),
     *("face_track_3", "face_track_4", "hamming", "jaccard", "truncated_modular"),
@@ -97,7 +97,10 @@ def loss_seen(loss: losses.Loss, p: int) -> Any:
 
 
 def surrogate_seen(make: Any, loss: losses.Loss, p: int) -> Any:
-    """A batch in both precisions, its rows as ragged sets, a set alone, facts; or a refusal."""
+    """Evaluate a batch in both precisions, its rows as ragged sets, and a single set.
+
+    Return the values and properties, or a refusal.
+    """
     rng = np.random.default_rng(p)
     y, scores = rng.random((6, p)) < 0.4, rng.normal(0.0, 1.5, (6, p))
     y[0] = False

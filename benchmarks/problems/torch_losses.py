@@ -14,7 +14,7 @@ from benchmarks.shared.scores import draw
 
 torch.set_num_threads(1)
 
-# Each surrogate as a class and as a function, with the losses it is tried on.
+# Each surrogate as a class and as a function, with the losses it is used with.
 TWINS = {
     "LovaszHingeLoss": ("lovasz_hinge", ("jaccard", "hamming", "exponential", "f_beta")),
     "DecomposedHingeLoss": ("decomposed_hinge", ("dice", "jaccard", "face_track_1", "f_beta")),
@@ -30,7 +30,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def both_ways(criterion: Any, x: torch.Tensor, y: torch.Tensor, *args: Any, **options: Any) -> Any:
-    """Values and the gradient of their sum."""
+    """Return values and the gradient of their sum."""
     leaf = x.detach().clone().requires_grad_()
     value = criterion(leaf, y, *args, **options)
     value.sum().backward()
@@ -38,7 +38,7 @@ def both_ways(criterion: Any, x: torch.Tensor, y: torch.Tensor, *args: Any, **op
 
 
 def scores(dtype: torch.dtype, pixels: int = 40) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Scores (2, 3, pixels), targets for sets with void pixels, and classes."""
+    """Return scores (2, 3, pixels), targets for sets with void pixels, and classes."""
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(2, 3, pixels, generator=generator, dtype=torch.float64).to(dtype)
     y = (torch.rand(2, 3, pixels, generator=generator) < 0.4).to(torch.uint8)

@@ -1,7 +1,7 @@
-"""Surrogates of one set in plain NumPy, from their definitions: the peer where no library has one.
+"""Surrogates of one set in plain NumPy, for comparison where no other library has them.
 
-Written as one would write them for a paper, vectorised over the elements of the set. Labels are
-booleans (p,), scores float64 (p,); each gives the value and a gradient with respect to the scores.
+They are written as for a paper, vectorised over the elements of the set. Labels are booleans (p,),
+scores float64 (p,); each function returns the value and a gradient with respect to the scores.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Formula = Callable[..., np.ndarray]
 
 
 def jaccard(n: np.ndarray, q: np.ndarray, m: int) -> np.ndarray:
-    """n false negatives and q false positives where m are positive."""
+    """Return the loss of n false negatives and q false positives where m are positive."""
     return (n + q) / (m + q) if m else np.minimum(1.0, n + q)
 
 
@@ -24,12 +24,12 @@ def dice(n: np.ndarray, q: np.ndarray, m: int) -> np.ndarray:
 
 
 def face_track(k: np.ndarray, p: int) -> np.ndarray:
-    """The first loss of the B_D paper, equation (33): k mistakes among p frames."""
+    """Return the first loss of the B_D paper, equation (33): k mistakes among p frames."""
     return np.maximum(np.minimum(k, p / 3), k - p / 3) / (p / 3)
 
 
 def lovasz_hinge(y: np.ndarray, scores: np.ndarray, gains: Formula, increasing: bool) -> Answer:
-    """Definition 6; ``gains`` takes the labels in the order of decreasing s = 1 - g y."""
+    """Evaluate Definition 6; ``gains`` takes the labels by decreasing s = 1 - g y."""
     signs = np.where(y, 1.0, -1.0)
     order = np.argsort(signs * scores, kind="stable")
     s = 1.0 - (signs * scores)[order]
@@ -54,9 +54,9 @@ def lovasz_hinge_jaccard(y: np.ndarray, scores: np.ndarray) -> Answer:
 
 
 def decomposed_hinge_face_track(y: np.ndarray, scores: np.ndarray) -> Answer:
-    """l = f + g; the second difference of g is the positive part of that of l.
+    """Evaluate l = f + g; the second difference of g is the positive part of that of l.
 
-    The loss is a broken line: what rounding leaves of its second difference elsewhere is dropped.
+    The loss is piecewise linear, so rounding errors in its second difference are dropped.
     """
     p = len(y)
     loss = face_track(np.arange(p + 1.0), p)
@@ -76,12 +76,15 @@ def decomposed_hinge_face_track(y: np.ndarray, scores: np.ndarray) -> Answer:
 
 
 def decomposed_hinge_dice(y: np.ndarray, scores: np.ndarray) -> Answer:
-    """l = f + g with g(n, q) = l(n, 0) - n l(1, 0): a function of the false negatives alone."""
+    """Evaluate l = f + g with g(n, q) = l(n, 0) - n l(1, 0).
+
+    The part g is a function of the false negatives alone.
+    """
     m, r = int(np.count_nonzero(y)), int(np.count_nonzero(~y))
     count = np.arange(m + 1.0)
     zero = np.zeros(m + 1)
     g = dice(count, zero, m) - count * (dice(1.0, 0.0, m) if m else 0.0)
-    # f falls somewhere unless its steps in n do not, at q = r where they are least.
+    # f is increasing if its steps in n are not negative at q = r, where they are smallest.
     increasing = bool((np.diff(dice(count, zero + r, m) - g) >= -1e-15).all())
 
     def gains(y_sorted: np.ndarray) -> np.ndarray:
@@ -106,7 +109,7 @@ def decomposed_hinge_dice(y: np.ndarray, scores: np.ndarray) -> Answer:
 
 
 def rescaling_jaccard(y: np.ndarray, scores: np.ndarray, *, slack: bool) -> Answer:
-    """The maximum over every pair of counts (n, q): O(m r), for small sets."""
+    """Return the maximum over all pairs of counts (n, q) in O(m r), for small sets."""
     signs = np.where(y, 1.0, -1.0)
     margins = signs * scores
     positives, negatives = np.flatnonzero(y), np.flatnonzero(~y)

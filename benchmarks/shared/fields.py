@@ -10,7 +10,7 @@ import setwise as sw
 
 
 def scene(shape: tuple[int, int], strength: float) -> sw.fields.Field:
-    """Two labels: blobs under noise that is smooth in part, Potts weights by contrast."""
+    """Return a field of two labels: blobs with partly smooth noise, Potts weights by contrast."""
     rng = np.random.default_rng(0)
 
     def smooth(width: float) -> np.ndarray:
@@ -27,7 +27,10 @@ def scene(shape: tuple[int, int], strength: float) -> sw.fields.Field:
 
 
 def image(height, width, n_labels, layers, rng):
-    """Cells of one label each under noise; a layer of squares for each size of a region."""
+    """Return a field of cells of one label each with noise.
+
+    There is one layer of squares for each size of a region.
+    """
     y, x = np.mgrid[:height, :width].reshape(2, -1)
     cells = (y // max(height // 6, 1)) * 8 + x // max(width // 7, 1)
     unary = rng.normal(size=(height * width, n_labels))
@@ -41,8 +44,11 @@ def image(height, width, n_labels, layers, rng):
 
 
 def patches(picture: np.ndarray, number: int) -> np.ndarray:
-    """About so many regions (h * w,): to which of scattered pixels is one nearest, in place and
-    colour? A picture (h, w, 3) of colours up to 255."""
+    """Return about the given number of regions, (h * w,).
+
+    Each pixel belongs to the nearest of scattered pixels, by place and colour. The picture (h, w,
+    3) has colours up to 255.
+    """
     h, w = picture.shape[:2]
     rng = np.random.default_rng(number)
     y, x = np.mgrid[:h, :w]
@@ -53,7 +59,7 @@ def patches(picture: np.ndarray, number: int) -> np.ndarray:
 
 
 def superpixels(n: int, n_labels: int, strength: float) -> sw.fields.Field:
-    """Random points with Delaunay neighbours, six patches of a label each."""
+    """Return random points with Delaunay neighbours, in six patches of one label each."""
     rng = np.random.default_rng(0)
     points = rng.uniform(size=(n, 2))
     corners = Delaunay(points).simplices
@@ -69,7 +75,7 @@ def superpixels(n: int, n_labels: int, strength: float) -> sw.fields.Field:
 
 
 def fresh(field: sw.fields.Field) -> sw.fields.Field:
-    """The same field, with nothing remembered."""
+    """Return the same field with empty caches."""
     again = sw.fields.Field(field.unary)
     for potential in field.potentials:
         again += potential

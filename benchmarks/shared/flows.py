@@ -31,7 +31,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Graph:
-    """Any graph with terminals."""
+    """A graph with terminals."""
 
     edges: np.ndarray
     capacities: np.ndarray
@@ -43,7 +43,7 @@ class Graph:
 def noisy_picture(
     shape: tuple[int, int], *, smoothing: float = 1.0, noise: float = 1.0, seed: int = 0
 ) -> Picture:
-    """Blobs seen through noise; weights fall with the contrast of a clearer view of them."""
+    """Return blobs with noise; weights fall with the contrast of a less noisy view of them."""
     rng = np.random.default_rng(seed)
     blobs = gaussian_filter(rng.standard_normal(shape), max(2.0, min(shape) / 25))
     blobs /= blobs.std()
@@ -63,7 +63,7 @@ class Volume(Picture):
     offsets: np.ndarray
 
     def as_graph(self) -> Graph:
-        """Its edges, offset by offset, those that would leave it left out."""
+        """Return its edges, offset by offset, without those that would leave it."""
         shape = self.source.shape
         pixels = np.arange(self.source.size, dtype=np.int32).reshape(shape)
         edges, capacities = [], []
@@ -77,7 +77,7 @@ class Volume(Picture):
 
 
 def both_ends(shape: tuple[int, ...], offsets: np.ndarray) -> Iterator[tuple[tuple, tuple]]:
-    """For each offset the slices of the pixels that have that neighbour, and of the neighbours."""
+    """Return slices of the pixels with a neighbour at each offset, and of these neighbours."""
     for offset in offsets:
         tails = tuple(slice(max(0, -o), n - max(0, o)) for o, n in zip(offset, shape, strict=True))
         heads = tuple(slice(max(0, o), n - max(0, -o)) for o, n in zip(offset, shape, strict=True))
@@ -87,7 +87,10 @@ def both_ends(shape: tuple[int, ...], offsets: np.ndarray) -> Iterator[tuple[tup
 def noisy_volume(
     side: int, neighbors: int, *, smoothing: float = 1.0, noise: float = 1.0
 ) -> Volume:
-    """A noisy picture in three dimensions; 26 neighbours weigh a quarter of what 6 do."""
+    """Return a noisy picture in three dimensions.
+
+    The weights of 26 neighbours are a quarter of those of 6.
+    """
     rng = np.random.default_rng(0)
     shape = (side, side, side)
     offsets = np.array([o for o in product((-1, 0, 1), repeat=3) if o > (0, 0, 0)])
@@ -106,7 +109,7 @@ def noisy_volume(
 
 
 def two_seeds(side: int, seed: int) -> Picture:
-    """The weights of a noisy picture and two pixels tied to either side, nothing else."""
+    """Return the weights of a noisy picture, with one pixel tied to each side and no unaries."""
     rng = np.random.default_rng(seed)
     weights = noisy_picture((side, side)).weights
     source, sink = np.zeros((2, side, side))
@@ -119,10 +122,10 @@ def two_seeds(side: int, seed: int) -> Picture:
 def superpixels(
     shape: tuple[int, int] = (213, 320), layers: tuple[int, ...] = (100, 200, 300)
 ) -> Graph:
-    """A picture whose regions, in several layers, cost more the less they agree, up to a limit.
+    """Return a picture with layers of regions whose cost grows with disagreement up to a limit.
 
-    A robust P^n potential is two more nodes a region, joined to all its pixels: one for each label
-    (Kohli, Ladicky, Torr, "Robust higher order potentials", IJCV 2009).
+    A robust P^n potential is two more nodes per region, joined to all its pixels: one for each
+    label (Kohli, Ladicky, Torr, "Robust higher order potentials", IJCV 2009).
     """
     rng = np.random.default_rng(0)
     picture = noisy_picture(shape, smoothing=0.5)
@@ -151,5 +154,5 @@ def superpixels(
 
 
 def read_dimacs(path: Path) -> Problem:
-    """Nodes, edges, capacities, source and sink of a file in the format for maximum flow."""
+    """Read nodes, edges, capacities, source and sink of a file in the format for maximum flow."""
     return read(path.read_bytes(), path.name)

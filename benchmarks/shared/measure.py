@@ -1,9 +1,10 @@
-"""Times answers to one question side by side, and writes down what came out.
+"""Time answers to one question side by side, and store the results.
 
-Machines have moods: a figure alone says little. So every repeat runs all contenders on the same
-input, one right after the other, and what is reported is the ratio of neighbours: its median and
-its range over the repeats. One thread, unless threads are the question. One thread may be timed by
-``time.process_time``: what other programs take on a shared machine does not count.
+The speed of a machine varies, so a single time says little. Therefore every repeat runs all
+contenders on the same input, one right after the other, and the ratio of neighbours is reported:
+its median and its range over the repeats. One thread is used, unless the question is about threads.
+A single thread may be timed by ``time.process_time``, in which other programs on a shared machine
+do not count.
 """
 
 from __future__ import annotations
@@ -51,22 +52,22 @@ with suppress(ModuleNotFoundError):  # a machine with a GPU may have NumPy and t
 
 
 def arguments(question: str) -> argparse.Namespace:
-    """The command line of every script."""
+    """Parse the command line of a script."""
     parser = argparse.ArgumentParser(description=question)
     parser.add_argument("--quick", action="store_true", help="a few seconds, nothing written")
     return parser.parse_args()
 
 
 def nothing_to_measure(reason: str) -> NoReturn:
-    """Ends a script that lacks a device, data or a browser: one line, and automake's "skipped"."""
+    """Exit a script that lacks a device, data or a browser, with automake's status "skipped"."""
     print(reason, file=sys.stderr)
     raise SystemExit(77)
 
 
 def require_close(what: str, ours: Any, theirs: Any, tolerance: float) -> float:
-    """The 1-norm of the difference relative to theirs; an error if it is over the tolerance.
+    """Return the 1-norm of the difference relative to theirs; fail if it exceeds the tolerance.
 
-    To be called before any time is reported: a fast wrong answer is no answer.
+    Call it before any time is reported, because a fast wrong answer is worthless.
     """
     ours, theirs = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
     difference = float(np.abs(ours - theirs).sum() / max(np.abs(theirs).sum(), 1e-300))
@@ -76,16 +77,16 @@ def require_close(what: str, ours: Any, theirs: Any, tolerance: float) -> float:
 
 
 def in_turn(call: Callable[..., object], inputs: Sequence[tuple]) -> Callable[[], object]:
-    """A contender that takes the inputs one after the other, for ever.
+    """Return a call that takes the inputs in an endless cycle.
 
-    On the same small input again and again a branch predictor would learn the answer by heart.
+    On a single small input a branch predictor would learn the answer.
     """
     turn = cycle(inputs)
     return lambda: call(*next(turn))
 
 
 def how_many(p: int) -> int:
-    """How many inputs of p elements are more than a branch predictor remembers."""
+    """Return how many inputs of p elements exceed the memory of a branch predictor."""
     return max(1, min(1000, 300_000 // p))
 
 
@@ -96,14 +97,14 @@ def alternate(
     least: float = 2e-3,
     clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, np.ndarray]:
-    """Seconds a call, one figure a repeat for each contender.
+    """Return seconds per call, one figure per repeat for each contender.
 
-    A fast contender is called as often in a row as it takes to last ``least`` seconds. The order
-    turns with the repeats, so that nobody always inherits the same neighbour's caches.
+    A fast contender is called in a row until ``least`` seconds have passed. The order rotates with
+    the repeats, so that no contender always inherits the caches of the same neighbour.
     """
     calls = {}
     for name, contender in contenders.items():
-        contender()  # the warm-up: caches, tables kept by the library, pages of memory
+        contender()  # warm-up: caches, tables kept by the library, pages of memory
         once = timeit.timeit(contender, timer=clock, number=1)
         calls[name] = max(1, round(least / max(once, 1e-9)))
     names = list(contenders)
@@ -118,19 +119,19 @@ def alternate(
 
 
 def ratio(theirs: np.ndarray, ours: np.ndarray) -> dict[str, float]:
-    """How many times as long theirs took, repeat by repeat: median and range."""
+    """Return the median and range over the repeats of their time divided by ours."""
     ratios = theirs / ours
     low, median, high = (float(f(ratios)) for f in (np.min, np.median, np.max))
     return {"median": median, "low": low, "high": high}
 
 
 def as_ratio(r: dict[str, float]) -> str:
-    """A ratio with its range, for a table."""
+    """Format a ratio with its range for a table."""
     return f"{_digits(r['median'])} ({_digits(r['low'])} to {_digits(r['high'])})"
 
 
 def as_seconds(seconds: float) -> str:
-    """A time for a table."""
+    """Format a time for a table."""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
         if seconds >= size:
             return f"{_digits(seconds / size)} {unit}"
@@ -142,14 +143,14 @@ def _digits(x: float) -> str:
 
 
 def verdict(reached: float, target: float) -> str:
-    """Whether a ratio reaches its target, in words."""
+    """Say in words whether a ratio reaches its target."""
     return f"{_digits(reached)} against a target of {target:g}: " + (
         "met" if reached >= target else "NOT met"
     )
 
 
 def markdown(table: Sequence[Sequence[str]]) -> str:
-    """A table, its head first, as markdown that can also be read in a terminal."""
+    """Format a table, its head first, as markdown that is also readable in a terminal."""
     widths = [max(len(row[k]) for row in table) for k in range(len(table[0]))]
     lines = [
         "| " + " | ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) + " |"
@@ -167,7 +168,7 @@ def report(
     measured: str = "Medians (range over the repeats), one thread unless a row says otherwise",
     quick: bool,
 ) -> None:
-    """Prints the table and the notes; writes results/NAME.json, unless it was a quick look."""
+    """Print the table and the notes; write results/NAME.json, unless ``--quick`` was given."""
     print(markdown(table), *notes, "", sep="\n")
     if quick:
         return
@@ -185,7 +186,7 @@ def report(
 
 
 def environment() -> dict[str, object]:
-    """Versions, processor, commit: what a reader needs to judge the figures, and no more."""
+    """Return versions, processor and commit, which a reader needs to interpret the figures."""
     versions = {"setwise": sw.__version__}
     for package in PACKAGES:
         with suppress(metadata.PackageNotFoundError):
@@ -211,7 +212,7 @@ def _cpu() -> str:
 
 
 def _commit() -> str:
-    """The commit, marked if the library differs from it; results and documents may."""
+    """Return the commit, marked if the library differs; results and documents may differ."""
 
     def git(*words: str) -> str:
         return subprocess.run(

@@ -10,7 +10,7 @@ LABELS, FEATURES = 6, 20
 
 
 def problem(n: int, loss: str):
-    """The whole risk, the risk of an example, and the number of weights."""
+    """Return the whole risk, the risk of an example, and the number of weights."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, FEATURES))
     truth = X @ rng.normal(size=(FEATURES, LABELS)) + 3 * rng.normal(size=(n, LABELS)) > 0

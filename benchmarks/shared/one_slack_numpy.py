@@ -1,7 +1,7 @@
-"""One-slack cutting planes as one writes them in an afternoon: NumPy, a loop, a generic solver.
+"""A straightforward one-slack cutting-plane method: NumPy, a loop, a generic solver.
 
-The method is the one of ``sw.learning.one_slack``, with the same planes, questions and stop; what
-differs is a Python loop over the examples and clarabel for the quadratic program.
+The method is that of ``sw.learning.one_slack``, with the same planes, oracle calls and stopping
+test, but with a Python loop over the examples and clarabel for the quadratic program.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ IDLE_ROUNDS = 10
 def fit(
     X: np.ndarray, signs: np.ndarray, C: float, tol: float, *, classical: bool = False
 ) -> tuple[np.ndarray, float, int]:
-    """Weights (p, d), objective and rounds for the sum of hinge losses; signs (n, p) are -1 or 1.
+    """Return weights (p, d), objective and rounds for the sum of hinge losses.
 
-    The classical method asks next at the model's optimum.
+    The signs (n, p) are -1 or 1. The classical variant evaluates the risk at the minimiser of the
+    model in each round.
     """
     shape = (signs.shape[1], X.shape[1])
     slopes, offsets = [np.zeros(shape).ravel()], [0.0]  # no hinge loss is negative
@@ -63,7 +64,7 @@ def fit(
 
 
 def hinge_risk(X: np.ndarray, signs: np.ndarray, W: np.ndarray) -> tuple[float, np.ndarray]:
-    """The sum of the hinge losses and a subgradient, one example after the other."""
+    """Return the sum of the hinge losses and a subgradient, one example after the other."""
     risk, slope = 0.0, np.zeros_like(W)
     for x, y in zip(X, signs, strict=True):
         slack = 1 - y * (W @ x)
@@ -74,7 +75,7 @@ def hinge_risk(X: np.ndarray, signs: np.ndarray, W: np.ndarray) -> tuple[float, 
 
 
 def quadratic_program(hessian: np.ndarray, linear: np.ndarray) -> np.ndarray:
-    """min 1/2 a' H a + q' a over the simplex."""
+    """Minimise 1/2 a' H a + q' a over the simplex."""
     k = len(linear)
     scale = max(float(np.trace(hessian)) / k, float(np.abs(linear).max()))
     settings = clarabel.DefaultSettings()

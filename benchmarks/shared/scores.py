@@ -6,7 +6,10 @@ import numpy as np
 
 
 def draw(kind: str, p: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Labels (30 % positive) and float32 scores; "separated" leaves 0.5 % of violators."""
+    """Draw labels (30 % positive) and float32 scores.
+
+    The kind "separated" leaves 0.5 % of violators.
+    """
     rng = np.random.default_rng(seed)
     y = rng.random(p) < 0.3
     scores = rng.standard_normal(p)

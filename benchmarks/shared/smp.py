@@ -11,9 +11,9 @@ import torch
 
 
 def smp_lovasz_loss() -> torch.nn.Module:
-    """The loss of segmentation-models-pytorch, whose package wants torchvision for its models.
+    """Return the loss of segmentation-models-pytorch, whose package needs torchvision.
 
-    A bare module with the package's path, put in its place, lets its ``losses`` be imported alone.
+    A bare module with the package's path takes its place, so that ``losses`` is imported alone.
     """
     spec = importlib.util.find_spec("segmentation_models_pytorch")
     if spec is None or spec.submodule_search_locations is None:

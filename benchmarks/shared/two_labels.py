@@ -1,4 +1,4 @@
-"""Two-label problems as a user has them, arrays of pixels, and the calls that cut them."""
+"""Two-label problems as arrays of pixels, and the calls that solve them by cuts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import setwise as sw
 
 @dataclass(frozen=True)
 class Cut:
-    """Unaries (N, 2), edges (E, 2) of a grid and their weights (E,)."""
+    """A problem of unaries (N, 2), edges (E, 2) of a grid and their weights (E,)."""
 
     shape: tuple[int, ...]
     connectivity: int
@@ -26,7 +26,7 @@ class Cut:
 
     @cached_property
     def images(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Weights a pixel and the structure of each direction, as PyMaxflow's grids have them."""
+        """Return weights per pixel and the structure per direction, as PyMaxflow's grids expect."""
         tails, heads = self.edges.T
         steps = np.array(np.unravel_index(heads, self.shape)) - np.unravel_index(tails, self.shape)
         images = []
@@ -41,7 +41,7 @@ class Cut:
 
 
 def cut_of(shape: tuple[int, ...], connectivity: int, unary: np.ndarray, view: np.ndarray) -> Cut:
-    """Weights fall with the contrast of a view of the scene."""
+    """Return a problem whose weights fall with the contrast of a view of the scene."""
     edges = sw.fields.grid_edges(shape, connectivity)
     channels = view.ndim > len(shape)
     weights = 0.2 + 3.0 * sw.fields.contrast_weights(view, edges, channels=channels)
@@ -49,7 +49,7 @@ def cut_of(shape: tuple[int, ...], connectivity: int, unary: np.ndarray, view: n
 
 
 def random_cut(shape: tuple[int, ...], connectivity: int) -> Cut:
-    """Independent unaries and weights: nothing that a search could make use of."""
+    """Return independent unaries and weights, without structure that a search could exploit."""
     rng = np.random.default_rng(0)
     edges = sw.fields.grid_edges(shape, connectivity)
     unary = rng.normal(size=(int(np.prod(shape)), 2))
@@ -58,7 +58,7 @@ def random_cut(shape: tuple[int, ...], connectivity: int) -> Cut:
 
 
 def blobs(shape: tuple[int, ...], connectivity: int) -> Cut:
-    """Blobs seen through noise, in any dimension."""
+    """Return blobs with noise, in any dimension."""
     rng = np.random.default_rng(0)
     hidden = gaussian_filter(rng.standard_normal(shape), max(2.0, min(shape) / 25))
     truth = np.sign(hidden)
@@ -68,7 +68,7 @@ def blobs(shape: tuple[int, ...], connectivity: int) -> Cut:
 
 
 def seeds(side: int) -> Cut:
-    """Two distant pixels that must differ, and no unaries: all is in the weights."""
+    """Return two distant pixels that must differ, with no other unaries."""
     cut = blobs((side, side), 4)
     unary = np.zeros_like(cut.unary)
     pixels = np.arange(side**2).reshape(side, side)
@@ -77,7 +77,10 @@ def seeds(side: int) -> Cut:
 
 
 def photographs(side: int, connectivity: int = 4, most: int = 3) -> list[tuple[str, Cut]]:
-    """Photographs at a size, unaries from colours under scribbles; none without the data."""
+    """Yield photographs at a size, with unaries from colours under scribbles.
+
+    Yield nothing without the data.
+    """
     folder = Path(os.environ.get("SETWISE_DATA", "")) / "grabcut_scribbles" / "with_image"
     if "SETWISE_DATA" not in os.environ:
         return []
@@ -104,20 +107,20 @@ def photographs(side: int, connectivity: int = 4, most: int = 3) -> list[tuple[s
 
 
 def by_setwise(cut: Cut) -> float:
-    """What a user writes who has an array of edges."""
+    """Solve as a user with an array of edges does."""
     field = sw.fields.Field(cut.unary) + sw.fields.Potts(cut.edges, cut.weights)
     return sw.solve_map(field, n_jobs=1).value
 
 
 def by_setwise_with_edges(cut: Cut) -> float:
-    """What a user writes who has a shape."""
+    """Solve as a user with a shape does."""
     edges = sw.fields.grid_edges(cut.shape, cut.connectivity)
     field = sw.fields.Field(cut.unary) + sw.fields.Potts(edges, cut.weights)
     return sw.solve_map(field, n_jobs=1).value
 
 
 def by_pymaxflow(cut: Cut) -> float:
-    """PyMaxflow from an array of edges; the value is the energy of its labels."""
+    """Solve by PyMaxflow from an array of edges; the value is the energy of its labels."""
     graph = pymaxflow.Graph[float](len(cut.unary), len(cut.edges))
     nodes = graph.add_nodes(len(cut.unary))
     graph.add_edges(cut.edges[:, 0], cut.edges[:, 1], cut.weights, cut.weights)
@@ -128,7 +131,7 @@ def by_pymaxflow(cut: Cut) -> float:
 
 
 def by_pymaxflow_grid(cut: Cut) -> float:
-    """PyMaxflow by its calls for grids, a call a direction."""
+    """Solve by PyMaxflow's calls for grids, one call per direction."""
     n = len(cut.unary)
     graph = pymaxflow.Graph[float](n, len(cut.edges))
     nodes = graph.add_grid_nodes(cut.shape)
