@@ -1,8 +1,8 @@
-"""Writes docs/licences.md: what a user installs with setwise, package by package, with its licence.
+"""Write docs/licences.md: the packages that are installed with setwise, with their licences.
 
-Reads the requirements of pyproject.toml, its extras included, and from there downwards the
-metadata of the installed distributions. Ends with a sentence if a licence is missing, or is one
-that setwise may not depend on.
+Reads the requirements of pyproject.toml, including its extras, and recursively the metadata of the
+installed distributions. Exits with a message if a licence is missing, or if setwise may not depend
+on it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,10 @@ build for the CPU does not.
 
 
 def licence(name: str) -> str:
-    """The licence that a distribution states: its expression, its classifiers, or its free text."""
+    """Return the licence that a distribution states.
+
+    It is its expression, its classifiers, or its free text.
+    """
     told = metadata.metadata(name)
     if told["License-Expression"]:
         return str(told["License-Expression"])
@@ -56,7 +59,10 @@ def licence(name: str) -> str:
 
 
 def required(name: str, extra: str) -> Iterator[Requirement]:
-    """What a distribution asks for on this machine: without extras, or for one of them."""
+    """Yield the requirements of a distribution on this machine.
+
+    They are those without extras, or those of one extra.
+    """
     for asked in map(Requirement, metadata.requires(name) or []):
         always = asked.marker is None or asked.marker.evaluate({"extra": ""})
         if (not extra and always) or (
@@ -66,7 +72,7 @@ def required(name: str, extra: str) -> Iterator[Requirement]:
 
 
 def closure(requirements: Iterable[str]) -> set[str]:
-    """The names of all packages that the requirements bring along."""
+    """Return the names of all packages that the requirements install."""
     waiting = [Requirement(line) for line in requirements]
     seen: set[tuple[str, str]] = set()
     while waiting:
@@ -80,7 +86,7 @@ def closure(requirements: Iterable[str]) -> set[str]:
 
 
 def page() -> str:
-    """The whole page: a table for the plain install, and one for what each extra adds to it."""
+    """Return the whole page: a table for the plain install, and one for each extra's packages."""
     lines, listed = [HEAD.rstrip()], set()
     parts = {"Without extras": PROJECT["dependencies"]}
     parts |= {f"The extra `{k}` adds": v for k, v in PROJECT["optional-dependencies"].items()}

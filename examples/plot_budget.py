@@ -2,15 +2,15 @@ r"""
 Answers on a budget
 ===================
 
-A labelling may be wanted in a tenth of a second or be worth a minute. With ``time_limit``
-:func:`setwise.inference.solve_map` stops at the clock and gives the best labelling it has met, with
-a bound that holds: whatever the limit, the distance between the two says how far from the best
-the answer can be.
+With ``time_limit``, :func:`setwise.inference.solve_map` stops after the given number of seconds and
+returns the best labelling found so far, with a valid bound. At any limit, the difference of the two
+says how far the energy can be from the optimum.
 """
 
 # %%
-# A photograph with noise, in eight colours of its own. Each pixel prefers the colours near it, and
-# neighbours prefer to agree, less so across the edges of the photograph.
+# The example is a noisy photograph, to be labelled with eight of its own colours. Each pixel
+# prefers the colours near its own, and neighbours prefer to agree, less so across the edges of the
+# photograph.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -33,8 +33,8 @@ field = sw.fields.Field(unary) + sw.fields.Potts(
 )
 
 # %%
-# First the whole way: a callback writes down the value, the bound and the seconds of each round. It
-# begins with what no time at all gives, and three seconds are the most that this page spends.
+# First we record a long run: a callback stores the value, the bound and the seconds of each round.
+# The curve begins with the answer of a time limit of zero, and ends after at most three seconds.
 
 start = sw.solve_map(field, "messages", time_limit=0.0)
 rounds = [(0.03, start.value, start.bound)]
@@ -51,8 +51,8 @@ print(f"{full.n_iter} rounds, {full.relative_gap:.2%} left to prove; {full.reaso
 print({part: f"{spent:.3f} s" for part, spent in full.timings.items()})
 
 # %%
-# Then three budgets. A limit is a promise about time alone, so the answers depend on the machine;
-# what does not is that every value is above every bound.
+# Then we try three budgets. The answers depend on the speed of the machine, but every value is
+# above every bound.
 
 budgets = (0.0, 0.2, 1.0)
 answers = [sw.solve_map(field, "messages", tol=1e-4, time_limit=budget) for budget in budgets]
@@ -60,8 +60,8 @@ for budget, best in zip(budgets, answers, strict=True):
     print(f"{budget} s: energy {best.value:.0f}, none below {best.bound:.0f}; {best.reason}")
 
 # %%
-# Above, the value falls and the bound rises; the best labelling has an energy between them. Below,
-# the labelling that each budget buys.
+# At the top, the value falls and the bound rises; the energy of the best labelling lies between
+# them. At the bottom are the labellings for each budget.
 
 hues = ("#d95f02", "#7570b3", "#1b9e77")
 palette = np.clip(color.lab2rgb(centers[None])[0], 0, 1)

@@ -2,15 +2,16 @@ r"""
 Probabilities that mean what they say
 =====================================
 
-A field whose energies were not learned has no natural unit: its marginals may be far too sure.
-:func:`setwise.inference.calibrate_temperature` finds the temperature, and a scale of the unaries,
-at which the marginals are best on labelled images; :class:`setwise.plots.ReliabilityDisplay` shows
-what that changes, and :func:`setwise.inference.sample` draws whole labellings at it.
+The energies of a field that was not learned have no natural unit, so its marginals may be far too
+confident. :func:`setwise.inference.calibrate_temperature` finds the temperature, and the scale of
+the unaries, at which the marginals are best on labelled images.
+:class:`setwise.plots.ReliabilityDisplay` shows the effect, and :func:`setwise.inference.sample`
+draws whole labellings at this temperature.
 """
 
 # %%
-# Images of a few discs, noise, and unaries that take the noise for smaller than it is: they are
-# three times too sure, and so are the pairs.
+# The images contain a few discs and noise. The unaries underestimate the noise, so they are three
+# times too confident, and the pairs are too strong in proportion.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -39,9 +40,10 @@ fields = [
 ]
 
 # %%
-# The grid: temperatures, and scales of the unaries at each of them. Six images choose; four
-# others are for the picture. Cross-validation over the six says what to expect. The method is
-# named here; left out, it is chosen too, and without a grid the search has no ends.
+# The grid contains temperatures, and scales of the unaries at each of them. Six images are used for
+# the choice and for cross-validation, which estimates the score on new images; four others are used
+# for the figure. Here the method and the grid are given. By default the method is chosen too, and
+# the search is not limited to a grid.
 
 train, test = slice(0, 6), slice(6, 10)
 found = sw.calibrate_temperature(
@@ -72,9 +74,9 @@ for name, p in said.items():
     )
 
 # %%
-# On the diagonal probabilities are true; the larger a point, the more pixels say so. Below: an
-# image, its truth, and two samples of the calibrated field. They differ where the marginals are
-# unsure, and there they differ together.
+# On the diagonal, probabilities are calibrated; larger points stand for more pixels. Below are an
+# image, its truth, and two samples of the calibrated field. The samples differ where the marginals
+# are uncertain, and neighbouring pixels change together.
 
 figure = plt.figure(figsize=(10.5, 7.2), layout="constrained")
 top, bottom = figure.subfigures(2, 1, height_ratios=(1.25, 1))

@@ -2,14 +2,15 @@ r"""
 Proved best, whatever the constant, the unit and the seeds
 ==========================================================
 
-A mask comes with a proof: the energy of the labelling and a bound that no labelling is below. What
-the proof says must not depend on how the energies were written down. Here one photograph is cut out
-with hard seeds, and its certificate is read in other units and above large constants.
+A mask comes with a proof: the energy of the labelling and a lower bound on the energy of all
+labellings. The certificate must not depend on the unit of the energies or on added constants. Here
+one photograph is segmented with hard seeds, and its certificate is compared across units and
+constants.
 """
 
 # %%
-# A coin, two colours, and neighbours that prefer to agree. The seeds are prices of :math:`10^{17}`:
-# ink inside the coin, paper at the rim of the picture.
+# The example is a coin, with two colours and neighbours that prefer to agree. The seeds are costs
+# of :math:`10^{17}`: label 1 inside the coin, label 0 at the border of the picture.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -33,9 +34,9 @@ print(f"{best.method}: energy {best.value:.4f}, no labelling below {best.bound:.
 print(f"proved best: {best.exact}")
 
 # %%
-# With five greys instead of two labels a cut proves nothing alone: expansion moves find a labelling
-# and the relaxation a bound, closer and closer. The share of the way that is not proved is the same
-# in every unit and above every constant, and so is the moment at which it is called exact.
+# With five grey levels instead of two labels a single cut proves nothing. The relaxation finds
+# labellings and bounds that approach each other. The relative gap is the same in every unit and
+# with every constant, and so is the round in which the answer is called exact.
 
 greys = np.linspace(0.1, 0.8, 5)
 distances = np.round(1024 * abs(image.reshape(-1, 1) - greys)) / 1024  # adding 1e9 rounds nothing
@@ -55,8 +56,8 @@ for name, (unit, constant) in versions.items():
     print(f"{name}: relative gap {final.relative_gap:.3e}, exact {final.exact}")
 
 # %%
-# What a gap over the absolute value would have said of the first rounds is drawn below: above a
-# constant of :math:`10^9` it is "within :math:`10^{-9}`" from the start.
+# The orange curve below is the gap divided by the absolute value. With an added constant of
+# :math:`10^9` it is below :math:`10^{-9}` from the start, and proves nothing.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
 left.imshow(image, cmap="gray")

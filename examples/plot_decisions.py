@@ -2,19 +2,19 @@ r"""
 The set to answer
 =================
 
-A model gives each element a probability to be in the set; the answer is a set. Which one is best
-depends on the loss it is judged by: a threshold of 1/2 is right for the Hamming loss, and measures
-of overlap ask for more. :func:`setwise.decisions.decide` finds the set of least expected loss and
-proves it.
+A model gives the probability of each element to be in the set, but the answer must be a set. The
+best set depends on the loss: a threshold of 1/2 is optimal for the Hamming loss, and measures of
+overlap favour larger sets. :func:`setwise.decisions.decide` finds the set of least expected loss
+and proves that it is optimal.
 """
 
 # %%
 # Forty elements
 # --------------
 #
-# Independent elements, sorted by their probabilities. For each loss the best set is made of the
-# first k, and ``sw.decide`` says of how many. The expected loss of every k is estimated here from
-# 4000 truths, so that the two can be compared.
+# The elements are independent and sorted by their probabilities. For each loss the best set
+# consists of the first k elements, and ``sw.decide`` determines k. For comparison, the expected
+# loss of every k is estimated from 4000 sampled truths.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -52,8 +52,8 @@ expected = {
 # A mask
 # ------
 #
-# The shape of a horse, small, seen through a blur: near its outline, and all along its legs, no
-# pixel is certain. Masks are drawn from these probabilities, and two answers are judged by them.
+# The shape of a small horse is blurred, so pixels near its outline and all along its legs are
+# uncertain. Masks are drawn from these probabilities, and two answers are scored on them.
 
 horse = transform.resize(1.0 - data.horse(), (82, 100), anti_aliasing=True)
 soft = 0.02 + 0.7 * filters.gaussian(horse, 4.0)
@@ -63,7 +63,7 @@ draws = rng.random((200, *soft.shape)) < soft
 
 
 def index(mask):
-    """The Dice index of a mask with each of the draws."""
+    """Return the Dice index of a mask with each of the draws."""
     return 2 * (draws & mask).sum(axis=(1, 2)) / (draws.sum(axis=(1, 2)) + mask.sum())
 
 
@@ -78,8 +78,8 @@ print(
 # A classifier
 # ------------
 #
-# ``SetDecision`` puts the decision behind any classifier with probabilities. Both are judged by the
-# Jaccard index of the rows.
+# ``SetDecision`` adds the decision to any classifier with probabilities. Both are scored by the
+# mean Jaccard index of the rows.
 
 X, Y = make_multilabel_classification(
     n_samples=600, n_classes=10, n_labels=3, length=20, random_state=0
@@ -97,8 +97,9 @@ for name, folds in scores.items():
 # The picture
 # -----------
 #
-# Left, the sets and the expected losses with their best k. Right, the mask above 1/2 in dark and
-# what the Dice loss adds to it in orange; and the scores of the classifiers, a line a fold.
+# On the left are the sets, and the expected losses with their best k. On the right are the mask
+# above 1/2 (dark) with the pixels that the Dice loss adds (orange), and the scores of the
+# classifiers, with one line per fold.
 
 hues = dict(zip(losses, ("#666666", "#d95f02", "#7570b3", "#1b9e77"), strict=True))
 plt.rcParams["font.size"] = 13

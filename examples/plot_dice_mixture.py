@@ -2,20 +2,21 @@ r"""
 Learning for Dice where the classes overlap
 ===========================================
 
-Points come in sets of six and each set is judged by its Dice loss, as in Section 5.1 of the B_D
-paper (its Figure 2). A linear scorer is trained with the decomposed hinge of that loss and, for
+Points come in sets of six, and the loss of each set is its Dice loss, as in Section 5.1 of the B_D
+paper (Figure 2). A linear scorer is trained with the decomposed hinge of that loss and, for
 comparison, with the plain hinge, which counts mistakes.
 
-The paper does not give the parameters of its two Gaussian mixtures. In the ones below half of the
-points are positive, and each class has a component of its own and one that it shares with the other
-class. Nothing can tell the shared points apart, so the number of mistakes hardly depends on what
-they are called. Dice does: a missed positive costs it more than a false alarm.
+The paper does not give the parameters of its two Gaussian mixtures. In the mixtures below half of
+the points are positive, and each class has a component of its own and one that it shares with the
+other class. Shared points cannot be distinguished, so the number of mistakes hardly depends on
+their predicted label. The Dice loss does depend on it, because a false negative costs more than a
+false positive.
 
-The parameters are one of fifteen sets tried, picked because they show this. Among the others, with
-the components of the two classes apart the scorers came out alike; with only two positives among
-five shared points the plain hinge was ahead in Dice as well; and in mixtures that overlap widely,
-with few positives, the decomposed hinge was far behind, its scorer shrinking towards zero. A
-surrogate is not the loss.
+The parameters are one of fifteen choices that were tried, picked because they show this effect.
+With other choices the result was different. If the components of the two classes were far apart,
+the scorers were equally good. With only two positives among five shared points, the plain hinge was
+better in Dice as well. In widely overlapping mixtures with few positives, the decomposed hinge was
+much worse, because its scorer shrank towards zero. A surrogate is not the loss.
 """
 
 # %%
@@ -27,12 +28,12 @@ import numpy as np
 
 import setwise as sw
 
-P = 6  # points a set
+P = 6  # points per set
 rng = np.random.default_rng(0)
 
 
 def draw(n_sets):
-    """Sets of points (n, P, 2) and labels (n, P)."""
+    """Draw sets of points (n, P, 2) and labels (n, P)."""
     y = rng.random((n_sets, P)) < 0.5
     shared = rng.random((n_sets, P)) < np.where(y, 0.30, 0.33)
     own = np.where(y[..., None], [-2.0, 0.0], [3.0, 0.0])
@@ -48,8 +49,8 @@ x_test, y_test = draw(2000)
 # --------
 #
 # The objective is :math:`\frac12 |w|^2 + C\,` times the mean surrogate of the sets. Its subgradient
-# needs one call for the whole batch; with steps 1/t the method is deterministic, and the best point
-# it met is kept. C = 100 for both, not tuned for either.
+# needs one call for the whole batch. With steps 1/t the method is deterministic, and it returns the
+# best point that it visited. C is 100 for both, and was not tuned for either.
 
 
 def with_intercept(x):
@@ -78,7 +79,8 @@ weights = {name: train(surrogate, x_train, y_train) for name, surrogate in surro
 # The result
 # ----------
 #
-# As in the paper's Table 1, each is better by the measure it was trained for, on these mixtures.
+# As in Table 1 of the paper, each scorer is better in the measure that it was trained for, on these
+# mixtures.
 
 losses = {"Dice": sw.losses.Dice(), "mistakes": sw.losses.Hamming()}
 for name, w in weights.items():

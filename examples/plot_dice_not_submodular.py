@@ -27,7 +27,7 @@ dice = sw.losses.Dice().set_function(y)
 
 
 def mistakes(n, q):
-    """The first n positives and the first q negatives."""
+    """Return the mask of the first n positives and the first q negatives."""
     return np.r_[np.arange(m) < n, np.arange(m) < q]
 
 
@@ -59,8 +59,7 @@ _ = right.set(
 )
 
 # %%
-# ``check`` finds such sets without being told where to look. For up to sixteen elements it tries
-# them all.
+# ``check`` finds such sets by itself. For up to sixteen elements it evaluates all sets.
 
 small = sw.losses.Dice().set_function([1, 1, 1, -1, -1])
 print(sw.functions.check(small))
@@ -69,9 +68,9 @@ print(sw.functions.check(small))
 # What to do about it
 # -------------------
 #
-# The loss splits into a submodular and a supermodular part in closed form, at any size. Here is the
-# split as mistakes are made one by one: first all ten negatives are called positive, then all ten
-# positives are missed. The supermodular part depends on the false negatives alone.
+# The loss splits into a submodular and a supermodular part in closed form, at any size. The figure
+# shows the parts as mistakes are added one by one: first all ten negatives are predicted positive,
+# then all ten positives are missed. The supermodular part depends on the false negatives alone.
 
 fig, ax = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
 order = np.r_[m : 2 * m, 0:m]

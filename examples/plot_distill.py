@@ -2,14 +2,15 @@
 Distil a network by its probabilities
 =====================================
 
-A large network knows where it is unsure, and hard labels throw that away. A set loss for soft
-labels lets a small network learn from the probabilities of a large one, on images that nobody
-labelled: the Jaccard loss of soft labels is zero only where both agree. Here the teacher has seen
-120 labelled images; the student has 6 of them, and the teacher's word on 120 others or not.
+A large network knows where it is uncertain, and hard labels lose this information. A set loss for
+soft labels lets a small network learn from the probabilities of a large one, on images without
+labels: the Jaccard loss of soft labels is zero only if both agree. Here the teacher is trained on
+120 labelled images. The student is trained on 6 of them, with or without the teacher's
+probabilities on 120 other images.
 """
 
 # %%
-# The data: discs of unequal brightness in noise, so that some edges are anybody's guess.
+# The images are discs of unequal brightness with noise, so that some edges are ambiguous.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -58,7 +59,7 @@ unlabelled_x, _ = draw(120, seed=1)
 test_x, test_y = draw(120, seed=2)
 
 # %%
-# The teacher is trained with cross-entropy, so that its probabilities mean something.
+# The teacher is trained with cross-entropy, so that its probabilities are roughly calibrated.
 
 
 def cross_entropy(logits, y):
@@ -70,8 +71,8 @@ with torch.no_grad():
     soft = torch.sigmoid(teacher(unlabelled_x))
 
 # %%
-# The student: 6 labelled images alone, or with the teacher's probabilities on 120 others. Floats
-# in the shape of the logits are soft labels; hard labels are those of 0 and 1.
+# The student is trained on 6 labelled images alone, or also on the teacher's probabilities for 120
+# others. A float target in the shape of the logits is a soft label; 0 and 1 are hard labels.
 
 few_x, few_y = train_x[:6], train_y[:6].float()
 both_x, both_y = torch.cat([few_x, unlabelled_x]), torch.cat([few_y, soft])
@@ -95,7 +96,7 @@ for name, value in scores.items():
     print(f"{name:34s} {value:.3f}")
 
 # %%
-# One test image: what the student without a teacher sees, and the one with it.
+# One test image, with the predictions of a student without and with the teacher.
 
 shown = ["6 labels, metric", "teacher's probabilities, metric"]
 figure, axes = plt.subplots(1, 4, figsize=(10.5, 3), layout="constrained")

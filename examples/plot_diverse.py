@@ -2,14 +2,14 @@ r"""
 Six ways to cut out a cup
 =========================
 
-Two scribbles leave open what is meant: the cup, the cup with its coffee, the saucer too? Instead of
-one labelling :func:`setwise.inference.diverse` gives a list, each of low energy and unlike the
-others, and :class:`setwise.plots.DiverseDisplay` shows them side by side.
+Two scribbles are ambiguous: they may mean the cup, the cup with its coffee, or the saucer too.
+Instead of one labelling, :func:`setwise.inference.diverse` returns a list of different labellings
+of low energy, and :class:`setwise.plots.DiverseDisplay` shows them side by side.
 """
 
 # %%
-# One stroke on the cup, one on the table; :func:`setwise.images.field_from_image` learns colours
-# from them and joins neighbours by contrast-sensitive edges.
+# There is one stroke on the cup and one on the table. :func:`setwise.images.field_from_image`
+# learns colours from them and joins neighbours by contrast-sensitive edges.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -27,14 +27,15 @@ for label, ends in ((1, (40, 64, 70, 80)), (0, (3, 6, 84, 14))):
 field = sw.images.field_from_image(photograph, scribbles)
 
 # %%
-# No settings: every two of the six differ by 3 % of the pixels at least, and visibly so. Each is
-# the best labelling under some bias for or against the object, which a cut proves.
+# Without any settings, every two of the six labellings differ visibly, in at least 3 % of the
+# pixels. Each is the best labelling under some bias for or against the object, which a cut proves.
 
 six = sw.diverse(field, 6)
 print(six.reason)
 
 # %%
-# Outlined: what each changes in the first. The title says it in words, with what that costs.
+# The pixels in which a labelling differs from the first are outlined. The title describes the
+# change in words, with its cost in energy.
 
 drawn = photograph.copy()
 drawn[scribbles == 1], drawn[scribbles == 0] = (1.0, 0.5, 0.0), (0.0, 0.7, 1.0)
@@ -45,8 +46,9 @@ for k, change in enumerate(display.changes[1:], start=2):
     print(f"{k}: {change}")
 
 # %%
-# One answer from all biases at once: each pixel has the share of them for which it is in the set,
-# and :func:`setwise.decisions.decide` takes the set of the least expected Jaccard loss.
+# The list can also be combined into one answer. The probability of a pixel is the share of the
+# biases for which it is in the set, and :func:`setwise.decisions.decide` returns the set of least
+# expected Jaccard loss.
 
 answer = sw.decide(six.probabilities, "jaccard")
 _, axes = plt.subplots(1, 2, figsize=(8, 3), layout="constrained")

@@ -2,13 +2,14 @@
 A random field as the last layer of a network
 =============================================
 
-Discs in noise, seen by a network that looks at three pixels by three: too little to tell a disc
-from chance. A field over the pixels joins what neighbours say, and both are learnt together: by the
-likelihood of the labels, whose log Z has an upper bound that the solver proves.
+The images are discs in noise. A network with a receptive field of three by three pixels sees too
+little to distinguish a disc from noise. A field over the pixels combines the scores of neighbours.
+Network and field are trained together by the likelihood of the labels, for whose log Z the solver
+proves an upper bound.
 """
 
 # %%
-# The data: 32 x 32 pixels, one to three discs.
+# The images have 32 x 32 pixels and one to three discs.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -36,8 +37,8 @@ train_x, train_y = draw(40, seed=0)
 test_x, test_y = draw(20, seed=1)
 
 # %%
-# The same network, once with cross-entropy and once with the likelihood of a field, whose weight of
-# pairs is learnt too. With a weight of 0 the two losses are one.
+# The same network is trained once with cross-entropy and once with the likelihood of a field, whose
+# weight of the pairs is learnt too. With a weight of 0 the two losses are equal.
 
 
 def train(criterion):
@@ -70,10 +71,10 @@ for name, p in (("cross-entropy", plain), ("field", post.probabilities)):
     score = 1 - np.mean(sw.losses.Jaccard()(truth, found))
     print(f"{name}: test Jaccard {score:.3f}")
 width = (post.log_partition_upper - post.log_partition_lower).mean()
-print(f"log Z lies in an interval of {width:.1f} nats, {width / 1024:.3f} a pixel")
+print(f"log Z lies in an interval of {width:.1f} nats, {width / 1024:.3f} per pixel")
 
 # %%
-# What the network says alone, and what the field makes of it.
+# The probabilities of the network alone, and of network and field.
 
 fig, axes = plt.subplots(1, 4, figsize=(11.0, 3.0), layout="constrained")
 shown = {

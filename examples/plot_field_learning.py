@@ -2,16 +2,15 @@ r"""
 Learning a field
 ================
 
-Unaries are seldom to be trusted pixel by pixel, and how far neighbours should be trusted instead is
-a matter of the data. :class:`setwise.estimators.FieldSVM` and
-:class:`setwise.estimators.FieldBoost` learn both from labelled images, with a minimum cut for every
-image in every round.
+Unaries are seldom reliable for each pixel, and the data determine how much weight neighbours should
+have instead. :class:`setwise.estimators.FieldSVM` and :class:`setwise.estimators.FieldBoost` learn
+both from labelled images, with one minimum cut per image and round.
 """
 
 # %%
-# Images of one blob each. Its pixels are *far from grey*, light or dark, so that no linear score of
-# the measurement finds it; and all is noisy. Edges between pixels have two features: a constant,
-# and how alike the two ends are in a second, less noisy measurement.
+# Each image contains one blob. Its pixels are *far from grey*, light or dark, so no linear score of
+# the measurement finds it, and all measurements are noisy. Edges between pixels have two features:
+# a constant, and the similarity of their ends in a second, less noisy measurement.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -40,9 +39,9 @@ X, Y = zip(*(sample(rng) for _ in range(20)), strict=True)
 X_test, Y_test = zip(*(sample(rng) for _ in range(10)), strict=True)
 
 # %%
-# Both problems are convex and the cuts exact, so the gap is a certificate. The linear field can
-# do no better than to call everything background; the boosted one has two stumps on the sides of
-# grey, and learns which neighbours to believe.
+# Both problems are convex and the cuts exact, so the gap is a certificate. The linear field cannot
+# do better than to predict background everywhere. The boosted field has two stumps on the two sides
+# of grey, and learns which neighbours to trust.
 
 linear = sw.FieldSVM(C=0.1).fit(X, Y)
 boosted = sw.FieldBoost(C=1.0, n_estimators=100).fit(X, Y)
@@ -57,8 +56,8 @@ print("weights of the edge features:", linear.edge_coef_.round(2))
 print("shares of the features, node and edge:", boosted.feature_importances_.round(2))
 
 # %%
-# A learnt field is a field: it can be asked for more than its best labels. Marginals show where
-# other labels would cost little.
+# A learnt field can do more than predict the best labels. Its marginals show where other labels
+# would cost little.
 
 x, truth = X_test[2], Y_test[2]
 field = boosted.to_field(x)
@@ -79,10 +78,10 @@ for axis, (name, values) in zip(axes, pictures.items(), strict=True):
 plt.show()
 
 # %%
-# Edges see neighbours alone. A fourth entry of a graph names *regions*, here materials that lie
-# scattered over the image: in each image half of them are the object, and a pixel says so with much
-# noise. A region pays for the pixels outside its commonest label, up to a share of them, and what
-# that costs is learnt with the other weights.
+# Edges connect neighbours alone. A fourth entry of a graph names *regions*, here materials that are
+# scattered over the image: in each image half of the materials are the object, and the measurement
+# of each pixel is very noisy. A region has a cost for each pixel outside its most common label, up
+# to a share of them. The weight of this cost is learnt with the other weights.
 
 
 def patches(rng, n_materials=6):
@@ -102,7 +101,7 @@ local = sw.FieldSVM(C=0.1).fit(near, Y)
 regional = sw.FieldSVM(C=0.1).fit(X, Y)
 print(
     f"edges: {local.score(near_test, Y_test):.3f} of the pixels right; edges and regions: "
-    f"{regional.score(X_test, Y_test):.3f}, a region weighs {regional.region_coef_[0]:.2f}"
+    f"{regional.score(X_test, Y_test):.3f}, weight of a region {regional.region_coef_[0]:.2f}"
 )
 pictures = {
     "measurement": X_test[0][0][:, 0],

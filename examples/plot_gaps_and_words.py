@@ -2,19 +2,20 @@ r"""
 Gaps and words in a table
 =========================
 
-Tables have columns of words and cells without a value. Decision stumps take both as they are: a
-stump on a column of words is any subset of them, and where a value is missing the rows go to the
-side that fits better. Both searches are exact, so that the gap stays a certificate. Here they stand
-beside the same booster after the usual repairs: a number for each word, the mean for each gap.
+Tables have columns of categories and missing values. Decision stumps handle both directly: a stump
+on a categorical column is any subset of the categories, and rows with a missing value go to the
+side that fits better. Both searches are exact, so the gap remains a certificate. Here they are
+compared with the same booster after the usual preprocessing: an integer code for each category, and
+the mean for each missing value.
 """
 
 # %%
 # The data
 # --------
 #
-# Days at twelve towns. People swim where the sea is warm, which the name of the town tells but not
-# its place in the alphabet, and when the sun shines; where nobody read the sunshine meter it was
-# mostly raining.
+# The rows are days in twelve towns. People swim where the sea is warm and when the sun shines. The
+# name of the town determines whether the sea is warm; its place in the alphabet does not. Where the
+# sunshine was not recorded it was mostly raining.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -52,7 +53,7 @@ print(table.head())
 # Two boosters
 # ------------
 #
-# The dtype says that the towns are categories; nothing else has to be told.
+# The dtype marks the towns as categories; nothing else is needed.
 
 
 def repaired(table):
@@ -71,11 +72,11 @@ print(f"relative gaps: {as_they_are.gap_:.1e} as they are, {filled.gap_:.1e} rep
 # What they say
 # -------------
 #
-# Left, the score of each town at five hours of sun: both end at the same. But with numbers for
-# names a stump can part the towns in the order of the alphabet alone, and needs one for each time
-# that warm follows cold; with words one stump does it. Right, what that takes.
-# Middle, the score of a warm and of a cold town, and, at the left edge, what is said where the
-# meter was not read.
+# On the left is the score of each town at five hours of sun; both models agree in the end. But with
+# integer codes a stump can split the towns only in alphabetical order, and the model needs one
+# stump for each change between warm and cold; with categories a single stump is enough. In the
+# middle are the scores of a warm and of a cold town, with the score for missing sunshine at the
+# left edge. On the right is the number of stumps that this takes.
 
 fig, (left, middle, right) = plt.subplots(1, 3, figsize=(12.5, 4), layout="constrained")
 same = pd.DataFrame({"town": pd.Categorical(TOWNS, categories=TOWNS), "sun": 5.0, "wind": 5.0})
@@ -115,8 +116,8 @@ for ax in (middle, right):
     ax.grid(alpha=0.25)
 
 # %%
-# Later on, a town that was not in the table counts as missing. No town was missing in the fit, so
-# that the stumps on towns say nothing of it, and sun and wind decide:
+# A town that was not in the training table counts as missing. No town was missing in the fit, so
+# the stumps on towns contribute nothing, and sun and wind decide:
 
 new = pd.DataFrame({"town": ["Oslo", "Oslo"], "sun": [1.0, 9.0], "wind": [5.0, 5.0]})
 print(as_they_are.decision_function(new).round(2))

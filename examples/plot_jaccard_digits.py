@@ -2,14 +2,14 @@ r"""
 One set of digits, judged by Jaccard
 ====================================
 
-Is it an 8? Each digit of scikit-learn's sample gets an answer, and all answers together get one
-mark, the Jaccard index. The training sample is then *one* set with one loss, and the Lovász hinge
-of that loss is one convex function of all its scores. It is compared with the plain hinge, which
-is the Lovász hinge of the number of mistakes.
+Is a digit an 8? All answers for scikit-learn's digits together have one Jaccard index. So the
+training sample is *one* set with one loss, and the Lovász hinge of that loss is one convex function
+of all its scores. It is compared with the plain hinge, which is the Lovász hinge of the number of
+mistakes.
 """
 
 # %%
-# The two surrogates differ in their loss alone. Both are 1 when all scores are 0.
+# The two surrogates differ in their loss alone. Both are 1 if all scores are 0.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -28,11 +28,12 @@ surrogates = {
 }
 
 # %%
-# The scorer minimises :math:`P(w) = \frac12 |w|^2 + C R(w)` with R the surrogate at the scores
-# :math:`Xw`. Every value and subgradient of R is a plane below it, and so is an average
-# :math:`\langle a, w \rangle + b` of planes; over the average the minimum is at :math:`w = -Ca`.
-# Each step adds the plane at the present w in the share that lifts that minimum most. There is no
-# step size, and the minimum over the average is a lower bound: P minus it is a certificate.
+# The scorer minimises :math:`P(w) = \frac12 |w|^2 + C R(w)`, where R is the surrogate at the scores
+# :math:`Xw`. Every value and subgradient of R gives a plane below it, and so does an average
+# :math:`\langle a, w \rangle + b` of planes. The minimum over this average is at :math:`w = -Ca`.
+# Each step adds the plane at the current w with the coefficient that raises this minimum most.
+# There is no step size, and the minimum over the average is a lower bound: P minus the bound is a
+# certificate.
 
 
 def train(surrogate, X, y, C, max_iter=500, tol=1e-3):
@@ -54,7 +55,7 @@ def train(surrogate, X, y, C, max_iter=500, tol=1e-3):
 
 
 # %%
-# A scorer for each C and each surrogate, marked on digits it has not seen.
+# The Jaccard index on the test digits, for each C and each surrogate.
 
 Cs = 10.0 ** np.arange(-1.0, 4.5, 0.5)
 jaccard = sw.losses.Jaccard()
@@ -75,7 +76,8 @@ ax.grid(alpha=0.25)
 _ = ax.legend(frameon=False, loc="center right")
 
 # %%
-# One digit in ten is an 8. When C is small the plain hinge calls none of them an 8, for which its
-# price is small and the index 0; the Lovász hinge pays the full price for that and finds them from
-# a much smaller C on. At their best values of C the two are level here, on this one split:
-# ``python -m setwise.demo`` compares them over five folds, with C chosen by cross-validation.
+# One digit in ten is an 8. With a small C the plain hinge predicts none of them, because the cost
+# is small although the index is 0. For the Lovász hinge this costs as much as a loss can, and it
+# finds the digits from a much smaller C on. At their best values of C the two are equally good
+# here, on this one split. ``make demo`` compares them over five folds, with C chosen by
+# cross-validation.

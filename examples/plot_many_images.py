@@ -3,14 +3,13 @@ Many images, each with its proof
 ================================
 
 ``setwise.dask.map_fields`` solves a field for each of many images, on the workers of a cluster.
-Every image comes back with a certificate; one that cannot be read is a row with its error and does
-not stop the others. So the question after a long night is not "did it work?" but "which of these
-shall I look at?".
+Every image has a certificate. An image that cannot be read becomes a row with its error and does
+not stop the others. So after a long run the summary shows which images need a closer look.
 """
 
 # %%
-# Twelve images of four regions, with more and more noise, and one file that is broken: here arrays,
-# in earnest names of files, or a zarr array that no memory holds.
+# Twelve images of four regions have increasing noise, and one of them is broken. Here they are
+# arrays; in practice they would be file names, or a zarr array that does not fit into memory.
 
 import numpy as np
 import setwise as sw
@@ -27,7 +26,7 @@ images[4][10, 10] = np.nan
 
 
 # %%
-# What a field is made of is a function of one image. It runs on the workers.
+# A function builds the field of one image. It runs on the workers.
 
 
 def build(image):
@@ -37,8 +36,8 @@ def build(image):
 
 
 # %%
-# The workers are threads of this process; without ``processes=False`` they are processes, and on a
-# cluster machines. No answer depends on that.
+# Here the workers are threads of this process. Without ``processes=False`` they are processes, and
+# on a cluster they are machines. The answers do not depend on this.
 
 cluster = LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0")
 client = Client(cluster)
@@ -49,7 +48,7 @@ cluster.close()
 print(results.summary())
 
 # %%
-# The picture: labels, the share of the energy's range that is not proved, and what to look at.
+# The figure shows the labels and the relative gap of each image.
 
 import matplotlib.pyplot as plt
 

@@ -2,15 +2,15 @@ r"""
 Where a labelling is unsure
 ===========================
 
-A labelling of least energy says nothing of how close the next ones are.
-:func:`setwise.inference.marginals` gives each label of each pixel a probability, bounds
-:math:`\log Z` from both sides, and :class:`setwise.plots.MarginalsDisplay` shows where the
-probabilities leave the labels open.
+A labelling of least energy does not show how close other labellings are.
+:func:`setwise.inference.marginals` computes the probability of each label at each pixel and bounds
+:math:`\log Z` from both sides, and :class:`setwise.plots.MarginalsDisplay` shows where the labels
+are uncertain.
 """
 
 # %%
-# A field of a photograph: the distance of each pixel to each of six colours, a Potts potential
-# between neighbours, and superpixels whose pixels should agree.
+# The field of the photograph consists of the distance of each pixel to each of six colours, a Potts
+# potential between neighbours, and superpixels whose pixels should agree.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -39,7 +39,7 @@ fields = {"neighbours": neighbors, "neighbours and regions": regions}
 
 # %%
 # Both energies are submodular in the pairs (pixel, label), so the upper bound on log Z is the least
-# of its kind, up to the gap. The lower bound comes from a factorised distribution.
+# of its kind, up to the gap. The lower bound comes from a product of trees or of single pixels.
 
 posts = {}
 for name, field in fields.items():
@@ -53,8 +53,8 @@ for name, field in fields.items():
 # %%
 # Each row shows the labelling of least energy and the entropy of the marginals, dark where one
 # label has nearly all the probability. The superpixels of highest mean entropy are outlined; many
-# are in the ring of the collar, whose greys lie between two colours. With regions the labels keep
-# to the superpixels, and so does the entropy.
+# are in the ring of the collar, whose greys lie between two colours. With regions the labels follow
+# the superpixels, and so does the entropy.
 
 palette = np.clip(color.lab2rgb(colors[None])[0], 0, 1)
 figure, axes = plt.subplots(2, 3, figsize=(11.5, 7.6), layout="constrained")

@@ -2,14 +2,15 @@
 Add your own loss
 =================
 
-A loss of your own needs no class: a formula of the number of mistakes (``CardinalityLoss``), of
-false negatives and false positives (``CountsLoss``), or any function of the set of mistakes
-(``SetLoss``). It can then be checked, taken apart, and used wherever a loss is asked for.
+A loss of your own needs no class: it can be a formula of the number of mistakes
+(``CardinalityLoss``), of false negatives and false positives (``CountsLoss``), or any function of
+the set of mistakes (``SetLoss``). You can then check it, decompose it, and use it wherever a loss
+is expected.
 """
 
 # %%
-# A batch of p parts is inspected. The first wrong verdicts cost the most trust, and when more than
-# half of the verdicts are wrong the batch comes back and costs again.
+# A batch of p parts is inspected. The first wrong verdicts cost the most trust, and if more than
+# half of the verdicts are wrong the batch is returned, which costs extra.
 
 # [own-loss]
 import numpy as np
@@ -25,8 +26,8 @@ value, gradient = surrogate.value_and_gradient(y, scores=np.zeros(8))
 # [own-loss-end]
 
 # %%
-# At scores of zero every verdict is on the edge, and the surrogate equals the loss of all of them
-# being wrong. The gradient moves every score towards its label.
+# At scores of zero every verdict is undecided, and the surrogate equals the loss with all of them
+# wrong. A step against the gradient moves every score towards its label.
 
 print(value, loss(y, -y))
 print(gradient.round(3))
@@ -34,9 +35,9 @@ assert np.isclose(value, loss(y, -y))
 assert np.all(gradient * y <= 0)
 
 # %%
-# The picture shows why the check said no: the loss bends downwards and then upwards. What is
-# submodular in it goes to f, the rest to g. f is nowhere negative, so the surrogate extends the
-# loss; ``properties`` says so too.
+# The figure explains the result of the check: the loss is first concave and then convex. Its
+# submodular part is f, the rest is g. f is nowhere negative, so the surrogate is an extension of
+# the loss; ``properties`` says so too.
 
 import matplotlib.pyplot as plt
 
@@ -45,7 +46,7 @@ fig, (left, right) = plt.subplots(1, 2, figsize=(10.0, 4.0), layout="constrained
 sw.plots.DecompositionDisplay.from_loss(loss, 8, ax=left)
 left.set_title("eight parts")
 
-# One score moves while the other seven stand at zero or are safely right.
+# One score varies while the other seven are zero or correct with a margin of 1.
 scores = np.linspace(-2.0, 2.0, 81)
 for others, style in ((0.0, "-"), (1.0, "--")):
     rows = np.tile(others * y.astype(float), (len(scores), 1))
@@ -60,7 +61,7 @@ _ = right.legend(frameon=False)
 
 # %%
 # A loss of false negatives n and false positives q among m positives and r negatives is as short.
-# Here a miss costs its share of the positives, and false alarms count up to a budget of two.
+# Here each miss costs its share of the positives, and at most two false alarms are counted.
 
 alarms = sw.losses.CountsLoss(lambda n, q, m, r: n / max(m, 1) + np.minimum(q, 2.0) / 4.0)
 print(sw.functions.check(alarms.set_function(y)))

@@ -2,18 +2,18 @@ r"""
 A potential of one's own
 ========================
 
-A grower knows that a leaf covers about a tenth of each photograph. That is an energy of a count,
+A grower knows that a leaf covers about a tenth of each photograph. This is an energy of a count,
 
 .. math:: V(x) = w \, \bigl|\, |\{i : x_i = 1\}| - m \,\bigr|,
 
-and none of the potentials of the library. A subclass of ``Potential`` with one method says which
-terms it is made of; every method of inference that takes such terms then takes the potential, and
-its answer says how far it can be from the best.
+which the library does not contain. A subclass of ``Potential`` with one method returns the terms it
+consists of. Every inference method that takes such terms then takes the potential, and its answer
+comes with a bound.
 """
 
 # %%
-# The potential: ``terms`` is all that it takes. The table has a price for each number of variables
-# that leave label 0.
+# The potential needs only ``terms``. The table has a cost for each number of variables that leave
+# label 0.
 from dataclasses import dataclass
 
 import matplotlib.pyplot as plt
@@ -24,7 +24,7 @@ import setwise as sw
 
 @dataclass(frozen=True, eq=False)
 class Area(sw.fields.Potential):
-    """weight |number of variables with label 1 - target|."""
+    """The potential weight |number of variables with label 1 - target|."""
 
     target: int
     weight: float
@@ -36,7 +36,8 @@ class Area(sw.fields.Potential):
 
 
 # %%
-# A leaf in the dark. The model expects a brightness of 0.32, but today the light is weaker.
+# A dark photograph of a leaf. The model expects a brightness of 0.32, but today the light is
+# weaker.
 height, width = 48, 64
 y, x = np.mgrid[:height, :width]
 leaf = ((x - 36) / 17.0) ** 2 + ((y - 22 - 0.25 * (x - 36)) / 7.0) ** 2 < 1
@@ -48,15 +49,15 @@ edges = sw.fields.grid_edges(leaf.shape, connectivity=2)
 field = sw.fields.Field(unary) + sw.fields.Potts(edges, 0.06)
 
 # %%
-# Without the potential too little is taken for leaf; with it the area is right, and the bound says
-# how good the labelling is.
+# Without the potential the predicted leaf is too small. With it the area is right, and the bound
+# shows how good the labelling is.
 plain = sw.solve_map(field)
 known = sw.solve_map(field + Area(int(leaf.sum()), 0.2))
 for name, best in (("as it is", plain), ("with the area known", known)):
     labels = best.labels.reshape(leaf.shape)
     overlap = (labels & leaf).sum() / (labels | leaf).sum()
     print(f"{name}: {labels.sum()} pixels of {leaf.sum()}, Jaccard index {overlap:.2f},")
-    print(f"  by {best.method}, {best.relative_gap:.1%} of what there was to gain not proved")
+    print(f"  by {best.method}, {best.relative_gap:.1%} relative gap")
 
 # %%
 fig, axes = plt.subplots(1, 3, figsize=(10, 2.9), layout="constrained")

@@ -2,17 +2,16 @@ r"""
 One judge for all candidates
 ============================
 
-``score`` tells how well a model does by the loss it was trained with. That is the right question
-for one model and the wrong one for a choice between losses: a mild loss gives high scores, whatever
-is predicted. ``sw.losses.scorer`` judges every candidate by the same measure, and any estimator can
-be judged by it.
+``score`` evaluates a model with the loss it was trained with. This is right for a single model and
+misleading for a choice between losses, because a mild loss gives high scores to any prediction.
+``sw.losses.scorer`` evaluates every candidate, and any estimator, with the same measure.
 """
 
 # %%
 # The data
 # --------
 #
-# 400 examples with six labels, few of which are there at a time.
+# 400 examples with six labels, few of which are positive.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -35,8 +34,8 @@ print(f"{Y.mean():.0%} of the labels are there")
 # --------------------
 #
 # ``SetClassifierCV`` fits every fold along a path of C. With ``reduction="mean"`` a value of C
-# means the same for all three losses. Without ``scoring`` each model is judged by its own loss;
-# with it, all are judged by the Jaccard index of the rows.
+# means the same for all three losses. Without ``scoring`` each model is evaluated with its own
+# loss; with it, all are evaluated with the mean Jaccard index of the rows.
 
 Cs = np.logspace(0, 3, 7)
 judge = sw.losses.scorer("jaccard")
@@ -48,8 +47,7 @@ for name in names:
     alike[name] = sw.SetClassifierCV(name, scoring=judge, **options).fit(X, Y)
 
 # %%
-# Any estimator can be judged, also one that knows nothing of sets: logistic regressions, one a
-# label.
+# Any estimator can be scored, also one that does not know sets: one logistic regression per label.
 
 rival = OneVsRestClassifier(LogisticRegression())
 level = cross_val_score(rival, X, Y, scoring=judge, cv=4).mean()
@@ -75,7 +73,7 @@ axes[0].legend(frameon=False, loc="center right", bbox_to_anchor=(1.0, 0.72))
 _ = axes[1].legend(*([item[-1:] for item in axes[1].get_legend_handles_labels()]), frameon=False)
 
 # %%
-# What a search would choose: the loss with the highest score.
+# A search would choose the loss with the highest score:
 
 for how, models in (("its own loss", own), ("the Jaccard index", alike)):
     best = {name: model.scores_.mean(axis=0).max() for name, model in models.items()}
@@ -84,8 +82,8 @@ for how, models in (("its own loss", own), ("the Jaccard index", alike)):
 print(f"logistic regression by the Jaccard index: {level:.3f}")
 
 # %%
-# By its own loss the Hamming model is ahead by 0.2 at every C, and that says nothing: four labels
-# in five are not there, and it is easy to be right about most of them. Judged alike, the order is
-# another, and the models are within a few hundredths of each other and of logistic regression,
-# which is about what the standard error allows to tell. A search of scikit-learn's that sets
-# ``loss`` and has no ``scoring`` warns for this reason.
+# With its own loss the Hamming model is better by 0.2 at every C, which means nothing: four labels
+# in five are negative, and it is easy to be right about most of them. With the same measure the
+# order is different, and the models are within a few hundredths of each other and of logistic
+# regression, which is about the standard error. For this reason a search of scikit-learn that sets
+# ``loss`` and has no ``scoring`` warns.

@@ -2,15 +2,15 @@ r"""
 Two strokes, a mask, and its proof
 ==================================
 
-A photograph and a few strokes are all that :func:`setwise.images.segment` asks for: colours are
-learned from under the strokes, neighbours agree unless the photograph changes between them, and the
-best labelling of that field comes with a bound that no other can be below. Where it is unsure, and
-what else could have been meant, is a word away.
+A photograph and a few strokes are all that :func:`setwise.images.segment` needs. Colours are
+learned from the pixels under the strokes, neighbours agree unless the photograph changes between
+them, and the best labelling of this field has a lower bound on the energy of all labellings.
+Attributes of the result show where it is uncertain, and which alternatives there are.
 """
 
 # %%
-# Strokes are an image of integers: the label where something was drawn, -1 elsewhere. Here three
-# labels: the table, the cup with its saucer, and the coffee.
+# Strokes are an image of integers: the label where something was drawn, -1 elsewhere. Here are
+# three labels: the table, the cup with its saucer, and the coffee.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -36,8 +36,8 @@ print(f"energy {found.value:.0f}, no labelling is below {found.bound:.0f}")
 print(found.field)
 
 # %%
-# ``overlay`` is a picture as an array, and ``entropy_image`` says where the labels are open: along
-# outlines, and where no stroke says what a thing belongs to.
+# ``overlay`` returns a picture as an array, and ``entropy_image`` shows where the labels are
+# uncertain: along outlines, and where no stroke says which object a pixel belongs to.
 
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.1), layout="constrained")
 axes[0].imshow(found.overlay(opacity=0.0))
@@ -51,8 +51,8 @@ for axis in axes:
 plt.show()
 
 # %%
-# A box in place of strokes: what is outside is not the object, and colours and labels are found in
-# turn until nothing changes, as GrabCut does.
+# A box can replace the strokes. Pixels outside are not the object; inside, colour models and labels
+# are re-estimated in alternation until nothing changes, as in GrabCut.
 
 boxed = sw.images.segment(photograph, boxes=[20, 70, 170, 235])
 figure, axes = plt.subplots(1, 2, figsize=(8, 3), layout="constrained")

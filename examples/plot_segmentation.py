@@ -2,15 +2,16 @@ r"""
 A noisy photograph in six labels, with and without regions
 ==========================================================
 
-Each pixel prefers the labels whose colours it could have; neighbours prefer to agree, more so
+Each pixel prefers the labels whose colours are near its own; neighbours prefer to agree, more so
 where the photograph does not change; and the pixels of a superpixel prefer to agree as a whole. All
 three are potentials of one field, and :func:`setwise.inference.solve_map` finds a labelling of low
-energy together with a bound that no labelling can be below.
+energy together with a lower bound on the energy of all labellings.
 """
 
 # %%
-# A photograph with noise, superpixels of it, and six colours from k-means over the means of the
-# superpixels. The unaries are the squared distances of each pixel to each colour in the Lab space.
+# The example is a noisy photograph, superpixels of it, and six colours from k-means over the means
+# of the superpixels. The unaries are the squared distances of each pixel to each colour in Lab
+# space.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -33,8 +34,9 @@ colors = kmeans.cluster_centers_
 unary = ((pixels[:, None] - colors) ** 2).sum(axis=2) / 600
 
 # %%
-# Neighbours: a Potts potential on the grid, weaker across the edges of the photograph. The contrast
-# is that of the photograph blurred a little, or it would be the noise's.
+# The neighbours have a Potts potential on the grid, weaker across the edges of the photograph. The
+# contrast is computed from a slightly blurred photograph, because otherwise it would be dominated
+# by the noise.
 
 edges = sw.fields.grid_edges(shape)
 blurred = color.rgb2lab(filters.gaussian(noisy, 1.0, channel_axis=2))
@@ -43,8 +45,9 @@ neighbors = sw.fields.Field(unary) + sw.fields.Potts(
 )
 
 # %%
-# Regions: a superpixel of one label costs nothing. Each pixel outside the commonest label costs 3,
-# until 30 % are outside and the superpixel is given up as one that holds two things.
+# A superpixel with a single label costs nothing. Each pixel outside its most common label costs 3,
+# up to 30 % of the pixels; beyond that the cost is constant, because the superpixel may contain two
+# objects.
 
 regions = neighbors + sw.fields.RobustPn(
     superpixels, weight=0.9 * sizes, truncation=0.3, relative=True
@@ -59,9 +62,9 @@ for name, best in answers.items():
     print(f"{name}: {best.method}, energy {best.value:.1f}, no labelling below {best.bound:.1f}")
 
 # %%
-# The energies are of different fields and cannot be compared with one another; each can be compared
-# with its own bound. What can be compared is how many pixels get the colour that is nearest in the
-# photograph without the noise.
+# The energies belong to different fields and cannot be compared with one another, only with their
+# own bounds. To compare the labellings, we count the pixels whose label is the colour nearest to
+# the photograph without noise.
 
 clean = color.rgb2lab(photograph).reshape(-1, 3)
 nearest = ((clean[:, None] - colors) ** 2).sum(axis=2).argmin(axis=1)
@@ -79,8 +82,9 @@ for axis in axes.flat:
 plt.show()
 
 # %%
-# The regions clear the specks that neighbours leave, a superpixel at a time and along its edges. By
-# the share alone they would not be needed: neighbours with a larger weight do as well.
+# The regions remove the specks that remain with neighbours alone, one superpixel at a time and
+# along its edges. For this score alone regions would not be needed: neighbours with a larger weight
+# are as good.
 
 strong = sw.fields.Potts(edges, 3.0 * sw.fields.contrast_weights(blurred, edges))
 best = sw.solve_map(sw.fields.Field(unary) + strong, tol=np.inf)

@@ -2,18 +2,18 @@ r"""
 Which labels are judged together
 ================================
 
-Five labels for each of many examples make a table of answers, and the Jaccard index can mark that
-table in two ways: row by row, the labels of one example together, or column by column, all answers
-for one label together. ``SetClassifier`` learns for either, since it is told what a set is. Here it
-does both, next to the plain hinge, for which every answer is a set of its own, and all three are
-marked both ways.
+Five labels for each of many examples make a table of answers, and the Jaccard index can evaluate
+that table in two ways: row by row, the labels of one example together, or column by column, all
+answers for one label together. ``SetClassifier`` can learn for either; the parameter ``sets`` says
+which. Here both models, and the plain hinge, for which every answer is a set of its own, are
+evaluated in both ways.
 """
 
 # %%
 # The data
 # --------
 #
-# Four samples to learn from, of 200 examples each, and a thousand examples to be marked on.
+# Four training samples of 200 examples each, and a thousand test examples.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -32,9 +32,10 @@ X_train, Y_train = X[1000:].reshape(SAMPLES, N, -1), Y[1000:].reshape(SAMPLES, N
 # Three kinds of sets
 # -------------------
 #
-# A matrix Y makes rows the sets; with ``sets="columns"`` its columns are. All surrogates are 1 for
-# each set when the weights are 0, and with ``reduction="mean"`` the three objectives begin at the
-# same height, C, and can be compared over it. A relative gap of 1e-2 is enough for a picture.
+# By default the rows of a matrix Y are the sets; with ``sets="columns"`` its columns are. All
+# surrogates are 1 for each set if the weights are 0, and with ``reduction="mean"`` the three
+# objectives have the same initial value, C, so they can be compared at equal C. A relative gap of
+# 1e-2 is enough for a figure.
 
 options = {"reduction": "mean", "tol": 1e-2}
 
@@ -52,7 +53,8 @@ def one_by_one(X, Y, C):
 
 
 # %%
-# Each model gets two marks on the test examples: the mean index of the rows, and of the columns.
+# Each model gets two scores on the test examples: the mean Jaccard index of the rows, and of the
+# columns.
 
 jaccard = sw.losses.Jaccard()
 
@@ -77,8 +79,9 @@ index = {
 # The gap
 # -------
 #
-# One fit by rows as it went. Each round of cutting planes may lower the best objective met, the
-# primal, and raises the bound, the dual; between them lies the minimum, whatever the last round.
+# The figure on the left shows one fit by rows. Each round of cutting planes may lower the best
+# objective found, the primal, and raises the bound, the dual. The minimum lies between them at all
+# times.
 
 history = by_rows(X_train[0], Y_train[0], Cs[-1]).history_
 rounds = np.arange(1, len(history.primal) + 1)
@@ -103,7 +106,7 @@ for ax in (left, *axes):
 _ = axes[0].legend(frameon=False)
 
 # %%
-# The best mark of each over C, with the standard error over the samples.
+# The best score of each model over C, with the standard error over the samples.
 
 for name, values in index.items():
     told = []
@@ -114,12 +117,13 @@ for name, values in index.items():
     print(f"{name:22s}{', '.join(told)}")
 
 # %%
-# C is picked on the test examples, which flatters all three alike; a search would pick it by
-# cross-validation. The models trained by columns are clearly ahead when marked by columns, and
-# clearly behind when marked by rows: here it matters more what a set is than which surrogate is
-# used. Marked by rows, the Lovász hinge of the rows and the plain hinge are level within the
-# standard error.
+# C is chosen on the test examples, which favours all three models alike; a search would choose it
+# by cross-validation. The models trained by columns are clearly better when evaluated by columns,
+# and clearly worse when evaluated by rows: here the choice of the set matters more than the choice
+# of the surrogate. Evaluated by rows, the Lovász hinge of the rows and the plain hinge are equally
+# good within the standard error.
 #
 # This is one draw of the generator. With other values of ``random_state`` the order changes: by
-# rows sometimes the plain hinge is ahead and sometimes the Lovász hinge, and by columns the models
-# trained by rows can be. So try each, and let a search decide by the score you are judged by.
+# rows sometimes the plain hinge is better and sometimes the Lovász hinge, and by columns the models
+# trained by rows can be better. So try each of them, and let a search decide by the score that
+# matters to you.

@@ -2,20 +2,20 @@ r"""
 Set functions: families, extension, minimisation
 ================================================
 
-A set function gives a number to every subset of n elements. Everything in setwise asks it two
-things: its value on a set, and its marginal gains along an order, the *greedy pass*. This page
-shows the families, the extension to real vectors that one greedy pass computes, and the
-minimisation of a submodular function with a proof that nothing lies below.
+A set function gives a number to every subset of n elements. setwise uses only two operations: the
+value of a set, and the marginal gains along an order, the *greedy pass*. This page shows the
+families, the extension to real vectors that one greedy pass computes, and the minimisation of a
+submodular function with a proof of optimality.
 """
 
 # %%
 # Families
 # --------
 #
-# A function is submodular when an element adds no more to a larger set than to a smaller one. Each
+# A function is submodular if an element adds no more to a larger set than to a smaller one. Each
 # line below adds the same twelve elements in the same order. The elements of a coverage differ, so
-# that its steps go up and down; those of a function of the size can only shrink. A cut need not
-# increase: the ring is cut most when every second element is in.
+# its steps vary; the steps of a submodular function of the size can only shrink. A cut need not
+# increase: the cut of the ring is largest if every second element is in the set.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -47,9 +47,9 @@ _ = ax.legend(frameon=False)
 # The Lovász extension
 # --------------------
 #
-# At the indicator of a set the extension is the value of the set; between the corners it is linear
-# on each piece where the order of the coordinates stays the same, and convex exactly when the
-# function is submodular. ``base_vertex`` is its gradient.
+# At the indicator of a set the extension is the value of the set. It is linear on each region where
+# the order of the coordinates stays the same, and convex if and only if the function is submodular.
+# ``base_vertex`` returns its gradient.
 
 F = sw.functions.Table([0.0, 1.0, 0.6, 0.4])
 grid = np.linspace(0.0, 1.0, 51)
@@ -86,8 +86,8 @@ _ = ax.set(xlabel="$w_1$", ylabel="$w_2$", aspect="equal")
 #
 # .. math:: F(A) = \sum_{i \in A} (\tfrac12 - x_i) + \lambda\, \mathrm{cut}(A),
 #
-# a modular function that follows the pixels and a cut that charges for the boundary. ``minimize``
-# knows neither of them, only the gains of their sum; its bound proves that no set does better.
+# a modular function that follows the pixels and a cut that penalises the boundary. ``minimize``
+# uses only the gains of their sum, and its bound proves that no set has a lower value.
 
 height, width, weight = 40, 40, 0.35
 row, column = np.mgrid[:height, :width]

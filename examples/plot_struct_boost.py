@@ -2,10 +2,10 @@ r"""
 Boosting with a taxonomy
 ========================
 
-Some mistakes are worse than others: who takes a fox for a dog is nearer to the truth than who takes
-it for a bus. A taxonomy says so. Here are eight classes in the plane, in three families, and two
-boosters of decision stumps: one that counts mistakes, and one that is told the tree and counts how
-far up in it the first common ancestor lies.
+Some mistakes are worse than others: confusing a fox with a dog is less wrong than confusing it with
+a bus. A taxonomy expresses this. Here are eight classes in the plane, in three families, and two
+boosters of decision stumps: one counts mistakes, and one uses the tree loss, the height of the
+first common ancestor of the two classes.
 """
 
 # %%
@@ -39,11 +39,11 @@ X_test, y_test = draw(4000, 1)
 # Two boosters
 # ------------
 #
-# Nested lists are the taxonomy. The code of a class marks the class and its family, so that a
-# learner may speak for a whole family; a mistake within a family costs 1, another one 2. With half
-# of C for the costs that are twice as high, both objectives begin at the same height. A callback
-# ends both fits at 120 stumps, well before their optimum (``n_estimators`` would do it with a
-# warning).
+# Nested lists are the taxonomy. The code of a class marks the class and its family, so a weak
+# learner may vote for a whole family. A mistake within a family costs 1, another one costs 2.
+# Because these costs are twice as high, the taxonomy has half of C, so that both objectives have
+# the same initial value. A callback ends both fits at 120 stumps, well before their optimum
+# (``n_estimators`` would do the same with a warning).
 
 
 def enough(progress):
@@ -59,9 +59,9 @@ print(f"relative gaps: flat {flat.gap_:.1e}, taxonomy {tree.gap_:.1e}")
 # The certificate
 # ---------------
 #
-# Each round adds one stump and solves the problem over all stumps so far anew: the objective never
-# rises. The multipliers of the round before give a bound for all stumps there are, so that it is
-# known when no more of them are needed.
+# Each round adds one stump and re-solves the problem over all stumps so far, so the objective never
+# rises. The dual solution of the previous round gives a bound over all possible stumps, which shows
+# when no more of them are needed.
 
 colors = ["#0072B2", "#56B4E9", "#003B5C", "#D55E00", "#F2A065", "#009E73", "#7FD1B9", "#004D38"]
 fig, (left, middle, right) = plt.subplots(1, 3, figsize=(12.5, 4), layout="constrained")
@@ -78,7 +78,7 @@ left.pcolormesh(
     rasterized=True,
 )
 left.scatter(*X.T, c=[colors[k] for k in y], s=9, linewidths=0)
-left.set(title="What the taxonomy's booster says", xlabel="$x_1$", ylabel="$x_2$")
+left.set(title="Predictions with the taxonomy", xlabel="$x_1$", ylabel="$x_2$")
 
 for model, name, color in ((flat, "flat", "#D55E00"), (tree, "taxonomy", "#0072B2")):
     loss = [tree.cost_[y_test, said].mean() for said in model.staged_predict(X_test)]
@@ -108,7 +108,7 @@ for model, name in ((flat, "flat"), (tree, "taxonomy")):
     )
 
 # %%
-# On this draw the taxonomy's booster makes fewer mistakes that leave the family, and it is ahead
-# from the first stumps, which speak for families. That is no law: C weighs the two differently, and
-# with a smaller C the flat one is level or ahead. So search over C, with the tree loss as the
-# score.
+# On this draw the booster with the taxonomy makes fewer mistakes outside the family, and it is
+# better from the first stumps on, which vote for families. This is not always so: C acts
+# differently on the two, and with a smaller C the flat booster is equally good or better. So search
+# over C, with the tree loss as the score.

@@ -3,9 +3,9 @@ Surfaces of surrogates over two elements
 ========================================
 
 A loss of two predictions has four values: neither is wrong, the first, the second, both. A
-surrogate is a function of the two scores; seen over :math:`s_i = 1 - g_i y_i` the four values sit
-at the corners of the unit square, and a surrogate that passes through them *extends* the loss.
-These are Figures 3 and 4 of the Lovász hinge paper, for its three losses.
+surrogate is a function of the two scores. Over :math:`s_i = 1 - g_i y_i` the four values are at the
+corners of the unit square, and a surrogate that passes through them *extends* the loss. These are
+Figures 3 and 4 of the Lovász hinge paper, for its three losses.
 """
 
 # %%
@@ -31,10 +31,10 @@ submodular, falling, supermodular = losses.values()
 fig, axes = plt.subplots(3, 3, figsize=(10.5, 9.8), subplot_kw={"projection": "3d"})
 fig.subplots_adjust(left=0.04, right=0.98, bottom=0.02, top=0.95, wspace=0.12, hspace=0.12)
 for row, (name, loss) in zip(axes, losses.items(), strict=True):
-    # The Lovász hinge asks for a submodular loss; the decomposed hinge takes any, and is the
-    # Lovász hinge where that applies.
+    # The Lovász hinge requires a submodular loss. The decomposed hinge takes any loss, and equals
+    # the Lovász hinge for submodular ones.
     first = sw.surrogates.DecomposedHinge if loss is supermodular else sw.surrogates.LovaszHinge
-    # Margin rescaling at the largest scale that extends the loss; no scale extends one that falls.
+    # Use the largest scale that extends the loss; no scale extends a loss that decreases.
     scale = 1.0 if loss is falling else "extension"
     surrogates = {
         "decomposed hinge" if loss is supermodular else "Lovász hinge": first(loss),
@@ -46,9 +46,9 @@ for row, (name, loss) in zip(axes, losses.items(), strict=True):
         ax.set_title(f"{title}\n{name}", fontsize=9.5, y=0.96)
 
 # %%
-# Every surface is convex, and in the first row and the last all dots lie on it. In the second row
-# margin and slack rescaling float above a dot: they are extensions of increasing losses only.
-# ``properties`` says the same without a picture.
+# Every surface is convex, and in the first and last rows all dots lie on it. In the second row
+# margin and slack rescaling lie above a dot, because they are extensions of increasing losses only.
+# ``properties`` reports the same.
 
 for surrogate in (
     sw.surrogates.LovaszHinge(falling),
@@ -60,10 +60,11 @@ for surrogate in (
 # Why the Lovász hinge has two cases
 # ----------------------------------
 #
-# For an increasing loss each s is cut off at 0, so that the hinge of the Hamming loss is the usual
-# sum of hinges. Cutting in the same way when the loss falls (``case=1``, Figure 4) keeps the dots
-# on the surface but not its convexity; cutting the whole sum (``case=2``, what ``"auto"`` takes
-# here) keeps both. On the right, the line :math:`s_1 = 1` of both surfaces.
+# For an increasing loss each s is truncated at 0, so that the hinge of the Hamming loss is the
+# usual sum of hinges. The same truncation for a loss that decreases somewhere (``case=1``, Figure
+# 4) keeps the dots on the surface but not its convexity. Truncating the whole sum (``case=2``,
+# which ``"auto"`` takes here) keeps both. On the right is the line :math:`s_1 = 1` of both
+# surfaces.
 
 fig = plt.figure(figsize=(10.5, 3.6))
 grid = fig.add_gridspec(

@@ -2,16 +2,17 @@ r"""
 A forest with fewer trees
 =========================
 
-A fitted forest or boosting is a pool of weak learners. ``sw.thin`` weighs its trees anew by
-StructBoost's linear program, which leaves most of them without a weight. What is left is smaller
-and faster, and a bound says that no other weights of the same trees would have a lower objective.
+A fitted forest or boosting is a pool of weak learners. ``sw.thin`` recomputes the weights of its
+trees by StructBoost's linear program, which gives most of them a weight of zero. The result is
+smaller and faster, and a bound says how much lower the objective of other weights of the same trees
+could be.
 """
 
 # %%
 # Two ensembles
 # -------------
 #
-# Handwritten digits, a half to fit, a quarter to weigh the trees, a quarter to test.
+# Handwritten digits: a half to fit, a quarter to weight the trees, a quarter to test.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -35,8 +36,8 @@ ensembles = {
 # Fewer trees
 # -----------
 #
-# C is chosen by cross-validation among the rows that the ensembles have not seen, here in two folds
-# for the sake of speed. In boosting every round has a tree a class.
+# C is chosen by cross-validation on rows that the ensembles were not trained on, here in two folds
+# to save time. Boosting has one tree per class in every round.
 
 thinned = {name: sw.thin(model, X_fresh, y_fresh, cv=2) for name, model in ensembles.items()}
 for name, few in thinned.items():
@@ -50,12 +51,13 @@ for name, few in thinned.items():
 # How few?
 # --------
 #
-# ``max_trees`` sets a limit. The bound stays that for all trees, so that the gap tells what the
-# limit can have cost at most. Beside it: the first trees of the ensemble, as they are.
+# ``max_trees`` sets a limit. The bound is still over all trees, so the gap says how much the limit
+# can have cost at most. For comparison, the figure shows the first trees of the ensemble without
+# new weights.
 
 
 def first_trees(name, model, n):
-    """The score of the first n trees."""
+    """Return the score of the first n trees."""
     if name == "forest":
         said = np.mean([tree.predict_proba(X_test) for tree in model.estimators_[:n]], axis=0)
         return np.mean(said.argmax(axis=1) == y_test)
@@ -82,8 +84,9 @@ axes[0].set_ylabel("test score")
 # Rows that the trees have seen tell nothing
 # ------------------------------------------
 #
-# On the rows of ``fit`` every tree of a forest is nearly always right. A bootstrap forest needs no
-# fresh rows all the same: ``oob=True`` asks each tree for those alone that were not in its bag.
+# On the rows of ``fit`` every tree of a forest is nearly always right, so these rows cannot
+# distinguish the trees. A bootstrap forest still needs no fresh rows: with ``oob=True`` each tree
+# is evaluated only on the rows that were not in its bootstrap sample.
 
 bags = sw.thin(ensembles["forest"], X, y, thinned["forest"].C_, oob=True)
 print(f"out of bag: kept {bags.n_kept}, test score {bags.score(X_test, y_test):.3f}")

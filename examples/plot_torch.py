@@ -2,13 +2,14 @@
 Train a network with the loss you are judged by
 ===============================================
 
-Small bright discs in noise: four pixels in a hundred belong to one. Cross-entropy counts pixels, so
-that a network which is unsure says no; Jaccard counts what is found against what is missed. The
-same small network, the same data, the same number of steps, three losses.
+The images are small bright discs in noise, and four pixels in a hundred belong to a disc.
+Cross-entropy counts pixels, so an uncertain network predicts no disc; Jaccard compares what is
+found with what is missed. Here the same small network is trained on the same data, for the same
+number of steps, with three losses.
 """
 
 # %%
-# The data: 32 x 32 pixels, one to three discs.
+# The images have 32 x 32 pixels and one to three discs.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -37,9 +38,9 @@ test_x, test_y = draw(200, seed=1)
 print(f"{train_y.float().mean():.1%} of the pixels belong to a disc")
 
 # %%
-# Any of the losses takes logits and targets of any shape. ``per_image=True`` makes each image a set
-# of its own, as the measure does. Dice is not submodular, so it has no Lovász hinge:
-# ``DecomposedHingeLoss`` is the convex surrogate made for it.
+# All losses take logits and targets of any shape. ``per_image=True`` makes each image a set of its
+# own, as in the measure. Dice is not submodular, so it has no Lovász hinge: ``DecomposedHingeLoss``
+# is its convex surrogate.
 
 cross_entropy = nn.BCEWithLogitsLoss()
 criteria = {
@@ -67,7 +68,7 @@ for name, criterion in criteria.items():
             curve.append(mean_measure(sw.losses.Jaccard(), logits, test_y))
         chosen = torch.arange(16) + 16 * (step % 12)
         optimizer.zero_grad()
-        # All start with cross-entropy: B_D in particular wants a network that is roughly right.
+        # All start with cross-entropy; B_D in particular needs a network that is roughly right.
         used = criteria["cross-entropy"] if step < 50 else criterion
         used(net(train_x[chosen]), train_y[chosen]).backward()
         optimizer.step()
@@ -76,9 +77,9 @@ for name, criterion in criteria.items():
     print(f"{name}: test Jaccard {curve[-1]:.3f}, Dice {dice:.3f}")
 
 # %%
-# The loss made for Jaccard is ahead in Jaccard and in Dice. B_D is behind here: it is no upper
-# bound outside of the unit cube. Nor is this a law: with 0.9 in the place of 0.6 for the noise
-# cross-entropy is ahead of both, because a hinge on a set does not know how sure it should be.
+# The loss made for Jaccard is best in Jaccard and in Dice. B_D is worse here: it is no upper bound
+# outside the unit cube. The order depends on the data: with a noise of 0.9 instead of 0.6
+# cross-entropy is better than both, because a hinge on a set does not estimate probabilities.
 
 fig, axes = plt.subplots(
     1, 5, figsize=(13.0, 3.0), layout="constrained", width_ratios=[1.6, 1, 1, 1, 1]

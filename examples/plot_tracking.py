@@ -2,13 +2,13 @@ r"""
 A tracker that says when it has lost its target
 ===============================================
 
-``StructBoostTracker`` follows a box by a sum of stumps that is learnt with the overlap it is judged
-by. Here a textured patch moves over a moving ground and passes behind a wall, where it is not to be
-seen for a while.
+``StructBoostTracker`` follows a box with a sum of stumps that is trained with the overlap that
+evaluates it. Here a textured patch moves over a moving background and passes behind a wall, where
+it is invisible for a while.
 """
 
 # %%
-# Forty frames. The patch moves to the right, and the wall stands still.
+# There are forty frames. The patch moves to the right, and the wall does not move.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -32,15 +32,16 @@ for t in range(40):
     x, y = min(8 + 4 * t, 148), int(44 + 20 * np.sin(t / 5))
     frame[y : y + 32, x : x + 28] = patch
     frame[:, 70:120] = wall
-    frame += rng.normal(0, 4, frame.shape)  # of the camera
+    frame += rng.normal(0, 4, frame.shape)  # camera noise
     frames.append(np.clip(frame, 0, 255).astype(np.uint8))
     boxes.append((x, y, 28, 32))
 
 # %%
-# ``start`` is given the box of the first frame and ``update`` those of the next four, for one frame
-# is little to learn from; then ``update`` finds the others. ``state_`` and ``confidence_`` tell
-# what the answer is worth. The patch keeps its look, so that more than the usual confidence can be
-# asked for: a wall that covers it little by little is then not learnt.
+# ``start`` gets the box of the first frame and ``update`` those of the next four, because one frame
+# is little to learn from; then ``update`` finds the others. ``state_`` and ``confidence_`` say how
+# reliable the answer is. The patch does not change its appearance, so the threshold of the
+# confidence can be higher than usual. Then the tracker does not learn from a wall that covers the
+# patch gradually.
 
 tracker = sw.StructBoostTracker(n_candidates=800, search_radius=0.35, unsure_below=0.75, patience=3)
 tracker.start(frames[0], boxes[0])
@@ -56,9 +57,10 @@ for t, frame in enumerate(frames[1:], start=1):
         scored[t] = tracker.score_boxes(frame, grid).reshape(45, 77)
 
 # %%
-# Above: the box (solid; dashed is the truth). In the middle the scores of all boxes of that size,
-# by their centres. Below: the confidence and the state over time. Behind the wall nothing is learnt
-# and the box stays; when the patch comes out, the search over the whole frame finds it.
+# At the top is the box (solid; the truth is dashed). In the middle are the scores of all boxes of
+# that size, by their centres. At the bottom are the confidence and the state over time. Behind the
+# wall the tracker does not learn and the box stays; when the patch reappears, the search over the
+# whole frame finds it.
 
 colors = {"following": "tab:green", "unsure": "tab:orange", "lost": "tab:red"}
 figure, axes = plt.subplot_mosaic(

@@ -2,15 +2,15 @@
 One loss over the batches of all processes
 ==========================================
 
-Under ``DistributedDataParallel`` every process sees its own part of the batch, and a set loss of
-the parts is not the set loss of the whole: the Jaccard index of a batch is no mean of the indices
-of its halves. ``across_ranks=True`` gathers logits and targets, and every process computes the loss
-of the whole batch; the gradient is the one that a single process would have found.
+Under ``DistributedDataParallel`` every process has its own part of the batch, and a set loss is not
+the mean of the set losses of the parts: the Jaccard index of a batch is not the mean of the indices
+of its halves. With ``across_ranks=True`` logits and targets are gathered and every process computes
+the loss of the whole batch. The gradient is the one that a single process would compute.
 """
 
 # %%
-# Two processes on this machine, with the backend ``gloo``. Each has half of the batch, of unequal
-# sizes, and takes one step; the network must end where one process with all of the data ends.
+# Two processes on this machine use the backend ``gloo``. Each has a part of the batch, of different
+# sizes, and takes one step. The network must then equal that of one process with all of the data.
 
 import gc
 import os
@@ -57,15 +57,15 @@ def work(rank, world, folder):
     loss = one_step(net, criterion, x[part], y[part])
     if rank == 0:
         torch.save((loss, net.module.state_dict()), os.path.join(folder, "answer.pt"))
-    dist.barrier()  # nobody leaves while another still talks to it
+    dist.barrier()  # no process leaves while another still communicates
     del net
-    gc.collect()  # the wrapper is part of a cycle, and holds on to the group
+    gc.collect()  # the wrapper is in a reference cycle and keeps the group alive
     dist.destroy_process_group()
 
 
 # %%
-# The processes start anew and import this file, so that what starts them is guarded. The answers
-# agree to rounding.
+# Each spawned process imports this file, so the code that starts them is guarded. The answers agree
+# to rounding.
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:

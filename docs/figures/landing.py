@@ -36,14 +36,14 @@ ASTRONAUT = (
 
 
 def scaled(photograph, height, width):
-    """A photograph as bytes, cut at the bottom to the shape."""
+    """Return a photograph as bytes, cropped at the bottom to the shape."""
     rows = round(photograph.shape[1] * height / width)
     part = photograph[:rows]
     return (transform.resize(part, (height, width), anti_aliasing=True) * 255).astype(np.uint8)
 
 
 def drawn(strokes, shape, radius):
-    """Strokes as an image of labels, -1 where there is none."""
+    """Return strokes as an image of labels, -1 where there is none."""
     scribbles = np.full(shape, -1)
     sides = np.array(shape)
     for label, *points in strokes:
@@ -54,33 +54,33 @@ def drawn(strokes, shape, radius):
 
 
 def with_strokes(picture, scribbles):
-    """The strokes over a picture."""
+    """Return a picture with the strokes over it."""
     shown = picture.copy()
     shown[scribbles == 1], shown[scribbles == 0] = ORANGE, BLUE
     return shown
 
 
 def cut_out(photograph, mask):
-    """What is outside the mask fades."""
+    """Return a photograph that fades outside the mask."""
     grey = photograph.mean(axis=2, keepdims=True)
     return np.where(mask[..., None], photograph, (0.25 * grey + 185).astype(np.uint8))
 
 
 def segmented(photograph, strokes, height, width):
-    """A photograph with strokes on it, labelled."""
+    """Segment a photograph with strokes on it."""
     image = scaled(photograph, height, width)
     return sw.images.segment(image, drawn(strokes, (height, width), max(1, width // 150)))
 
 
 def proof(height, width):
-    """A cup cut out, which no labelling does better."""
+    """Return a segmented cup, whose labelling is proved optimal."""
     found = segmented(data.coffee(), CUP, height, width)
     assert found.exact, "the caption says so"
     return with_strokes(cut_out(found.image, found.label_image == 1), found.scribbles)
 
 
 def uncertainty(height, width):
-    """A cat in grey, warm where her outline is open."""
+    """Return a cat in grey, in warm colours where the labels are uncertain."""
     found = segmented(data.chelsea(), CAT, height, width)
     grey = found.image.mean(axis=2, keepdims=True)
     share = (found.entropy_image / np.log(2))[..., None] ** 0.5
@@ -90,7 +90,7 @@ def uncertainty(height, width):
 
 
 def alternatives(side):
-    """Six ways to cut out the astronaut, the list that needs no settings."""
+    """Return six alternatives for the astronaut, from a list without settings."""
     found = segmented(data.astronaut(), ASTRONAUT, side, side)
     six = [cut_out(found.image, labels == 1) for labels in found.alternatives.label_images]
     six[0] = with_strokes(six[0], found.scribbles)

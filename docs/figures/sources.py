@@ -1,7 +1,7 @@
-"""Writes docs/figures.md: results and pictures of the repository with script, date and commit.
+"""Write docs/figures.md: results and pictures of the repository with script, date and commit.
 
-The commit is the one that the script wrote into its result, of a picture the one that brought it
-in; the date is that of the commit that brought it in.
+The commit of a result is the one that the script wrote into it, the commit of a picture the one
+that added it; the date is that of the commit that added the file.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PICTURES = {
 
 
 def commit_of(result: Path) -> str:
-    """The commit that a script wrote into its result."""
+    """Return the commit that a script wrote into its result."""
     content = json.loads(result.read_text(encoding="utf-8"))
     if "environment" in content:
         return str(content["environment"]["commit"]).replace("-dirty", ", changed")
@@ -41,13 +41,13 @@ def commit_of(result: Path) -> str:
 
 
 def last(path: Path, what: str) -> str:
-    """What git says of the commit that last brought the file in: "%cs" for its date."""
+    """Ask git about the last commit that changed the file: "%cs" for its date."""
     command = ["git", "-C", str(ROOT), "log", "-1", f"--format={what}", "--", str(path)]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def table(results: list[Path]) -> list[str]:
-    """A row a results file."""
+    """Return one row per results file."""
     lines = ["| script | date | commit |", "|---|---|---|"]
     for result in results:
         script = (result.parents[1] / f"{result.stem}.py").relative_to(ROOT)
@@ -56,7 +56,7 @@ def table(results: list[Path]) -> list[str]:
 
 
 def pictures() -> list[str]:
-    """A row a picture of the pages."""
+    """Return one row per picture of the pages."""
     lines = ["| picture | script | date | commit |", "|---|---|---|---|"]
     for picture in sorted((ROOT / "docs" / "images").iterdir()):
         script = PICTURES[picture.stem.partition("_")[0]]
@@ -66,7 +66,7 @@ def pictures() -> list[str]:
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the whole page."""
     lines = [HEAD, "## Benchmarks", ""]
     lines += table(sorted((ROOT / "benchmarks" / "results").glob("*.json")))
     for folder in sorted((ROOT / "experiments").glob("*/results")):

@@ -11,14 +11,15 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from setwise.demo._pictures import piles
-from setwise.demo._piles import QUICK, Settings, run
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from demo.pictures import piles
+from demo.piles import QUICK, Settings, run
 
 PAGES = Path(__file__).parents[1] / "tutorials"
 
 
 def names_of(page):
-    """What the code of a page defines."""
+    """Return the names that the code of a page defines."""
     text = re.sub(r"^```.*$", "", (PAGES / f"{page}.md").read_text("utf-8"), flags=re.MULTILINE)
     names = {}
     for example in doctest.DocTestParser().get_examples(text):
@@ -27,7 +28,7 @@ def names_of(page):
 
 
 def row(pictures, **options):
-    """Panels side by side, each with its title."""
+    """Draw panels side by side, each with its title."""
     figure, axes = plt.subplots(1, len(pictures), figsize=(11, 2.2), layout="constrained")
     for axis, (title, picture) in zip(axes, pictures.items(), strict=True):
         axis.imshow(picture, **({} if picture.ndim == 3 else options))
@@ -37,13 +38,13 @@ def row(pictures, **options):
 
 
 def cut_out(photograph, mask):
-    """What is outside the mask fades."""
+    """Return a photograph that fades outside the mask."""
     share = photograph / photograph.max()
     return np.where(mask.astype(bool)[..., None], share, 0.2 * share + 0.8)
 
 
 def photograph_figures():
-    """The cup cut out, and the learnt field."""
+    """Draw the segmented cup, and the learnt field."""
     known = names_of("photograph")
     found, six, shape = known["found"], known["six"], known["shape"]
     first = {
