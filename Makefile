@@ -74,7 +74,7 @@ build: .venv/.built
 # ---- Jobs
 
 demo: .venv/.built
-	$(BIN)/python -m setwise.demo
+	$(BIN)/python -m demo
 	@echo "the page to draw on: $(BIN)/setwise app"
 
 test: lint pytest wheel-check
