@@ -18,6 +18,7 @@ import zipfile
 import zlib
 from contextlib import contextmanager, suppress
 
+import anyio
 import numpy as np
 import pytest
 from browser import served
@@ -539,6 +540,37 @@ def test_messages_that_are_none_get_a_sentence(client, drawn):
     events.send_text('{"type": "undo"}')
     header, _ = until(events, "history", version=3)
     assert header["redo"]
+
+
+@pytest.mark.parametrize("last", ["websocket.accept", "websocket.send"])
+def test_a_client_that_goes_away_at_a_message_raises_nothing(client, last):
+    key = opened(client, as_png(picture()))
+    scope = {
+        "type": "websocket",
+        "path": f"/api/drawings/{key}/events",
+        "query_string": f"token={TOKEN}".encode(),
+        "headers": [(b"host", f"127.0.0.1:{PORT}".encode())],
+    }
+    gone = anyio.Event()
+
+    async def receive():
+        message = messages.pop(0)
+        if message["type"] != "websocket.connect":
+            await gone.wait()
+        return message
+
+    async def send(message):
+        if message["type"] == last:
+            gone.set()
+            raise OSError("the client has gone away")
+
+    messages = [
+        {"type": "websocket.connect"},
+        {"type": "websocket.receive", "text": "{}"},  # was under way
+        {"type": "websocket.disconnect", "code": 1006},
+    ]
+    client.portal.call(client.app, scope, receive, send)
+    assert gone.is_set()
 
 
 def test_two_watchers_see_one_drawing(client, drawn):

@@ -388,7 +388,12 @@ def _memory_for_export(drawing: Drawing, nbytes: int) -> Iterator[None]:
 
 
 async def _events(socket: WebSocket) -> None:
-    """Exchange messages with one tab of a browser."""
+    """Exchange messages with one tab of a browser, until it goes away."""
+    with suppress(WebSocketDisconnect, OSError):  # it may go away at any message
+        await _exchange(socket)
+
+
+async def _exchange(socket: WebSocket) -> None:
     try:
         entry = _entry(socket)
     except Refused:
@@ -413,11 +418,11 @@ async def _events(socket: WebSocket) -> None:
             await socket.close(4404, "there is no such drawing any more")  # forgotten meanwhile
             return
         await _in_thread(session.begin, limiter=own)
-        while True:
-            text = await socket.receive_text()
-            await _in_thread(_received, session, text, limiter=own)  # a stroke may be slow
-    except (WebSocketDisconnect, KeyError):  # KeyError: a binary message
-        pass
+        # receive_text() would raise an error of its own after the writer could not send a message.
+        while (message := await socket.receive())["type"] == "websocket.receive":
+            if message.get("text") is None:  # the page sends no binary messages
+                return
+            await _in_thread(_received, session, message["text"], limiter=own)  # may be slow
     finally:
         writer.cancel()
         session.close()
