@@ -75,7 +75,7 @@ def run(settings: Settings) -> list[Piles]:
     """Each seed divides the digits, draws piles of either part, and fits every method."""
     from sklearn.datasets import load_digits
 
-    from setwise._foundation._one_thread import one_thread
+    from setwise._foundation._threads import one_thread
 
     ink, digits = load_digits(return_X_y=True)
     results = []

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import setwise as sw
-from setwise._foundation._sample_weights import as_sample_weights, without_unit
+from setwise._foundation._arguments import as_sample_weights, without_unit
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(30, 3))

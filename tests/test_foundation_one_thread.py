@@ -7,7 +7,7 @@ import pytest
 from threadpoolctl import ThreadpoolController
 
 import setwise as sw
-from setwise._foundation._one_thread import one_thread
+from setwise._foundation._threads import one_thread
 
 BLAS = ThreadpoolController().select(user_api="blas")
 

@@ -30,8 +30,8 @@ from sklearn.base import BaseEstimator
 
 import setwise as sw
 from setwise import _core
-from setwise._foundation._interrupts import completed
-from setwise._foundation._pool import Pool
+from setwise._foundation._search import completed
+from setwise._foundation._threads import Pool
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.* stopped at n_estimators"),  # few, by design

@@ -1,1 +1,1 @@
-"""Shared basics: arguments, immutability, randomness, threads, limits, certificates, searches."""
+"""Shared basics: arguments, base classes, certificates, searches and their limits, threads."""

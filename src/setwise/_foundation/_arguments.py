@@ -288,3 +288,58 @@ def call_on_arrays(formula: Callable[..., ArrayLike], name: str, *arrays: ArrayL
     if most > LARGEST:
         raise ValueError(f"{name} must return at most {LARGEST:g} in size, got {most:g}")
     return values
+
+
+def as_generator(source: object, name: str = "rng") -> np.random.Generator:
+    """Return a generator: a new one for None or an integer seed, else the given one."""
+    check_randomness(source, name)
+    if isinstance(source, np.random.Generator):
+        return source
+    if source is None:
+        return np.random.default_rng()
+    if isinstance(source, np.random.RandomState):
+        return np.random.default_rng(source.randint(2**31, size=4))
+    assert isinstance(source, int | np.integer)
+    return np.random.default_rng(int(source))
+
+
+def check_randomness(source: object, name: str = "rng") -> None:
+    """Raise an error unless ``source`` is a source of randomness. Nothing is drawn from it."""
+    if source is None or isinstance(source, np.random.Generator | np.random.RandomState):
+        return
+    if isinstance(source, bool | np.bool_) or not isinstance(source, int | np.integer):
+        raise TypeError(
+            f"{name} must be None, an integer or a numpy generator, got {type(source).__name__}"
+        )
+    if source < 0:
+        raise ValueError(f"{name} must not be negative, got {source}")
+
+
+def as_sample_weights(sample_weight: ArrayLike | None, n: int) -> FloatArray:
+    """Return finite nonnegative weights (n,). A number is for every sample, None means 1."""
+    if sample_weight is None:
+        return np.ones(n)
+    weights = as_numbers(
+        sample_weight, "sample_weight", shape=None, nonnegative=True, largest=np.inf
+    )
+    if weights.ndim == 0:
+        return np.full(n, float(weights))
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight must have shape ({n},), got {weights.shape}")
+    return weights
+
+
+def require_some(weights: FloatArray) -> None:
+    """Raise an error unless some weight is positive."""
+    if not weights.any():
+        raise ValueError("sample_weight must not be zero for every sample, got only zeros")
+
+
+def without_unit(weights: FloatArray) -> FloatArray:
+    """Return the weights divided by a power of two, with the largest in [1/2, 1) unless all are 0.
+
+    This causes no rounding errors, and sums and products then cannot overflow for any unit.
+    """
+    _, exponent = np.frexp(weights.max(initial=0.0))
+    scaled: FloatArray = np.ldexp(weights, -exponent)
+    return scaled

@@ -61,8 +61,8 @@ def hints_at_names(function: Callable[P, R]) -> Callable[P, R]:
             if not unknown:
                 raise
             # A class may have its own message for an argument without an equivalent.
-            told = getattr(args[0], "_meant", {}).get(unknown[0]) if args else None
-            near = f": {told}" if told else _nearest(unknown[0], known)
+            own = getattr(args[0], "_meant", {}).get(unknown[0]) if args else None
+            near = f": {own}" if own else _nearest(unknown[0], known)
             # From Python 3.13 on the interpreter adds its own hint.
             words = str(error).partition(". Did you mean")[0]
             owner, dot, name = function.__qualname__.rpartition(".")

@@ -2,7 +2,7 @@
 
 A method is a ``Search``: a step, and a record of its state. ``drive`` makes the steps. It alone
 handles the tolerance, the number of rounds, the time limit, Ctrl-C, the callback, the logger, the
-history, stagnation, and the ``reason``.
+history, stagnation, and the ``reason``. ``attempt`` and ``completed`` are for inner searches.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from setwise._foundation._progress import is_observed, stops
 P = TypeVar("P")
 R = TypeVar("R")
 
-# The gap stagnates if more than this share of it is left after ``Search.patience`` rounds.
+# The gap stagnates if more than this share of it is left after ``Search.patience`` rounds. At
+# such a rate a tolerance is out of reach: a factor of ten takes more than 200 times as many rounds.
 STANDS_STILL = 0.99
 
 
@@ -106,15 +107,15 @@ def drive(search: Search[P], control: Control[P]) -> Ending[P]:
     Ctrl-C before the end of the first step raises ``KeyboardInterrupt``, unless the search already
     has an answer. The time limit does not end a search without an answer.
     """
-    n_iter, done, told_to_end, cut_short = 0, False, False, False
+    n_iter, done, callback_ends, cut_short = 0, False, False, False
     history: list[P] = []
     gaps: list[float] = []
     deadline = control.deadline
 
     def make_rounds() -> None:
-        nonlocal n_iter, done, told_to_end
+        nonlocal n_iter, done, callback_ends
         deadline.armed = deadline.armed or search.has_answer
-        while not (done or told_to_end or n_iter >= control.max_iter):
+        while not (done or callback_ends or n_iter >= control.max_iter):
             deadline.check()
             _core.poll()
             done = search.step()
@@ -127,7 +128,7 @@ def drive(search: Search[P], control: Control[P]) -> Ending[P]:
                 if control.keeps_history and now is not None:
                     history.append(now)
             search.has_answer = deadline.armed = True
-            told_to_end = now is not None and stops(control.callback, now)
+            callback_ends = now is not None and stops(control.callback, now)
         search.finish()
 
     try:
@@ -139,7 +140,7 @@ def drive(search: Search[P], control: Control[P]) -> Ending[P]:
         if not search.has_answer:
             raise
         cut_short = True
-    cut_short = cut_short or (told_to_end and not (done or search.has_converged(control.tol)))
+    cut_short = cut_short or (callback_ends and not (done or search.has_converged(control.tol)))
     if cut_short:
         search.reassess()
     converged = search.has_converged(control.tol)
@@ -167,3 +168,15 @@ def attempt(function: Callable[..., R], *arguments: object) -> tuple[R | None, b
         return function(*arguments), False
     except KeyboardInterrupt:
         return None, True
+
+
+def completed(result: R) -> R:
+    """Return the result, or raise ``KeyboardInterrupt`` if Ctrl-C cut it short.
+
+    Searches and fits end at Ctrl-C with their best answer and set ``interrupted``. A caller whose
+    own answer has no such flag must not use an incomplete result. A result without the flag is
+    complete, because functions without the flag let ``KeyboardInterrupt`` pass.
+    """
+    if getattr(result, "interrupted", False):
+        raise KeyboardInterrupt
+    return result

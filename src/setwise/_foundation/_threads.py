@@ -1,12 +1,26 @@
-"""Readers for the argument ``n_jobs``, the number of threads."""
+"""Threads: the argument ``n_jobs``, pools that end with their call, and BLAS on one thread."""
 
 from __future__ import annotations
 
 import os
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, TypeVar
 
 import numpy as np
 
-MOST_THREADS = 1024  # larger numbers are reduced to this one
+from setwise._foundation import _kernels as _core
+
+T = TypeVar("T")
+S = TypeVar("S")
+
+MOST_THREADS = 1024  # larger values of ``n_jobs`` are reduced to this, far above any machine
+# Seconds between two checks of the time limit while the threads of a pool work. A time limit is
+# exceeded by at most this, and the checks cost nothing that can be measured.
+_PAUSE = 0.02
 
 
 def as_jobs(n_jobs: object) -> int | None:
@@ -34,3 +48,93 @@ def as_threads(n_jobs: object, *, default: int = -1) -> int:
             available = os.cpu_count() or 1
         jobs = max(available + 1 + jobs, 1)
     return min(jobs, MOST_THREADS)
+
+
+class Pool:
+    """A map over threads, all of which end at Ctrl-C or at an exception of one of them.
+
+    Python raises Ctrl-C in the main thread only, which waits here, and time limits in the thread
+    that was given them. That thread stops the others by a ``Stop``, which their kernels and every
+    round of a search check. They end with a ``CancelledError``, which no search catches, and calls
+    that have not begun are cancelled.
+    """
+
+    def __init__(self, n_threads: int) -> None:
+        self._threads = ThreadPoolExecutor(n_threads)
+
+    def map(self, function: Callable[[T], S], items: Iterable[T]) -> list[S]:
+        """Return ``function(item)`` for each item, in order."""
+        stop = _core.Stop()
+        begun: list[Future[S]] = []
+        try:
+            begun.extend(self._threads.submit(stop.run, function, item) for item in items)
+            return [_result(future) for future in begun]
+        except BaseException:
+            stop.ask()
+            for future in begun:
+                future.cancel()
+            raise
+
+    def close(self) -> None:
+        """Wait for the threads and release them."""
+        self._threads.shutdown()
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _result(future: Future[S]) -> S:
+    """Return the result of a thread, and check the time limits of this one while waiting."""
+    while _core.heeds() and not wait([future], _PAUSE).done:
+        _core.poll()
+    return future.result()
+
+
+_lock = threading.Lock()
+_users: list[Any] = []  # an entry per thread inside ``one_thread``: the limit, then None
+
+
+@cache
+def _controller() -> Any:
+    """Return a controller of all loaded libraries, made once, since that takes milliseconds."""
+    import scipy.linalg  # noqa: F401, which has its own BLAS
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def _open_to_all() -> None:
+    """Let any thread set the next limit.
+
+    From threadpoolctl 3.8 on, only the first thread that sets a limit may change it until it
+    releases control. The calls of all other threads are ignored.
+    """
+    for library in _controller().lib_controllers:
+        if hasattr(library, "clear_controlling_thread"):
+            library.clear_controlling_thread(force=True)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Limit BLAS to one thread while any thread of this process is inside the context.
+
+    The limit belongs to the process. The first thread sets it and the last one lifts it, since
+    otherwise one thread would lift it while another computes.
+    """
+    with _lock:
+        limit = None
+        if not _users:
+            _open_to_all()
+            limit = _controller().limit(limits=1, user_api="blas")
+        _users.append(limit)
+    try:
+        yield
+    finally:
+        with _lock:
+            if (held := _users.pop()) is not None:
+                _open_to_all()
+                held.restore_original_limits()
+                _open_to_all()

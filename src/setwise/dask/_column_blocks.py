@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse, vstack
 from sklearn.utils import check_array
 
-from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
-from setwise._foundation._sample_weights import as_sample_weights
+from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_sample_weights
 from setwise.dask._partitions import check_lengths, row_parts
 from setwise.estimators._boosting._distinct_rows import _STRANGE, _filled, _projection
 from setwise.learning import Column, Executor, StumpSearch

@@ -9,11 +9,10 @@ import numpy as np
 from distributed import Client
 from sklearn.utils.validation import check_is_fitted
 
-from setwise._foundation._arguments import as_choice
+from setwise._foundation._arguments import as_choice, require_some, without_unit
 from setwise._foundation._deadline import Deadline
-from setwise._foundation._display import check_display
 from setwise._foundation._keywords import hints_at_names
-from setwise._foundation._sample_weights import require_some, without_unit
+from setwise._foundation._progress import check_display
 from setwise.dask._column_blocks import ColumnTable, distinct
 from setwise.dask._estimator import DaskBoosted, Phases, scores_of_table
 from setwise.estimators import StructBoostClassifier

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from setwise._foundation._callers import gathered_warnings
-from setwise._foundation._interrupts import completed
-from setwise._foundation._one_thread import one_thread
+from setwise._foundation._search import completed
+from setwise._foundation._threads import one_thread
+from setwise._foundation._warnings import gathered_warnings
 from setwise.dask._field_results import FieldRow, FieldStore
 from setwise.decisions import decide
 from setwise.fields import Field

@@ -14,7 +14,7 @@ import zarr
 from numpy.typing import NDArray
 
 from setwise._foundation._arguments import did_you_mean
-from setwise._foundation._record import Record
+from setwise._foundation._base_classes import Record
 
 _SHOWN = 5  # the number of rows that a summary lists per kind
 

@@ -22,7 +22,7 @@ from setwise._foundation._arguments import (
     check_callback,
     did_you_mean,
 )
-from setwise._foundation._callers import warn_caller
+from setwise._foundation._warnings import warn_caller
 from setwise.dask._executor import ATTEMPTS, as_client
 from setwise.dask._field_answers import TASKS, FieldJob, ImageAnswer
 from setwise.dask._field_results import FieldResults, FieldRow, FieldStore, rows_in_order

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils import check_array
 
-from setwise._foundation._arguments import FloatArray
-from setwise._foundation._sample_weights import as_sample_weights
+from setwise._foundation._arguments import FloatArray, as_sample_weights
 from setwise.dask._partitions import check_lengths
 from setwise.estimators._sets._label_encoding import Encoding
 from setwise.estimators._sets._set_risk import ShardRisk, cut, linear_scores, slope_of

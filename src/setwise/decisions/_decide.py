@@ -8,9 +8,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise._foundation._arguments import FloatArray, as_count, as_number, as_numbers
+from setwise._foundation._arguments import FloatArray, as_count, as_generator, as_number, as_numbers
 from setwise._foundation._keywords import hints_at_names
-from setwise._foundation._randomness import as_generator
 from setwise._foundation._threads import as_threads
 from setwise.decisions._answers import Answers
 from setwise.decisions._counts import MOST_FOR_COUNTS, by_counts

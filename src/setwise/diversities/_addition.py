@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise._foundation._arguments import FloatArray, IntArray, as_integers, as_list, as_numbers
-from setwise._foundation._immutable import Immutable
+from setwise._foundation._base_classes import Immutable
 from setwise.fields._base import Potential
 from setwise.fields._field import Field, as_field
 from setwise.fields._potentials._cardinality import CardinalityPotential

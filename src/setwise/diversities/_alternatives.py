@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from setwise._foundation._arguments import as_number
-from setwise._foundation._immutable import Immutable
+from setwise._foundation._base_classes import Immutable
 
 
 class Alternatives(Immutable):

@@ -18,7 +18,7 @@ from setwise._foundation._arguments import (
     as_list,
     as_number,
 )
-from setwise._foundation._immutable import Immutable
+from setwise._foundation._base_classes import Immutable
 from setwise.diversities._addition import Addition
 from setwise.fields._field import Field, as_field
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from setwise._foundation._arguments import as_count, as_list
-from setwise._foundation._immutable import Immutable
+from setwise._foundation._base_classes import Immutable
 from setwise.diversities._base import Diversity, as_diversities
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray, as_choice, as_function, call_on_arrays
-from setwise._foundation._immutable import Immutable
+from setwise._foundation._base_classes import Immutable
 from setwise.fields._terms import rounding_of_heights
 
 _NAMED: dict[str, Callable[[FloatArray], FloatArray]] = {

@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, validate_data
 
 from setwise._foundation._arguments import SQUARABLE, as_array, refuse_masked
-from setwise._foundation._callers import callers_level
+from setwise._foundation._warnings import callers_level
 
 
 def checked(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) -> Any:

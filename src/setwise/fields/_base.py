@@ -9,7 +9,7 @@ from itertools import chain
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
-from setwise._foundation._immutable import Immutable
+from setwise._foundation._base_classes import Immutable
 from setwise.fields._terms._base import Term
 
 Numbers = list[tuple[FloatArray, int]]

@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from setwise import _core
 from setwise._foundation._arguments import FloatArray, IntArray, as_array, as_float64, as_integers
-from setwise._foundation._callers import warn_caller
+from setwise._foundation._base_classes import Immutable
 from setwise._foundation._html import Row, as_html
-from setwise._foundation._immutable import Immutable
 from setwise._foundation._pictures import label_picture
+from setwise._foundation._warnings import warn_caller
 from setwise.fields._base import Potential
 from setwise.fields._edges import grid_of
 from setwise.fields._favourites import Favourites

@@ -16,8 +16,8 @@ from setwise._foundation._arguments import (
     as_number,
     as_order,
 )
+from setwise._foundation._base_classes import Immutable
 from setwise._foundation._certificate import EPS
-from setwise._foundation._immutable import Immutable
 from setwise.functions._numbers import ULPS, Numbers, numbers_from_values
 
 if TYPE_CHECKING:

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from setwise._foundation._arguments import BoolArray, as_count
+from setwise._foundation._arguments import BoolArray, as_count, as_generator
+from setwise._foundation._base_classes import Record
 from setwise._foundation._certificate import EPS
-from setwise._foundation._randomness import as_generator
-from setwise._foundation._record import Record
 from setwise.functions._base import ENUMERABLE, SetFunction, as_set_function, empty_value
 from setwise.functions._families._table import Table, masks_of, tabulate, worst_exchange, worst_fall
 

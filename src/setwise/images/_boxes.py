@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_array
-from setwise._foundation._interrupts import completed
+from setwise._foundation._search import completed
 from setwise.fields import Field
 from setwise.images._colors import ColorModel
 from setwise.inference import solve_map

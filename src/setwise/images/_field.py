@@ -13,8 +13,8 @@ from setwise._foundation._arguments import (
     as_count,
     as_number,
 )
-from setwise._foundation._callers import warn_caller
 from setwise._foundation._keywords import hints_at_names
+from setwise._foundation._warnings import warn_caller
 from setwise.fields import Field, Potential, Potts, RobustPn
 from setwise.images._boxes import as_boxes, inside_boxes, refit_until_still
 from setwise.images._colors import ColorModel

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from setwise._foundation._arguments import FloatArray, IntArray, as_count, as_flag, as_number
+from setwise._foundation._base_classes import Record
 from setwise._foundation._html import as_html, certificate_rows
-from setwise._foundation._interrupts import completed
 from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._pictures import Bytes, label_colors
-from setwise._foundation._record import Record
+from setwise._foundation._search import completed
 from setwise.fields import Field
 from setwise.images._field import LOCATION, field_from_image
 from setwise.images._pixels import Pixels, as_pixels

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Concatenate, Protocol, TypeVar
 
 from setwise._foundation._arguments import as_count, as_function, as_list
-from setwise._foundation._pool import Pool
-from setwise._foundation._threads import as_threads
+from setwise._foundation._threads import Pool, as_threads
 from setwise.learning._tree_sum import tree_level
 
 T = TypeVar("T")

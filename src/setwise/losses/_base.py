@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_number
-from setwise._foundation._immutable import Immutable
+from setwise._foundation._base_classes import Immutable
 from setwise.functions import Ratio, SetFunction
 from setwise.losses._families import Family, TableRows
 from setwise.losses._labels import Labels, read_labels

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from setwise._foundation._arguments import FloatArray
-from setwise._foundation._immutable import Immutable
+from setwise._foundation._base_classes import Immutable
 from setwise.losses import Loss, get
 from setwise.losses._families import Polymatroids
 from setwise.losses._labels import Labels, read_labels

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 
 from setwise._foundation._arguments import BoolArray, FloatArray
-from setwise._foundation._callers import callers_level
+from setwise._foundation._warnings import callers_level
 from setwise.losses import Loss
 from setwise.losses._labels import Labels
 from setwise.losses._parts import decomposition

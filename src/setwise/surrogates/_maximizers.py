@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 
 from setwise._foundation._arguments import BoolArray, FloatArray
-from setwise._foundation._interrupts import completed
+from setwise._foundation._search import completed
 from setwise.functions import Modular, SetFunction, minimize, tabulate
 from setwise.functions._base import ENUMERABLE
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from setwise._foundation._arguments import did_you_mean
-from setwise._foundation._immutable import Immutable
+from setwise._foundation._base_classes import Immutable
 from setwise.losses import Hamming, Loss
 from setwise.losses import get as get_loss
 from setwise.surrogates._base import Surrogate

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from setwise._foundation._arguments import did_you_mean
-from setwise._foundation._record import Record
+from setwise._foundation._base_classes import Record
 from setwise.losses import get
 from setwise.torch._inputs._labels import comparable, voids
 from setwise.torch._inputs._margins import are_classes

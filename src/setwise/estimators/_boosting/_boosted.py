@@ -16,12 +16,11 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from setwise._foundation._arguments import SQUARABLE, FloatArray, as_count
-from setwise._foundation._callers import callers_level
+from setwise._foundation._arguments import SQUARABLE, FloatArray, as_count, check_randomness
 from setwise._foundation._deadline import Deadline
-from setwise._foundation._display import progress_callback
-from setwise._foundation._one_thread import one_thread
-from setwise._foundation._randomness import check_randomness
+from setwise._foundation._progress import progress_callback
+from setwise._foundation._threads import one_thread
+from setwise._foundation._warnings import callers_level
 from setwise.estimators._boosting._early_stopping import ScoreWatch
 from setwise.estimators._threads import threads
 from setwise.learning import (

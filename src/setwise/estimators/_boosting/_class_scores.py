@@ -15,9 +15,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from setwise._foundation._arguments import FloatArray, IntArray, as_array
-from setwise._foundation._record import Versioned
-from setwise._foundation._sample_weights import as_sample_weights, require_some, without_unit
+from setwise._foundation._arguments import (
+    FloatArray,
+    IntArray,
+    as_array,
+    as_sample_weights,
+    require_some,
+    without_unit,
+)
+from setwise._foundation._base_classes import Versioned
 from setwise.estimators._boosting._boosted import importances
 from setwise.estimators._boosting._class_merit import class_merit
 from setwise.estimators._boosting._columns import Tabular, takes_missing

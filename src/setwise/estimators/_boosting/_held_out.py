@@ -8,8 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from setwise._foundation._arguments import FloatArray, IntArray, as_array, as_count, as_number
-from setwise._foundation._randomness import as_generator
+from setwise._foundation._arguments import (
+    FloatArray,
+    IntArray,
+    as_array,
+    as_count,
+    as_generator,
+    as_number,
+)
 
 # So many folds choose C where the rows are few; with more rows one part is enough.
 _FOLDS, _FEW_ROWS = 3, 1000

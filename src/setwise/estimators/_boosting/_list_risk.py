@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from setwise import _core
-from setwise._foundation._arguments import FloatArray, as_numbers
-from setwise._foundation._sample_weights import as_sample_weights, without_unit
+from setwise._foundation._arguments import FloatArray, as_numbers, as_sample_weights, without_unit
 from setwise.estimators._boosting._rank_risk import by_group
 
 

@@ -10,8 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from setwise import _core
-from setwise._foundation._arguments import FloatArray, as_array, as_numbers
-from setwise._foundation._sample_weights import as_sample_weights, without_unit
+from setwise._foundation._arguments import (
+    FloatArray,
+    as_array,
+    as_numbers,
+    as_sample_weights,
+    without_unit,
+)
 from setwise.learning._weak_learners._one_feature import midway
 
 

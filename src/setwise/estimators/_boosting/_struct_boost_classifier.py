@@ -8,11 +8,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise._foundation._arguments import as_choice
+from setwise._foundation._arguments import as_choice, as_sample_weights, require_some, without_unit
 from setwise._foundation._deadline import Deadline
-from setwise._foundation._display import check_display
 from setwise._foundation._keywords import hints_at_names
-from setwise._foundation._sample_weights import as_sample_weights, require_some, without_unit
+from setwise._foundation._progress import check_display
 from setwise.estimators._boosting._boosted import (
     SHARED_SEARCHES,
     columns_a_round,

@@ -12,12 +12,19 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from setwise._foundation._arguments import FloatArray, as_array, as_choice, as_count, as_flag
+from setwise._foundation._arguments import (
+    FloatArray,
+    as_array,
+    as_choice,
+    as_count,
+    as_flag,
+    as_sample_weights,
+    without_unit,
+)
+from setwise._foundation._base_classes import Versioned
 from setwise._foundation._deadline import Deadline
-from setwise._foundation._display import check_display
 from setwise._foundation._keywords import hints_at_names
-from setwise._foundation._record import Versioned
-from setwise._foundation._sample_weights import as_sample_weights, without_unit
+from setwise._foundation._progress import check_display
 from setwise.estimators._boosting._boosted import make_search
 from setwise.estimators._boosting._columns import Tabular, takes_missing
 from setwise.estimators._boosting._distinct_rows import distinct_rows

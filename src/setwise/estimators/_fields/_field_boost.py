@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._deadline import Deadline
-from setwise._foundation._display import check_display
 from setwise._foundation._keywords import hints_at_names
+from setwise._foundation._progress import check_display
 from setwise.estimators._boosting._boosted import (
     SEARCHES,
     Boosted,

@@ -12,11 +12,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from setwise._foundation._arguments import FloatArray, IntArray, as_flag, as_number
 from setwise._foundation._deadline import Deadline
-from setwise._foundation._display import check_display, progress_callback
 from setwise._foundation._keywords import hints_at_names
-from setwise._foundation._one_thread import one_thread
-from setwise._foundation._progress import ForwardingCallback
+from setwise._foundation._progress import ForwardingCallback, check_display, progress_callback
 from setwise._foundation._search import attempt
+from setwise._foundation._threads import one_thread
 from setwise.estimators._fields._field_model import FieldModel
 from setwise.estimators._fields._field_oracle import FieldOracle
 from setwise.estimators._fields._field_risk import FieldRisk

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
-from setwise._foundation._interrupts import completed
+from setwise._foundation._search import completed
 from setwise.estimators._fields._couplings import Couplings
 from setwise.estimators._fields._graphs import Graphs
 from setwise.estimators._fields._potts_maps import BatchMaps, BoundedLabels

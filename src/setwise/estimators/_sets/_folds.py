@@ -22,9 +22,9 @@ from setwise._foundation._arguments import (
     as_count,
     as_number,
     as_numbers,
+    as_sample_weights,
     did_you_mean,
 )
-from setwise._foundation._sample_weights import as_sample_weights
 from setwise.losses import Loss
 from setwise.losses._scoring._layout import Sets
 from setwise.losses._scoring._score import score_of_sets

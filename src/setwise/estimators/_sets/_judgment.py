@@ -6,7 +6,7 @@ import warnings
 
 from sklearn.exceptions import ConvergenceWarning
 
-from setwise._foundation._callers import callers_level
+from setwise._foundation._warnings import callers_level
 from setwise.learning import Fit
 from setwise.losses._scoring._layout import Arrangement
 from setwise.surrogates import Surrogate

@@ -11,8 +11,7 @@ from scipy.sparse import issparse
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import type_of_target
 
-from setwise._foundation._arguments import as_array
-from setwise._foundation._sample_weights import as_sample_weights
+from setwise._foundation._arguments import as_array, as_sample_weights
 from setwise.estimators._checked import check_sparse_labels, check_targets
 from setwise.losses._labels import read_labels
 from setwise.losses._scoring._scorer import as_label

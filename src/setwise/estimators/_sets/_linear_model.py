@@ -14,9 +14,9 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from setwise._foundation._arguments import FloatArray, as_array, as_flag
-from setwise._foundation._callers import callers_level
+from setwise._foundation._base_classes import Versioned
 from setwise._foundation._keywords import hints_at_names
-from setwise._foundation._record import Versioned
+from setwise._foundation._warnings import callers_level
 from setwise.estimators._checked import check_size, checked
 from setwise.estimators._sets._label_encoding import Encoding, learn_encoding
 from setwise.estimators._sets._set_risk import linear_scores

@@ -12,9 +12,9 @@ from scipy.special import expit
 
 from setwise._foundation._arguments import FloatArray, as_choice, as_flag, as_number
 from setwise._foundation._deadline import Deadline
-from setwise._foundation._display import check_display, progress_callback
 from setwise._foundation._keywords import hints_at_names
-from setwise._foundation._one_thread import one_thread
+from setwise._foundation._progress import check_display, progress_callback
+from setwise._foundation._threads import one_thread
 from setwise.estimators._calibration import METHODS, Calibration, needs_calibrate
 from setwise.estimators._sets._folds import LabeledSample, best_offset, held_out_scores
 from setwise.estimators._sets._judgment import warn_of_gap, warn_of_no_positive

@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
 from setwise._foundation._arguments import FloatArray, IntArray, as_flag, as_number
-from setwise._foundation._callers import callers_level
 from setwise._foundation._deadline import Deadline, TimeUp
-from setwise._foundation._interrupts import completed
 from setwise._foundation._keywords import hints_at_names
-from setwise._foundation._one_thread import one_thread
+from setwise._foundation._search import completed
+from setwise._foundation._threads import one_thread
+from setwise._foundation._warnings import callers_level
 from setwise.estimators._sets._folds import (
     LabeledSample,
     Scoring,

@@ -12,12 +12,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from setwise._foundation._arguments import FloatArray, as_choice
-from setwise._foundation._callers import callers_level
+from setwise._foundation._arguments import FloatArray, as_choice, as_sample_weights
+from setwise._foundation._base_classes import Versioned
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._keywords import hints_at_names
-from setwise._foundation._record import Versioned
-from setwise._foundation._sample_weights import as_sample_weights
+from setwise._foundation._warnings import callers_level
 from setwise.decisions import Decision, decide
 from setwise.decisions._probabilities import SetProbabilities, read_probabilities
 from setwise.estimators._calibration import METHODS, Calibration, better_calibration

@@ -10,7 +10,7 @@ import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._deadline import Deadline
-from setwise._foundation._one_thread import one_thread
+from setwise._foundation._threads import one_thread
 from setwise.estimators._boosting._class_risk import ClassRisk
 from setwise.estimators._thinning._pool import TreePool
 from setwise.learning import BoostFit, struct_boost

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setwise._foundation._arguments import IntArray
-from setwise._foundation._callers import callers_level
+from setwise._foundation._warnings import callers_level
 from setwise.estimators._thinning._pool import TreePool
 from setwise.estimators._thinning._trees import BaggedTrees, ForestTrees, Trees
 

@@ -10,11 +10,19 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 
-from setwise._foundation._arguments import FloatArray, IntArray, as_count, as_flag, as_number
-from setwise._foundation._callers import callers_level
+from setwise._foundation._arguments import (
+    FloatArray,
+    IntArray,
+    as_count,
+    as_flag,
+    as_number,
+    as_sample_weights,
+    require_some,
+    without_unit,
+)
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._keywords import hints_at_names
-from setwise._foundation._sample_weights import as_sample_weights, require_some, without_unit
+from setwise._foundation._warnings import callers_level
 from setwise.estimators._boosting._taxonomy import label_code
 from setwise.estimators._checked import checked_labels
 from setwise.estimators._thinning._pool import tree_pool

@@ -11,7 +11,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from setwise._foundation._arguments import FloatArray, IntArray
-from setwise._foundation._record import Versioned
+from setwise._foundation._base_classes import Versioned
 from setwise.estimators._thinning._trees import Trees
 
 

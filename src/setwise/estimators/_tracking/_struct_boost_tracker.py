@@ -17,8 +17,8 @@ from setwise._foundation._arguments import (
     as_number,
     as_numbers,
 )
+from setwise._foundation._base_classes import Versioned
 from setwise._foundation._keywords import hints_at_names
-from setwise._foundation._record import Versioned
 from setwise.estimators._boosting._boosted import importances
 from setwise.estimators._tracking._box_features import FEATURES, BoxFeatures, looks
 from setwise.estimators._tracking._box_learner import ByteStumps, learn

@@ -9,8 +9,8 @@ from typing import ClassVar, Self
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
+from setwise._foundation._base_classes import Immutable
 from setwise._foundation._certificate import EPS
-from setwise._foundation._immutable import Immutable
 
 
 class Term(Immutable, ABC):

@@ -9,8 +9,8 @@ from math import comb
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray
+from setwise._foundation._base_classes import Record
 from setwise._foundation._certificate import EPS
-from setwise._foundation._record import Record
 from setwise.functions._base import SetFunction, as_set_function, empty_value
 from setwise.functions._decomposition._supermodular_program import (
     least_supermodular,

@@ -16,8 +16,8 @@ from setwise._foundation._arguments import (
     as_numbers,
     call_on_arrays,
 )
+from setwise._foundation._base_classes import Immutable
 from setwise._foundation._certificate import EPS
-from setwise._foundation._immutable import Immutable
 from setwise.functions._base import SetFunction, Walk
 from setwise.functions._families._cardinality import slack_of
 from setwise.functions._families._ratio import Ratio

@@ -6,9 +6,8 @@ from math import inf, nextafter
 
 import numpy as np
 
-from setwise._foundation._arguments import as_choice, as_count
+from setwise._foundation._arguments import as_choice, as_count, as_generator
 from setwise._foundation._deadline import Deadline
-from setwise._foundation._randomness import as_generator
 from setwise._foundation._search import Control, Ending, drive
 from setwise._foundation._timings import Stopwatch
 from setwise.functions._base import SetFunction, as_set_function, empty_value

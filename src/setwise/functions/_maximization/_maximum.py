@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from setwise._foundation._arguments import BoolArray, IntArray
+from setwise._foundation._base_classes import Record
 from setwise._foundation._certificate import Measured
-from setwise._foundation._record import Record
 from setwise._foundation._timings import Timings
 
 

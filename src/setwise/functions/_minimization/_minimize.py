@@ -18,7 +18,7 @@ from setwise._foundation._arguments import (
 )
 from setwise._foundation._certificate import EPS, relative_gap
 from setwise._foundation._deadline import Deadline
-from setwise._foundation._display import displayed
+from setwise._foundation._progress import displayed
 from setwise._foundation._search import Control, Search, drive
 from setwise._foundation._timings import Stopwatch
 from setwise.functions._base import SetFunction, as_set_function, empty_value

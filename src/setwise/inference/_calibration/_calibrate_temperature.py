@@ -19,10 +19,9 @@ from setwise._foundation._arguments import (
     as_numbers,
 )
 from setwise._foundation._deadline import Deadline
-from setwise._foundation._display import check_display, progress_callback
 from setwise._foundation._keywords import hints_at_names
-from setwise._foundation._pool import Pool
-from setwise._foundation._threads import as_threads
+from setwise._foundation._progress import check_display, progress_callback
+from setwise._foundation._threads import Pool, as_threads
 from setwise.fields._field import Field
 from setwise.inference._calibration._calibrated import (
     UNARIES,

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
+from setwise._foundation._base_classes import Record
 from setwise._foundation._progress import Progress
-from setwise._foundation._record import Record
 from setwise.fields._field import Field, as_field
 from setwise.inference._marginals._marginals import marginals
 from setwise.inference._marginals._result import MarginalsResult

@@ -15,9 +15,10 @@ from setwise._foundation._arguments import (
     as_choice,
     as_count,
     as_numbers,
+    require_some,
+    without_unit,
 )
-from setwise._foundation._record import Record
-from setwise._foundation._sample_weights import require_some, without_unit
+from setwise._foundation._base_classes import Record
 
 STRATEGIES = ("uniform", "quantile")
 _ROUNDING = 1e-3  # the rounding error of sums over many labels in half precision

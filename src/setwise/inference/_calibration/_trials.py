@@ -12,10 +12,9 @@ import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._deadline import Deadline
-from setwise._foundation._interrupts import completed
-from setwise._foundation._pool import Pool
 from setwise._foundation._progress import stops
-from setwise._foundation._search import attempt
+from setwise._foundation._search import attempt, completed
+from setwise._foundation._threads import Pool
 from setwise.fields._field import Field
 from setwise.inference._calibration._calibrated import (
     UNARIES,

@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
-from setwise._foundation._interrupts import completed
-from setwise._foundation._search import Control
+from setwise._foundation._search import Control, completed
 from setwise._foundation._timings import Stopwatch
 from setwise.diversities._alternatives import Alternatives
 from setwise.diversities._hamming import DivMBest

@@ -6,9 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from setwise._foundation._arguments import FloatArray, IntArray, as_count, as_number
-from setwise._foundation._interrupts import completed
-from setwise._foundation._randomness import as_generator
+from setwise._foundation._arguments import FloatArray, IntArray, as_count, as_generator, as_number
+from setwise._foundation._search import completed
 from setwise.fields._field import Field, as_field
 from setwise.inference._diverse._result import repeats
 from setwise.inference._map._enumerate import count_labelings, most_items

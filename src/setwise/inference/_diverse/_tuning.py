@@ -19,14 +19,11 @@ from setwise._foundation._arguments import (
     as_integers,
     as_list,
 )
+from setwise._foundation._base_classes import Record
 from setwise._foundation._deadline import Deadline
-from setwise._foundation._display import check_display, progress_callback
-from setwise._foundation._interrupts import completed
-from setwise._foundation._pool import Pool
-from setwise._foundation._progress import Progress
-from setwise._foundation._record import Record
-from setwise._foundation._search import Control, Search, drive
-from setwise._foundation._threads import as_threads
+from setwise._foundation._progress import Progress, check_display, progress_callback
+from setwise._foundation._search import Control, Search, completed, drive
+from setwise._foundation._threads import Pool, as_threads
 from setwise.diversities._base import Diversity
 from setwise.diversities._concatenated import Concatenated
 from setwise.fields._field import Field

@@ -9,7 +9,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import breadth_first_order
 
 from setwise._foundation._arguments import FloatArray, IntArray
-from setwise._foundation._interrupts import completed
+from setwise._foundation._search import completed
 from setwise.diversities._alternatives import Alternatives
 from setwise.fields._field import Field
 from setwise.inference._diverse._path._medians import edges_of, largest_part

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from setwise import _core
 from setwise._foundation._arguments import BoolArray, as_array, as_count, as_list
+from setwise._foundation._base_classes import Record
 from setwise._foundation._certificate import EPS
-from setwise._foundation._record import Record
 from setwise._foundation._threads import as_threads
 from setwise.inference._flows._capacities import MOST_NODES, Capacities, kind_of
 from setwise.inference._flows._flow_graph import FlowGraph

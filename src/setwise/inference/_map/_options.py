@@ -15,13 +15,13 @@ from setwise._foundation._arguments import (
     IntArray,
     as_array,
     as_count,
+    as_generator,
     as_integers,
     as_number,
     check_callback,
 )
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._progress import is_observed, stops
-from setwise._foundation._randomness import as_generator
 from setwise._foundation._threads import as_threads
 from setwise._foundation._timings import Stopwatch
 from setwise.fields._field import Field

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from setwise._foundation._arguments import IntArray
+from setwise._foundation._base_classes import Record
 from setwise._foundation._certificate import Certificate
 from setwise._foundation._html import as_html, certificate_rows
 from setwise._foundation._pictures import label_picture
 from setwise._foundation._progress import Progress
-from setwise._foundation._record import Record
 from setwise._foundation._timings import Timings
 from setwise.fields._pixels._in_image import in_image
 

@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike
 
 from setwise._foundation._certificate import relative_gap
 from setwise._foundation._deadline import Deadline, TimeUp
-from setwise._foundation._display import displayed
 from setwise._foundation._keywords import hints_at_names
-from setwise._foundation._progress import is_observed
+from setwise._foundation._progress import displayed, is_observed
 from setwise._foundation._search import attempt
 from setwise._foundation._timings import Stopwatch
 from setwise.fields._field import Field, as_field

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from setwise._foundation._arguments import as_list
-from setwise._foundation._interrupts import completed
-from setwise._foundation._pool import Pool
-from setwise._foundation._threads import as_threads
+from setwise._foundation._search import completed
+from setwise._foundation._threads import Pool, as_threads
 from setwise.fields._field import Field
 from setwise.inference._marginals._marginals import DType, marginals
 from setwise.inference._marginals._result import MarginalsResult

@@ -16,8 +16,7 @@ import numpy as np
 
 from setwise import _core
 from setwise._foundation._arguments import FloatArray
-from setwise._foundation._interrupts import completed
-from setwise._foundation._search import attempt
+from setwise._foundation._search import attempt, completed
 from setwise.fields._field import Field
 from setwise.fields._terms import PottsTerm, TableTerm
 from setwise.inference._map._solve_map import solve_map

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray
-from setwise._foundation._record import Record
+from setwise._foundation._base_classes import Record
 from setwise._foundation._threads import as_threads
 from setwise.fields._field import Field, as_field
 from setwise.fields._terms import PottsTerm, TableTerm

@@ -24,7 +24,7 @@ import numpy as np
 from setwise import _core
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._certificate import EPS
-from setwise._foundation._pool import Pool
+from setwise._foundation._threads import Pool
 from setwise.fields._field import Field
 from setwise.fields._terms import (
     CardinalityTerm,

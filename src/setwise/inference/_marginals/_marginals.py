@@ -10,18 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from setwise._foundation._arguments import FloatArray, as_count, as_number
-from setwise._foundation._callers import callers_level
+from setwise._foundation._arguments import FloatArray, as_count, as_generator, as_number
 from setwise._foundation._certificate import EPS, gap_over_value
 from setwise._foundation._deadline import Deadline, TimeUp
-from setwise._foundation._display import displayed
-from setwise._foundation._interrupts import completed
 from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._methods import Method
-from setwise._foundation._randomness import as_generator
-from setwise._foundation._search import attempt
+from setwise._foundation._progress import displayed
+from setwise._foundation._search import attempt, completed
 from setwise._foundation._threads import as_threads
 from setwise._foundation._timings import Stopwatch
+from setwise._foundation._warnings import callers_level
 from setwise.fields._field import Field, as_field
 from setwise.inference._conditioning._energy_scale import (
     NEGLIGIBLE,

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from setwise._foundation._arguments import FloatArray, IntArray
-from setwise._foundation._interrupts import completed
+from setwise._foundation._search import completed
 from setwise.fields._field import Field
 from setwise.inference._flows._two_label_cut import TwoLabelCut
 from setwise.inference._map._solve_map import solve_map

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from setwise._foundation._arguments import IntArray
-from setwise._foundation._interrupts import completed
+from setwise._foundation._search import completed
 from setwise.fields._field import Field
 from setwise.inference._conditioning._ground import ground
 from setwise.inference._map._solve_map import solve_map

@@ -12,13 +12,12 @@ from setwise._foundation._arguments import (
     IntArray,
     as_array,
     as_count,
+    as_generator,
     as_integers,
     as_number,
 )
-from setwise._foundation._interrupts import completed
 from setwise._foundation._keywords import hints_at_names
-from setwise._foundation._randomness import as_generator
-from setwise._foundation._search import Control, Search, drive
+from setwise._foundation._search import Control, Search, completed, drive
 from setwise._foundation._threads import as_threads
 from setwise._foundation._timings import Stopwatch
 from setwise.fields._field import Field, as_field

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from setwise._foundation._arguments import FloatArray
-from setwise._foundation._record import Record
+from setwise._foundation._base_classes import Record
 
 # The segment of a shared column during the fit: it contributes to all segments, with a weight each.
 EVERY = -1

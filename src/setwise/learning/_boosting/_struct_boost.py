@@ -14,9 +14,9 @@ from setwise._foundation._arguments import (
     as_count,
     as_number,
 )
-from setwise._foundation._callers import callers_level
-from setwise._foundation._display import displayed
+from setwise._foundation._progress import displayed
 from setwise._foundation._search import Control, Ending, Search, drive
+from setwise._foundation._warnings import callers_level
 from setwise.learning._boosting._boost_fit import BoostFit, BoostHistory, BoostProgress
 from setwise.learning._boosting._master import ACCURACY, MasterSolution
 from setwise.learning._boosting._pricing import Pricing

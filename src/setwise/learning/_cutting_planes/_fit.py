@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from setwise._foundation._arguments import FloatArray, IntArray
+from setwise._foundation._base_classes import Record
 from setwise._foundation._certificate import Measured
-from setwise._foundation._record import Record
 from setwise._foundation._timings import Timings
 from setwise.learning._history import History
 from setwise.learning._room import room_of

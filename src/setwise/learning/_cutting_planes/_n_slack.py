@@ -8,8 +8,7 @@ import numpy as np
 
 from setwise._foundation._arguments import FloatArray, as_count, as_function
 from setwise._foundation._certificate import EPS
-from setwise._foundation._display import displayed
-from setwise._foundation._progress import Progress
+from setwise._foundation._progress import Progress, displayed
 from setwise.learning._cutting_planes._blocks import Block, ExampleOracle, evaluate
 from setwise.learning._cutting_planes._fit import Fit
 from setwise.learning._cutting_planes._learner import MOST_WEIGHTS, Learner

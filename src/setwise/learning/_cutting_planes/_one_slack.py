@@ -14,8 +14,7 @@ from setwise._foundation._arguments import (
     as_function,
     as_subset,
 )
-from setwise._foundation._display import displayed
-from setwise._foundation._progress import Progress
+from setwise._foundation._progress import Progress, displayed
 from setwise.learning._cutting_planes._bundle import Bundle
 from setwise.learning._cutting_planes._fit import Fit, Planes
 from setwise.learning._cutting_planes._learner import MOST_WEIGHTS, Learner

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray, as_count, as_numbers
-from setwise._foundation._record import Record
+from setwise._foundation._base_classes import Record
 from setwise.learning._weak_learners._one_feature import OneFeature
 from setwise.learning._weak_learners._rows import check_missing, feature_of
 

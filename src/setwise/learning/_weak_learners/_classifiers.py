@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from setwise._foundation._arguments import FloatArray, as_count, as_number
+from setwise._foundation._arguments import FloatArray, as_count, as_generator, as_number
 from setwise._foundation._imports import load
-from setwise._foundation._randomness import as_generator
 from setwise.learning._boosting._problem import Column
 from setwise.learning._weak_learners._rows import (
     MOST_FEATURES,

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from scipy.sparse import issparse
 
 from setwise._foundation._arguments import SQUARABLE, FloatArray, as_count, as_number, as_numbers
-from setwise._foundation._record import Record
+from setwise._foundation._base_classes import Record
 from setwise.learning._boosting._problem import Column
 from setwise.learning._weak_learners._rows import as_rows, as_segments, best_of_segments
 from setwise.learning._weak_learners._stumps import Stump, StumpSearch

@@ -9,8 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from setwise import _core
-from setwise._foundation._arguments import FloatArray, as_choice, as_number
-from setwise._foundation._sample_weights import as_sample_weights, require_some, without_unit
+from setwise._foundation._arguments import (
+    FloatArray,
+    as_choice,
+    as_number,
+    as_sample_weights,
+    require_some,
+    without_unit,
+)
 from setwise.learning._boosting._problem import Column
 from setwise.learning._weak_learners._one_feature import (
     FeatureSearch,

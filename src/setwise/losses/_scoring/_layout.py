@@ -9,8 +9,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from setwise._foundation._arguments import FloatArray, IntArray, as_array, as_choice
-from setwise._foundation._sample_weights import as_sample_weights, require_some
+from setwise._foundation._arguments import (
+    FloatArray,
+    IntArray,
+    as_array,
+    as_choice,
+    as_sample_weights,
+    require_some,
+)
 
 _MOST_ELEMENTS = 1 << 31
 

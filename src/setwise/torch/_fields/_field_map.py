@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from setwise._foundation._record import printed
+from setwise._foundation._base_classes import printed
 from setwise.torch._fields._layer import Call, FieldLayer, eager
 
 

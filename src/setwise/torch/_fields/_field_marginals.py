@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from setwise._foundation._record import printed
+from setwise._foundation._base_classes import printed
 from setwise.torch._fields._layer import FieldLayer, eager
 from setwise.torch._fields._log_partition import log_partition
 from setwise.torch._fields._read import check_logits

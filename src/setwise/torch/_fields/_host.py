@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from setwise._foundation._arguments import FloatArray
-from setwise._foundation._interrupts import completed
-from setwise._foundation._pool import Pool
+from setwise._foundation._search import completed
+from setwise._foundation._threads import Pool
 from setwise.fields._field import Field
 from setwise.fields._potentials._potts import Potts
 from setwise.fields._potentials._region_consistency import RegionConsistency

@@ -7,7 +7,7 @@ from operator import is_
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
-from setwise._foundation._interrupts import completed
+from setwise._foundation._search import completed
 from setwise.fields._base import Potential
 from setwise.fields._field import Field
 from setwise.inference._diverse._multipliers._recombination import Recombination

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise._foundation._arguments import FloatArray, IntArray, as_integers, as_number
-from setwise._foundation._record import Record
+from setwise._foundation._base_classes import Record
 
 
 @dataclass(frozen=True, eq=False, repr=False)

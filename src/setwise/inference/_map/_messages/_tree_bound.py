@@ -11,8 +11,7 @@ import numpy as np
 from setwise._core import TreeReweighted
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._certificate import EPS
-from setwise._foundation._interrupts import completed
-from setwise._foundation._search import Ending
+from setwise._foundation._search import Ending, completed
 from setwise.fields._field import Field
 from setwise.fields._terms import PottsTerm, TableTerm
 from setwise.inference._conditioning._energy_scale import Sums
