@@ -1,9 +1,9 @@
-"""Masks from probabilities of pixels by several rules, settings chosen on other pictures.
+"""Masks from pixel probabilities by several rules, with settings chosen on other pictures.
 
-A picture has one set of pixels for each class. The rules: the most probable class, one threshold
-for all classes, ``decide`` with the measure's own loss, ``decide`` after a calibration, and where
-there are several classes ``decide`` with a probability that the class is there at all; each on the
-probabilities as they are and on a field's marginals.
+A picture has one set of pixels per class. The rules are: the most probable class, one threshold for
+all classes, ``decide`` with the measure's own loss, and ``decide`` after a calibration. Where there
+are several classes, a further rule is ``decide`` with a probability that the class is present. Each
+rule is applied to the probabilities as they are and to the marginals of a field.
 """
 
 from __future__ import annotations
@@ -25,14 +25,17 @@ POLICIES = ("there", "all")
 THRESHOLDS = tuple(np.arange(0.05, 0.96, 0.05).round(2).tolist())
 RULES = ("argmax", "tuned threshold", "decide", "decide, calibrated")
 PRESENCE = "decide, presence"
-LEAST = 1e-6  # probabilities are kept this far from 0 and 1 before a logit is taken
+LEAST = 1e-6  # probabilities are clipped to [LEAST, 1 - LEAST] before a logit is taken
 
 Decide = Callable[[np.ndarray, str], np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """Probabilities (K, n) by the strength of the field, 0 for none; truth (K, n); judged (n,)."""
+    """Probabilities (K, n) per strength of the field, truth (K, n), and which pixels count (n,).
+
+    Strength 0 stands for the probabilities without a field.
+    """
 
     probabilities: Mapping[float, np.ndarray]
     truth: np.ndarray
@@ -41,7 +44,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Setting:
-    """What was chosen for a row: the field's strength, and a threshold where there is one."""
+    """The chosen settings of a row: the field's strength, and the threshold if there is one."""
 
     strength: float
     threshold: float | None = None
@@ -56,12 +59,12 @@ class Verdict:
 
 
 def decide_columns(p: np.ndarray, loss: str) -> np.ndarray:
-    """The best set of each class, (K, n), with the library's decision for NumPy."""
+    """Return the best set of each class, (K, n), by the library's decision for NumPy."""
     return sw.decide(p, loss, sets="rows", n_jobs=1).mask
 
 
 def field_of(p: np.ndarray, image: np.ndarray, strength: float) -> np.ndarray:
-    """Marginals (K, n) of a Potts field over the pixels of an image, contrast weighted."""
+    """Return marginals (K, n) of a contrast-weighted Potts field over the pixels of an image."""
     edges = sw.fields.grid_edges(image.shape[:2])
     weights = strength * sw.fields.contrast_weights(image.astype(np.float64), edges)
     energy = -np.log(np.maximum(p.T, 1e-3))
@@ -70,7 +73,7 @@ def field_of(p: np.ndarray, image: np.ndarray, strength: float) -> np.ndarray:
 
 
 def score(mask: np.ndarray, picture: Picture, measure: str) -> np.ndarray:
-    """IoU or Dice of each class, (K,), on the judged pixels; 1 where both sets are empty."""
+    """Return IoU or Dice per class, (K,), on the pixels that count; 1 if both sets are empty."""
     predicted, truth = mask[:, picture.judged], picture.truth[:, picture.judged]
     both = np.count_nonzero(predicted & truth, axis=1)
     sizes = np.count_nonzero(predicted, axis=1) + np.count_nonzero(truth, axis=1)
@@ -79,15 +82,16 @@ def score(mask: np.ndarray, picture: Picture, measure: str) -> np.ndarray:
 
 
 def counted(pictures: Sequence[Picture], policy: str) -> np.ndarray:
-    """Which pairs (picture, class) a mean is over: classes in the truth, or all of them."""
+    """Return the mask of pairs (picture, class) to average: classes in the truth, or all."""
     there = np.array([p.truth[:, p.judged].any(axis=1) for p in pictures])
     return there if policy == "there" else np.ones_like(there)
 
 
 def mean(scores: np.ndarray, counts: np.ndarray) -> Estimate:
-    """Over the counted pairs; the error takes a picture as one draw, for its classes hang together.
+    """Return the mean score of the counted pairs, with its standard error over pictures.
 
-    Of the ratio of two sums over pictures, linearised.
+    The classes of a picture are not independent, so the error treats a picture as one draw. It is
+    that of the linearised ratio of two sums over pictures.
     """
     value = float(scores[counts].mean())
     off = np.where(counts, scores - value, 0.0).sum(axis=1)
@@ -96,10 +100,13 @@ def mean(scores: np.ndarray, counts: np.ndarray) -> Estimate:
 
 
 def calibration(pictures: Sequence[Picture], strength: float) -> tuple[float, float]:
-    """(a, b) of sigmoid(a logit p + b), least log loss on the judged pixels, pictures alike."""
+    """Return (a, b) such that sigmoid(a logit p + b) has the least log loss on counted pixels.
+
+    Every picture has the same weight.
+    """
     parts, hits, weights = [], [], []
     for picture in pictures:
-        some = np.flatnonzero(picture.judged)[::7]  # neighbours say the same
+        some = np.flatnonzero(picture.judged)[::7]  # a sample is enough: neighbours are alike
         z = _logit(picture.probabilities[strength][:, some]).ravel()
         parts.append(z)
         hits.append(picture.truth[:, some].ravel())
@@ -117,21 +124,22 @@ def calibration(pictures: Sequence[Picture], strength: float) -> tuple[float, fl
 
 
 def _signs(p: np.ndarray) -> np.ndarray:
-    """What tells whether a class is in a picture, (K, 2): its expected share, its best pixel."""
+    """Return features (K, 2) for the presence of a class: logits of its mean and largest p."""
     return np.column_stack([_logit(p.mean(axis=1)), _logit(p.max(axis=1))])
 
 
 def presence(pictures: Sequence[Picture], strength: float) -> LogisticRegression:
-    """The probability that a class is in a picture at all, one model for all classes."""
+    """Fit the probability that a class is present in a picture, one model for all classes."""
     X = np.vstack([_signs(picture.probabilities[strength]) for picture in pictures])
     return LogisticRegression().fit(X, counted(pictures, "there").ravel())
 
 
 def decide_with_presence(p: np.ndarray, loss: str, q: np.ndarray, policy: str) -> np.ndarray:
-    """The best sets (K, n) if a class is there with probability q.
+    """Return the best sets (K, n) if a class is present with probability q.
 
-    Where only classes that are there are counted, what is asked is the law given that they are:
-    pixel i has probability p_i / q, and the class is there.
+    Under the policy "there" only present classes are counted. The decision then uses the
+    conditional distribution given presence: pixel i has probability p_i / q, and the class is
+    present.
     """
     if policy == "there":
         p, q = np.minimum(p / q[:, None], 1.0), np.ones(len(q))
@@ -141,7 +149,7 @@ def decide_with_presence(p: np.ndarray, loss: str, q: np.ndarray, policy: str) -
 def judge(
     fit: tuple[Picture, ...], asked: tuple[Picture, ...], decide: Decide = decide_columns
 ) -> dict[tuple[str, str], Verdict]:
-    """The verdict of each (probabilities, rule) on ``asked``, all settings chosen on ``fit``."""
+    """Return the verdict of each (probabilities, rule) on ``asked``, with settings from ``fit``."""
     strengths = sorted(fit[0].probabilities)
     several = len(fit[0].truth) > 1
     found = {}
@@ -155,7 +163,7 @@ def judge(
             for measure in MEASURES:
                 make = cache(partial(_table, rule, measure, decide, curves, models))
                 for policy in POLICIES:
-                    law = policy if rule == PRESENCE else "there"  # others do not look at it
+                    law = policy if rule == PRESENCE else "there"  # the other rules ignore it
                     counts, best = counted(fit, policy), options[0]
                     if len(options) > 1:
                         best = max(options, key=lambda o: make(fit, o, law)[counts].mean())
@@ -175,7 +183,7 @@ def _table(
     setting: Setting,
     policy: str,
 ) -> np.ndarray:
-    """Scores (pictures, K) of a rule at a setting."""
+    """Return the scores (pictures, K) of a rule at a setting."""
     loss, rows = MEASURES[measure], []
     for picture in pictures:
         p = picture.probabilities[setting.strength].astype(np.float64)

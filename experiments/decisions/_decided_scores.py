@@ -1,4 +1,4 @@
-"""Scores that were computed once, decided in many ways: thresholds, tuned thresholds, decisions."""
+"""Sets from stored scores, by several rules: thresholds, tuned thresholds, decisions."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ CUTS = np.linspace(0.02, 0.98, 97)
 
 
 class Stored(ClassifierMixin, BaseEstimator):
-    """A classifier whose probabilities are known: X holds the numbers of rows, after a 0.
+    """A classifier whose probabilities are known. X holds row numbers.
 
-    Out of fold while it is trained on a part of the first ``n_train`` rows, else of the model that
-    was fitted to all of them: so ``SetDecision`` meets what it would meet, without new fits.
+    While it is trained on a part of the training rows, its probabilities are those out of fold.
+    Otherwise they are those of the model that was fitted to all training rows. ``SetDecision`` can
+    thus be run without new fits.
     """
 
     def __init__(self, out_of_fold=None, fitted=None):
@@ -35,7 +36,7 @@ class Stored(ClassifierMixin, BaseEstimator):
 
 
 def score(truth: np.ndarray, predicted: np.ndarray, loss: str, sets: str) -> float:
-    """1 - the mean loss of rows, of labels, or the loss of all cells."""
+    """Return 1 minus the mean loss of rows, of labels, or the loss of all cells."""
     judge = sw.losses.get(loss)
     if sets == "cells":
         return 1.0 - judge(truth.ravel(), predicted.ravel())
@@ -44,13 +45,13 @@ def score(truth: np.ndarray, predicted: np.ndarray, loss: str, sets: str) -> flo
 
 
 def one_threshold(p: np.ndarray, Y: np.ndarray, loss: str, sets: str) -> float:
-    """The best for the measure on scores out of fold."""
+    """Return the threshold that is best for the measure on scores out of fold."""
     cuts = np.append(CUTS, 0.5)
     return float(cuts[np.argmax([score(Y, p > cut, loss, sets) for cut in cuts])])
 
 
 def thresholds_of_labels(p: np.ndarray, Y: np.ndarray, loss: str) -> np.ndarray:
-    """The best for each label alone, on scores out of fold."""
+    """Return the best threshold of each label by itself, on scores out of fold."""
     judge = sw.losses.get(loss)
     cuts = np.append(CUTS, 0.5)
     losses = np.array(
@@ -71,7 +72,7 @@ def decided(
     sets: str,
     **options: object,
 ) -> np.ndarray:
-    """What ``SetDecision`` predicts for the test rows."""
+    """Return the predictions of ``SetDecision`` for the test rows."""
     n = len(Y)
     fitted = np.concatenate([out_of_fold, test])
     model = sw.SetDecision(

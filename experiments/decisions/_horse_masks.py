@@ -1,4 +1,4 @@
-"""Probabilities of the horses' U-Net: out of sample on the training half, and on the other half."""
+"""Out-of-sample probabilities of the U-Net for both halves of the horses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RATE = 3e-3
 
 
 def decide_tensor(p: np.ndarray, loss: str) -> np.ndarray:
-    """The best mask of a picture, (1, n), with the library's decision for PyTorch."""
+    """Return the best mask of a picture, (1, n), by the library's decision for PyTorch."""
     scores = torch.from_numpy(p)[None, :, None, :]
     given = sw.torch.decide(scores, loss, activation="none", per_image=True, per_class=True)
     return given.mask[0, :, 0].numpy()
@@ -27,7 +27,11 @@ def decide_tensor(p: np.ndarray, loss: str) -> np.ndarray:
 def both_halves(
     seed: int, steps: int, strengths: tuple[float, ...]
 ) -> tuple[list[Picture], list[Picture]]:
-    """The training half by networks that did not see the picture, the test half by one of all."""
+    """Return the pictures of the training half and of the test half, with probabilities.
+
+    Those of the training half come from networks that did not see the picture, those of the test
+    half from one network that was trained on the whole training half.
+    """
     images, masks = read()
     logits = _all_logits(images, masks, seed, steps)
     pictures = _pictures(logits, images, masks, strengths)

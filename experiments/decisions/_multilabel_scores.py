@@ -1,7 +1,7 @@
-"""Scores of every model on every fold of the multi-label data, computed once and kept.
+"""Scores of every model on every fold of the multi-label data, computed once and cached.
 
-Rules that turn scores into sets take no time beside the fits: a new rule needs no new fit, and a
-run that was broken off goes on where it was.
+Rules that turn scores into sets take no time compared with the fits. With the cache, a new rule
+needs no new fit, and an interrupted run can be resumed.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ SET_CS = [0.001, 0.01, 0.1]
 MOST_LABELS, MOST_FEATURES = 14, 100
 KINDS = ["logistic", "logistic, balanced", "hinge", "Lovász hinge", "B_D of Dice"]
 KINDS += ["chain", "boosting"]
-# Fits that take minutes a fold on these.
+# Models whose fit takes minutes per fold on these data sets.
 SLOW = {
     "Lovász hinge": ["corel5k"],
     "B_D of Dice": ["medical", "enron", "corel5k"],
     "chain": ["enron"],
 }
-# Whose scores are probabilities as they come.
+# Models whose scores are probabilities without calibration.
 PROBABILITIES = {"logistic", "chain", "boosting"}
 
 
@@ -67,7 +67,7 @@ class Fold:
 
 @dataclass(frozen=True)
 class Scores:
-    """Out of fold for the training part, and of the model fitted to all of it for the test part."""
+    """Scores out of fold for the training part, and of the full model for the test part."""
 
     out_of_fold: np.ndarray
     test: np.ndarray
@@ -76,7 +76,7 @@ class Scores:
 
 
 def model_of(kind: str, p: int, d: int) -> tuple[object, list[float]] | None:
-    """A maker that takes C, and the values to choose from; None if the data are too large."""
+    """Return a maker that takes C, and the candidates for C; None if the data are too large."""
 
     def logistic(C: float, **options: object) -> LogisticRegression:
         return LogisticRegression(C=C, max_iter=300, **options)
@@ -101,7 +101,7 @@ def model_of(kind: str, p: int, d: int) -> tuple[object, list[float]] | None:
 
 
 def chances(model: object, X: np.ndarray) -> np.ndarray:
-    """Probabilities, or a monotone map of scores to (0, 1)."""
+    """Return probabilities, or a monotone map of scores to (0, 1)."""
     if isinstance(model, sw.SetClassifier):
         return expit(model.decision_function(X))
     told = model.predict_proba(X)
@@ -112,7 +112,10 @@ def chances(model: object, X: np.ndarray) -> np.ndarray:
 
 
 def scores_of(name: str, fold: int, kind: str, seed: int, quick: bool) -> Scores | None:
-    """From the cache, or fitted: C is chosen out of fold. None if the model is not run on these."""
+    """Return scores from the cache or from a fit, or None if the model is not run on these data.
+
+    C is chosen by scores out of fold.
+    """
     if name in SLOW.get(kind, ()):
         return None
     words = re.sub(r"\W+", "_", f"{kind}")
@@ -128,9 +131,9 @@ def scores_of(name: str, fold: int, kind: str, seed: int, quick: bool) -> Scores
 
 
 def fitted(data: Fold, kind: str, quick: bool, given: list[float] | None = None) -> Scores | None:
-    """C is chosen out of fold, from those that are given or those of the kind."""
+    """Fit a model with the best C out of fold, from ``given`` or the kind's candidates."""
     warnings.simplefilter("ignore")
-    threadpool_limits(1)  # the folds have the cores
+    threadpool_limits(1)  # the folds occupy the cores
     found = model_of(kind, data.Y_train.shape[1], data.X_train.shape[1])
     if found is None:
         return None

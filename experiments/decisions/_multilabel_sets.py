@@ -1,4 +1,4 @@
-"""Multi-label data with the labels that can be judged in every fold."""
+"""Multi-label data sets, reduced to labels that are frequent enough for every fold."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from scipy.sparse import issparse
 
 from experiments.shared.data import multilabel
 
-# Labels that are there in at least so many rows: others cannot be learnt, or judged, in each fold.
+# The number of rows in which a label must be present: rarer labels cannot be learnt or scored in
+# every fold.
 LEAST = {"medical": 50, "enron": 100, "corel5k": 200}
 
 

@@ -1,6 +1,6 @@
-"""Class probabilities of MSRC-21 images by a small edition of the classifier of ``msrc21``.
+"""Class probabilities of MSRC-21 images by a smaller version of the classifier of ``msrc21``.
 
-The whole one takes eleven minutes; this one, about two, and its answers are kept in the cache.
+The full classifier takes eleven minutes; this one takes about two, and its answers are cached.
 """
 
 from __future__ import annotations
@@ -15,14 +15,17 @@ TRAINED_ON = 92  # every third of the 276 training images
 
 
 def effort(seed: int, *, quick: bool) -> Effort:
-    """Between the quick look of ``msrc21/unaries.py`` and the whole; much less for a quick one."""
+    """Return an effort between the quick run and the full run of ``msrc21/unaries.py``.
+
+    With ``quick`` it is much less.
+    """
     if quick:
         return Effort(images=18, textons=20, points=100, epochs=3, trees=4, seed=seed, jobs=1)
     return Effort(images=TRAINED_ON, textons=60, points=300, epochs=8, trees=15, seed=seed, jobs=1)
 
 
 def probabilities(wanted: list[str], seed: int, *, quick: bool) -> dict[str, np.ndarray]:
-    """Probabilities (rows, columns, 21) at cells of 2 x 2 pixels, of images not in training."""
+    """Return probabilities (rows, columns, 21) at cells of 2 x 2 pixels, for unseen images."""
     kind = f"small_unaries_{seed}"
     if not quick and all(cached(kind, name).exists() for name in wanted):
         return {name: recall(kind, name).astype(np.float64) for name in wanted}

@@ -1,12 +1,13 @@
-"""What SetDecision does by default: presence and calibration, chosen on data that no table reports.
+"""The defaults of SetDecision, presence and calibration, on data that no other table reports.
 
     python experiments/decisions/choices.py [--quick]
 
-Six artificial multi-label sets: counts of words (scikit-learn's), with noise added, and labels that
-share a hidden cause, frequent to rare, with many features that say nothing. Logistic regression as
-scikit-learn has it (C = 1, too sure of itself where features are many), and with C chosen inside. A
-cell is the mean of a rule minus that of the better of one tuned threshold and a tuned threshold for
-each label.
+There are six artificial multi-label sets. Some have counts of words (from scikit-learn), with noise
+added. The others have labels that share a hidden cause, from frequent to rare, and many
+uninformative features. Logistic regression is used as in scikit-learn (C = 1, which is
+overconfident where there are many features), and with C chosen by cross-validation. A cell is the
+mean of a rule minus that of the better of two rivals: one tuned threshold, and one tuned threshold
+per label.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ Data = tuple[np.ndarray, np.ndarray]
 
 
 def words(seed: int, n: int, d: int, p: int, labels: int, noise: float) -> Data:
-    """Documents with about so many labels each, and noise on the counts of their words."""
+    """Return documents with about ``labels`` labels each, and noise on their word counts."""
     X, Y = make_multilabel_classification(
         n, d, n_classes=p, n_labels=labels, random_state=seed, allow_unlabeled=seed % 2 == 0
     )
@@ -54,7 +55,7 @@ def words(seed: int, n: int, d: int, p: int, labels: int, noise: float) -> Data:
 
 
 def hidden_cause(seed: int, n: int, d: int, p: int, rate: float) -> Data:
-    """Labels of ten features each, and of a cause that no feature shows."""
+    """Return labels that depend on ten features each, and on a cause that no feature shows."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d))
     scores = 2 * X[:, :10] @ rng.standard_normal((10, p)) / np.sqrt(10)
@@ -74,7 +75,7 @@ SETS: dict[str, Callable[[], Data]] = {
 
 
 def gains(task: tuple[str, str, bool]) -> dict[str, dict[str, list[float]]]:
-    """By measure and rule, of each fold."""
+    """Return the gains of each fold, per measure and rule."""
     name, model, quick = task
     X, Y = SETS[name]()
     found: dict[str, dict[str, list[float]]] = {}

@@ -1,11 +1,11 @@
-"""Which method for which measure: six multi-label sets, six measures, thresholds and decisions.
+"""Six multi-label sets and six measures: thresholds and decisions compared.
 
     python experiments/decisions/multilabel.py [--quick]
 
-Five folds; C, thresholds, presence and calibration are chosen on scores out of fold inside each
-training part. The measures are Jaccard and F1 of rows (a set of labels each), of labels (macro) and
-of all cells (micro). Rivals: a threshold of 1/2, one tuned threshold, a tuned threshold for each
-label, each on the same scores as the decisions beside them. Scores are kept between runs.
+There are five folds. C, thresholds, presence and calibration are chosen by scores out of fold
+inside each training part. The measures are Jaccard and F1 of rows (each row is a set of labels), of
+labels (macro) and of all cells (micro). Rivals are a threshold of 1/2, one tuned threshold, and one
+tuned threshold per label, each on the same scores as the decisions beside them. Scores are cached.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from experiments.decisions._multilabel_sets import LEAST
 from experiments.shared.report import Table, arguments, estimate, parallel, report
 
 NAMES = ["emotions", "scene", "yeast", "medical", "enron", "corel5k"]
-# SetDecision as it comes, and with other choices of its parameters.
+# SetDecision with its defaults, and with other values of its parameters.
 DECISIONS = {
     "SetDecision": {},
     "sigmoid": {"calibrate": "sigmoid"},
@@ -52,7 +52,7 @@ RIVALS = ["1/2", "one threshold", "a threshold a label"]
 
 
 def one_fold(task: tuple[str, int, int, bool]) -> dict[str, dict[str, object]]:
-    """Scores of every model and rule by every measure on one fold."""
+    """Return the scores of every model and rule by every measure on one fold."""
     name, fold, seed, quick = task
     data = Fold.of(name, fold, seed, quick)
     answers: dict[str, dict[str, object]] = {}
@@ -62,7 +62,7 @@ def one_fold(task: tuple[str, int, int, bool]) -> dict[str, dict[str, object]]:
             continue
         p, test, truth = scores.out_of_fold, scores.test, data.Y_train
         tried = DECISIONS
-        if kind not in PROBABILITIES:  # scores mean nothing before they are calibrated
+        if kind not in PROBABILITIES:  # scores are no probabilities before they are calibrated
             tried = {key: v for key, v in DECISIONS.items() if v.get("calibrate", "auto")}
         for loss, sets in MEASURES:
             rules = {
@@ -117,7 +117,7 @@ def main() -> None:
 
 
 def of_logistic(found: dict[str, list[dict]], measure: str) -> Table:
-    """Every rule on the probabilities of logistic regression, a row for each data set."""
+    """Return a table of every rule on the probabilities of logistic regression, by data set."""
     rules = [*RIVALS, *DECISIONS]
     table = Table(f"Logistic regression, {measure}", ["data", *rules, "SetDecision − best rival"])
     for name, folds in found.items():
@@ -129,12 +129,12 @@ def of_logistic(found: dict[str, list[dict]], measure: str) -> Table:
 
 
 def gain_of(folds: list[dict], ours: str, rival: str, measure: str):
-    """By how much one is ahead of the other, fold by fold."""
+    """Return the difference between two rows, paired over the folds."""
     return estimate(f[ours][measure] - f[rival][measure] for f in folds)
 
 
 def gains(found: dict[str, list[dict]], measures: list[str]) -> Table:
-    """Means over the data sets of SetDecision minus each rival, on every model's scores."""
+    """Return a table of means over the data sets of SetDecision minus each rival, by model."""
     table = Table(
         "SetDecision minus the tuned rival that is best on the data set: mean over the data sets",
         ["model", *measures],
@@ -157,7 +157,7 @@ def gains(found: dict[str, list[dict]], measures: list[str]) -> Table:
 
 
 def of_all(found: dict[str, list[dict]], measures: list[str]) -> Table:
-    """Every model and rule."""
+    """Return a table of every model and rule."""
     table = Table(
         "Every model and rule: mean over the data sets that it was run on",
         ["model: rule", "sets", *measures, "seconds"],
@@ -172,7 +172,7 @@ def of_all(found: dict[str, list[dict]], measures: list[str]) -> Table:
 
 
 def behind(found: dict[str, list[dict]], measures: list[str]) -> str:
-    """Where a rival on the same probabilities is ahead by more than a standard error."""
+    """Return a note on where a rival on the same probabilities leads by over a standard error."""
     lost = []
     for kind in sorted(PROBABILITIES):
         for measure in measures:

@@ -1,10 +1,11 @@
-"""Masks for IoU and Dice: the most probable class, thresholds, and decisions, field or no field.
+"""Masks for IoU and Dice: most probable class, thresholds and decisions, with and without a field.
 
     python experiments/decisions/segmentation.py [--quick]
 
-Needs msrc21/ and weizmann_horses/. MSRC-21: a small edition of our own classifier on the 59
-validation images, and TextonBoost's unaries of the four test images that have them. Horses: the
-U-Net of ``no_paper/unet_horses.py``. Nothing is chosen on the pictures that a figure is of.
+Needs msrc21/ and weizmann_horses/. On MSRC-21 the unaries are those of a smaller version of our own
+classifier, for the 59 validation images, and TextonBoost's, for the four test images that have
+them. On the horses they come from the U-Net of ``no_paper/unet_horses.py``. No setting is chosen on
+the pictures that a figure is computed from.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ Verdicts = dict[tuple[str, str], Verdict]
 
 
 def scene(name: str, p: np.ndarray) -> Picture:
-    """An image of MSRC-21 at cells of 2 x 2 pixels, with marginals of each strength."""
+    """Return an image of MSRC-21 at cells of 2 x 2 pixels, with marginals for each strength."""
     labels, colors = truth(name)[::CELL, ::CELL], image(name)[::CELL, ::CELL]
     flat = p.reshape(-1, LABELS).T
     fields = {s: field_of(flat, colors, s).astype(np.float32) for s in STRENGTHS}
@@ -52,7 +53,7 @@ def scene(name: str, p: np.ndarray) -> Picture:
 
 
 def joined(parts: list[tuple[np.ndarray, Verdicts]], count: int) -> Verdicts:
-    """Verdicts on parts of the pictures, as one; the settings are those of the first part."""
+    """Join verdicts on parts of the pictures; the settings are those of the first part."""
     found: Verdicts = {}
     for key, first in parts[0][1].items():
         scores = {}
@@ -66,7 +67,7 @@ def joined(parts: list[tuple[np.ndarray, Verdicts]], count: int) -> Verdicts:
 
 
 def crossed(pictures: list[Picture], folds: int) -> Verdicts:
-    """Each part of the pictures with settings of all the others; picture k is in part k % folds."""
+    """Return verdicts by cross-validation; picture k belongs to part k % folds."""
     parts = []
     part_of = np.arange(len(pictures)) % folds
     for k in progress(range(folds), "parts"):
@@ -77,7 +78,7 @@ def crossed(pictures: list[Picture], folds: int) -> Verdicts:
 
 
 def averaged(runs: list[Verdicts]) -> Verdicts:
-    """The mean over seeds of every picture's score."""
+    """Average every picture's score over seeds."""
     return {
         key: Verdict(
             {m: np.mean([run[key].scores[m] for run in runs], axis=0) for m in first.scores},
@@ -88,7 +89,7 @@ def averaged(runs: list[Verdicts]) -> Verdicts:
 
 
 def shown(title: str, verdicts: Verdicts, counts: np.ndarray, policy: str) -> tuple[Table, dict]:
-    """A table of one policy, each row beside the plain argmax, and the figures behind it."""
+    """Return a table of one policy, each row beside the plain argmax, and the figures behind it."""
     head = ["probabilities", "rule", "IoU", "above argmax", "Dice", "above argmax", "chosen (IoU)"]
     table = Table(title, head)
     data = {}

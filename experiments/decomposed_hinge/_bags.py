@@ -1,7 +1,8 @@
-"""Bags with one linear model for all elements, learned by cutting planes: what B_D's tables share.
+"""Bags of elements, and one linear model for all elements that cutting planes learn.
 
-A bag is a set of elements with a label each; the model is one weight vector, so that a bag may have
-any number of elements. The last feature is a constant 1: the intercept, penalised like the rest.
+A bag is a set of elements with a label each. The model is one weight vector, so that a bag may have
+any number of elements. The last feature is a constant 1: its weight is the intercept, which is
+penalised like the other weights.
 """
 
 from __future__ import annotations
@@ -44,14 +45,14 @@ class Bags:
         return len(self.offsets) - 1
 
     def take(self, which: Iterable[int]) -> Bags:
-        """Some of the bags, in the order given."""
+        """Return the given bags, in the given order."""
         parts = [np.arange(self.offsets[i], self.offsets[i + 1]) for i in which]
         rows = np.concatenate(parts)
         return Bags(self.X[rows], self.y[rows], np.cumsum([0, *map(len, parts)]))
 
 
 def surrogates(loss: sw.losses.Loss) -> dict[str, Surrogate]:
-    """The rows of the paper's tables, and two more."""
+    """Return the surrogates of the paper's rows, and two more."""
     return {
         "B_D": sw.surrogates.DecomposedHinge(loss),
         "0-1": sw.surrogates.LovaszHinge("hamming"),
@@ -62,10 +63,10 @@ def surrogates(loss: sw.losses.Loss) -> dict[str, Surrogate]:
 
 
 def risk(surrogate: Surrogate, bags: Bags) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
-    """w -> the sum of the surrogate over the bags, and a subgradient.
+    """Return an oracle that maps w to the sum of the surrogate over the bags and a subgradient.
 
-    A sum below 0, which the planes of the published program can have, counts as 0: so says the
-    constraint that the slack is not negative.
+    With the planes of the published program the sum can be negative. It then counts as 0, because
+    the slack variable is constrained to be at least 0.
     """
 
     def oracle(w: np.ndarray) -> tuple[float, np.ndarray]:
@@ -77,27 +78,28 @@ def risk(surrogate: Surrogate, bags: Bags) -> Callable[[np.ndarray], tuple[float
 
 
 def fit(surrogate: Surrogate, bags: Bags, C: float, rounds: int = ROUNDS) -> sw.learning.Fit:
-    """min 1/2 |w|^2 + C times the sum over the bags, to a relative gap of 1e-3 or ``rounds``."""
+    """Minimise 1/2 |w|^2 + C times the sum over the bags, to TOLERANCE or for ``rounds`` rounds."""
     oracle = risk(surrogate, bags)
     return sw.learning.one_slack(oracle, bags.X.shape[1], C, tol=TOLERANCE, max_iter=rounds)
 
 
 def losses(loss: sw.losses.Loss, bags: Bags, w: np.ndarray) -> np.ndarray:
-    """The loss of each bag under the signs of the scores."""
+    """Return the loss of each bag when labels are predicted by the signs of the scores."""
     return np.asarray(loss(bags.y, bags.X @ w > 0, offsets=bags.offsets))
 
 
 class GreedySlack:
-    r"""Slack rescaling as the authors of B_D compute it: one pass over a bag in index order.
+    r"""Slack rescaling with the greedy search of B_D's authors: one pass over a bag in index order.
 
-    An element joins the set I of mistakes if that does not lower l(I) (1 - 2 sum_I g y). This is
-    ``sw.surrogates.SlackRescaling(loss, maximizer="greedy")`` for losses of counts, with plain
-    numbers instead of set functions, which takes a twentieth of the time.
+    An element joins the set I of mistakes if that does not lower l(I) (1 - 2 sum_I g y). For losses
+    of counts this equals ``sw.surrogates.SlackRescaling(loss, maximizer="greedy")``. It uses plain
+    numbers instead of set functions and takes a twentieth of the time.
 
-    ``published`` makes two more choices of the published program. The pass starts from minus
-    infinity, so that the first element is always in I, and a bag whose first element is right by
-    far counts as 0 whatever the others do. And the plane of a bag is l(I) - 2 sum_I g y: the loss
-    does not multiply the margins, as slack rescaling says it should.
+    ``published`` follows the published program in two more choices. First, the pass starts from
+    minus infinity. The first element is therefore always in I, and a bag whose first element is
+    right by a large margin counts as 0, whatever the other elements do. Second, the plane of a bag
+    is l(I) - 2 sum_I g y: the loss does not multiply the margins, although slack rescaling requires
+    it.
     """
 
     def __init__(self, loss: sw.losses.Loss, *, published: bool = False) -> None:
@@ -107,7 +109,7 @@ class GreedySlack:
     def value_and_gradient(
         self, y: np.ndarray, scores: np.ndarray, *, offsets: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """One value a bag, and the gradient with respect to the scores."""
+        """Return one value per bag, and the gradient with respect to the scores."""
         signs = np.where(y, 1.0, -1.0)
         margins = (signs * scores).tolist()
         values, gradient = np.zeros(len(offsets) - 1), np.zeros(len(scores))
@@ -122,7 +124,7 @@ class GreedySlack:
         return values, gradient
 
     def _search(self, y: np.ndarray, margins: list[float]) -> tuple[list[int], float, float]:
-        """The set, its loss and the sum of its margins."""
+        """Return the set, its loss and the sum of its margins."""
         table, step = self._table(len(y), int(np.count_nonzero(y)))
         best = -np.inf if self.published else 0.0
         at, total, chosen = 0, 0.0, []
@@ -135,7 +137,10 @@ class GreedySlack:
         return chosen, table[at], total
 
     def _table(self, p: int, m: int) -> tuple[list[float], int]:
-        """l at (n, q), n of the m positives and q of the others wrong, stored at n step + q."""
+        """Return a table of l(n, q), for n wrong positives and q wrong negatives, and its step.
+
+        The value l(n, q) is stored at n step + q.
+        """
         if (p, m) not in self._tables:
             step = p - m + 1
             function = self.loss.set_function(np.arange(p) < m)
@@ -147,7 +152,7 @@ class GreedySlack:
 
 
 def require_same_greedy(loss: sw.losses.Loss, bags: Bags) -> None:
-    """An error if ``GreedySlack`` is not the library's greedy slack rescaling on these bags."""
+    """Raise an error unless ``GreedySlack`` equals the library's greedy slack rescaling."""
     scores = np.random.default_rng(0).standard_normal(len(bags.y))
     library = sw.surrogates.SlackRescaling(loss, maximizer="greedy")
     expected = library.value_and_gradient(bags.y, scores, offsets=bags.offsets)
@@ -157,7 +162,10 @@ def require_same_greedy(loss: sw.losses.Loss, bags: Bags) -> None:
 
 
 def difference(a: Sequence[float], b: Sequence[float]) -> tuple[Estimate, str]:
-    """a - b, paired over the repeats, and in a word which is lower: by over two standard errors."""
+    """Return a - b, paired over the repeats, and a word for its sign.
+
+    The word says that there is no clear difference if |a - b| is at most two standard errors.
+    """
     of = estimate(np.asarray(a) - np.asarray(b))
     if of.error is None or abs(of.mean) <= 2 * of.error:
         return of, "no clear difference"

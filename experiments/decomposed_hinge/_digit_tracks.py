@@ -1,9 +1,9 @@
-"""Tracks made of handwritten digits, in the place of the face tracks of the B_D paper.
+"""Tracks made of handwritten digits, which replace the face tracks of the B_D paper.
 
 The paper's tracks are film scenes of one person: 1437 tracks of 1 to over 100 frames, 19 on
-average, all frames of a track with one label, and frames of a track much alike. Here a track is
-one digit, some image and its nearest neighbours among the images of that digit not yet used, so
-that each image is in one track only; sizes are drawn log-uniformly from 1 to 100.
+average. All frames of a track have one label, and they are similar to each other. Here a track is
+an image of a digit and its nearest neighbours among the images of that digit that no other track
+contains. The sizes are drawn log-uniformly from 1 to 100.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from experiments.shared.data import standardized, svmlight, usps
 
 LONGEST = 100
 LOSSES = {k: sw.losses.FaceTrack(k) for k in (1, 2, 3, 4)}
-# The digit that a linear classifier confuses most with others, and those it is confused with.
+# The digit that a linear classifier confuses most with others, and those others.
 TASKS = {"usps": (8, (2, 3, 5, 9)), "pendigits": (5, (1, 3, 7, 8, 9))}
 DESCRIPTION = (
     "a track is one digit: an image and its nearest unused neighbours of the same digit, its size "
@@ -28,16 +28,16 @@ DESCRIPTION = (
 
 
 def expect_negative_parts() -> None:
-    """Silence what the library says of the last two losses.
+    """Silence the library's warning about Δ3 and Δ4.
 
-    B_D is no extension of them, because their submodular parts are negative. That is what the
-    paper's columns "Δ_S negative" are about: the tables show what it costs.
+    B_D does not extend these losses, because their submodular parts are negative. The paper's
+    columns "Δ_S negative" are about this case, and the tables show its effect.
     """
     warnings.filterwarnings("ignore", message="the submodular part of FaceTrack")
 
 
 def tracks(task: str, rng: np.random.Generator) -> Bags:
-    """All images of the task as tracks, in random order."""
+    """Return all images of the task as tracks, in random order."""
     positive, others = TASKS[task]
     X, digits = _images(task)
     kept = np.isin(digits, (positive, *others))
@@ -59,13 +59,13 @@ def _images(task: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _parts(X: np.ndarray, of_digit: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
-    """The images of one digit, cut into tracks."""
+    """Cut the images of one digit into tracks."""
     left = rng.permutation(np.flatnonzero(of_digit))
     parts = []
     while len(left):
         size = int((LONGEST + 1) ** rng.random())
         nearest = np.argsort(((X[left] - X[left[0]]) ** 2).sum(axis=1), kind="stable")[:size]
-        # A film does not show the nearest frames first.
+        # The frames are shuffled, because a film does not show the nearest frames first.
         parts.append(rng.permutation(left[nearest]))
         left = np.delete(left, nearest)
     return parts

@@ -1,9 +1,9 @@
 """Figure 5 of the B_D paper: the primal-dual gap against the rounds of cutting planes.
 
-The paper's claim: B_D converges about as fast as a support vector machine (0-1). C is not printed;
-here it is 1 for every curve, as in the authors' published example. The sum of hinge losses is
-larger than the others by the number of elements in a bag, so the table also has the rounds when
-each row has the C that makes its objective 30 at w = 0.
+The paper claims that B_D converges about as fast as a support vector machine (0-1). It does not
+print C. Here C is 1 for every curve, as in the example that the authors published. The sum of hinge
+losses is larger than the other surrogates by a factor of the number of elements in a bag. The table
+therefore also shows the rounds when each row has the C that makes its objective 30 at w = 0.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ STYLES = {
 
 
 def curves_of(surrogate: Surrogate, bags: Bags, rounds: int) -> tuple[np.ndarray, np.ndarray]:
-    """The relative gap after each round, for the same C as all others and for the same start."""
+    """Return the relative gap after each round, for the common C and for the common start."""
     oracle = risk(surrogate, bags)
     d = bags.X.shape[1]
     gaps = []
@@ -52,13 +52,13 @@ def curves_of(surrogate: Surrogate, bags: Bags, rounds: int) -> tuple[np.ndarray
 
 
 def rounds_to(gaps: np.ndarray, mark: float) -> str:
-    """After how many rounds the gap is at most the mark."""
+    """Return the number of rounds after which the gap is at most the mark."""
     reached = np.flatnonzero(gaps <= mark)
     return str(reached[0] + 1) if len(reached) else f"over {len(gaps)}"
 
 
 def draw(curves: dict[int, dict[str, np.ndarray]]) -> None:
-    """One panel a loss."""
+    """Draw one panel per loss."""
     import matplotlib
 
     matplotlib.use("Agg")

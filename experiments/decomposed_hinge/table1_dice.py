@@ -1,9 +1,9 @@
 """Table 1 of the B_D paper: Dice on bags of six points in the plane.
 
-The paper draws two classes from mixtures of Gaussians (its Figure 2) and prints no parameter, no
-number of bags and no number of repeats. So the figures cannot agree; what can is which row is best
-in which column. Two rows are ours: slack rescaling with its exact maximiser, and slack rescaling as
-the authors' published program computes it.
+The paper draws two classes from mixtures of Gaussians (its Figure 2), but prints neither their
+parameters nor the numbers of bags and repeats. The figures therefore cannot agree; only the order
+of the rows in each column can. Two rows are not in the paper: slack rescaling with its exact
+maximiser, and slack rescaling as in the authors' published program.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ PAPER = {
 
 
 def draw(rng: np.random.Generator, n: int, share: float = SHARE) -> Bags:
-    """n bags: labels at random with at least one positive, then a point for each."""
+    """Draw n bags: random labels with at least one positive, then a point for each."""
     y = rng.random((n, P)) < share
     none = np.flatnonzero(~y.any(axis=1))
     y[none, rng.integers(P, size=len(none))] = True
@@ -59,7 +59,7 @@ def draw(rng: np.random.Generator, n: int, share: float = SHARE) -> Bags:
 
 
 def repeat(seed: int, number: int, share: float, names: Sequence[str]) -> dict[str, np.ndarray]:
-    """Losses of each row for each C, shape (C, 4): Δ_D and 0-1 at validation, then at test."""
+    """Return losses per row and C, shape (C, 4): Δ_D and 0-1 at validation, then at test."""
     rng = np.random.default_rng([seed, number])
     train, validation, test = (draw(rng, n, share) for n in (TRAIN, VALIDATION, TEST))
     require_same_greedy(DICE, train.take(range(20)))
@@ -78,7 +78,7 @@ def repeat(seed: int, number: int, share: float, names: Sequence[str]) -> dict[s
 
 
 def chosen(runs: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    """Δ_D, 0-1 and C of each row and repeat, with C by validation: shape (repeats, 3)."""
+    """Return Δ_D, 0-1 and C of each row and repeat, with C by validation: shape (repeats, 3)."""
     rows = {name: name for name in runs[0]} | {BY_DICE: "0-1"}
     values = {}
     for row in ORDER:
@@ -95,7 +95,7 @@ def _best(curve: np.ndarray, by: int) -> list[float]:
 
 
 def verdicts(values: dict[str, np.ndarray]) -> list[str]:
-    """The paper's claims, held against the repeats."""
+    """Return notes that compare the paper's claims with the repeats."""
     notes = []
     for other in ORDER[1:]:
         for column, measure in enumerate(("Δ_D", "0-1")):
@@ -109,7 +109,7 @@ def verdicts(values: dict[str, np.ndarray]) -> list[str]:
 
 
 def by_shares(seed: int, repeats: int) -> tuple[Table, dict[str, dict[str, np.ndarray]]]:
-    """Δ_D when more of the labels are positive, for the rows without a greedy search."""
+    """Return Δ_D for several shares of positive labels, for the rows without a greedy search."""
     names = ("B_D", "0-1", "S, exact")
     values = {
         share: chosen([repeat(seed, k, share, names) for k in range(repeats)])

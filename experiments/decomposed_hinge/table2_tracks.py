@@ -1,8 +1,8 @@
 """Table 2 of the B_D paper: four losses of tracks, on tracks of handwritten digits.
 
-The paper classifies the faces of a television series, which are not to be had; the figures cannot
-agree. What can is the order of the rows: the paper finds B_D best where the submodular part of the
-loss is not negative (Δ1, Δ2), and no gain where it is (Δ3, Δ4).
+The paper classifies the faces of a television series, which are not available, so the figures
+cannot agree. The order of the rows can: the paper finds B_D best where the submodular part of the
+loss is not negative (Δ1, Δ2), and no gain where it is negative (Δ3, Δ4).
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ Row = dict[tuple[str, int], float]
 
 
 def fold(bags: Bags, which: np.ndarray, k: int, folds: int) -> Row:
-    """Test loss of each (row, loss) with fold k left out for the test."""
+    """Return the test loss of each (row, loss) when fold k is the test part."""
     test = bags.take(which[k::folds])
     rest = np.delete(which, np.s_[k::folds])
-    # The order of the tracks is random, so the first quarter is as good as any.
+    # The order of the tracks is random, so the first quarter is a random sample.
     part = len(rest) // 4
     validation, train, both = (bags.take(r) for r in (rest[:part], rest[part:], rest))
     expect_negative_parts()
     answers, plain = {}, {}
     for number, loss in LOSSES.items():
         for name, surrogate in surrogates(loss).items():
-            # The row 0-1 trains alike for every loss; only the choice of C differs.
+            # The training of row 0-1 does not depend on the loss; only the choice of C does.
             known = plain if name == "0-1" else {}
             for C in GRID:
                 if C not in known:
@@ -68,7 +68,7 @@ def fold(bags: Bags, which: np.ndarray, k: int, folds: int) -> Row:
 
 
 def run(task: str, draws: int, seed: int, folds: int) -> tuple[dict[str, np.ndarray], list[str]]:
-    """Losses of each row, shape (draws * folds, 4), and what the tracks are like."""
+    """Return losses of each row, shape (draws * folds, 4), and a description of the tracks."""
     jobs, facts = [], []
     for draw in range(draws):
         rng = np.random.default_rng([seed, draw, list(TASKS).index(task)])
@@ -90,7 +90,7 @@ def run(task: str, draws: int, seed: int, folds: int) -> tuple[dict[str, np.ndar
 
 
 def table_of(task: str, values: dict[str, np.ndarray]) -> Table:
-    """The paper's columns and ours, in turn."""
+    """Return a table with the paper's columns beside ours."""
     head = ["training"]
     for k in LOSSES:
         head += [f"Δ{k}, paper", f"Δ{k}, ours"]
@@ -104,7 +104,7 @@ def table_of(task: str, values: dict[str, np.ndarray]) -> Table:
 
 
 def verdicts(task: str, values: dict[str, np.ndarray]) -> list[str]:
-    """B_D against each other row, paired over the folds."""
+    """Return notes that compare B_D with each other row, paired over the folds."""
     notes = []
     for k in LOSSES:
         parts = []

@@ -1,8 +1,9 @@
 """Table 3 of the B_D paper: the time of one loss-augmented inference, with Δ1.
 
-That is one value and one subgradient for one bag of p elements. The paper's program is Matlab on an
-unnamed machine, and evaluates the loss O(p) times at O(p) each; here both surrogates are one sort
-and one scan, compiled. Cutting planes ask for all bags in one call, so that is shown as well.
+One inference is one value and one subgradient for one bag of p elements. The paper's program is
+written in Matlab, was run on an unnamed machine, and evaluates the loss O(p) times at O(p) each.
+Here each surrogate takes one compiled sort and scan. Cutting planes pass all bags in one call, so
+that time is shown as well.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ PAPER = {
 
 
 def seconds(surrogate: sw.surrogates.Surrogate, shape: tuple[int, ...], repeats: int) -> Estimate:
-    """Seconds a bag, over repeats that each have labels and scores of their own."""
+    """Return seconds per bag, over repeats with labels and scores of their own."""
     rng = np.random.default_rng(shape)
     bags = shape[0] if len(shape) == 2 else 1
     calls = max(1, CALLS // bags)
@@ -48,11 +49,11 @@ def seconds(surrogate: sw.surrogates.Surrogate, shape: tuple[int, ...], repeats:
         y, scores = rng.random(shape) < 0.5, rng.standard_normal(shape)
         call = partial(surrogate.value_and_gradient, y, scores)
         times.append(timeit(call, timer=process_time, number=calls) / calls / bags)
-    return estimate(times[1:])  # the first made the tables that the others use
+    return estimate(times[1:])  # the first call builds the tables that later calls reuse
 
 
 def show(of: Estimate) -> str:
-    """In microseconds."""
+    """Return the estimate in microseconds."""
     return f"{1e6 * of.mean:.2f} ± {1e6 * (of.error or 0):.2f} µs"
 
 

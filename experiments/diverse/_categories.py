@@ -7,12 +7,12 @@ from experiments.diverse._judged_lists import Case
 from experiments.shared.msrc import scene
 from experiments.shared.regions import contrast_edges, region_means, superpixels
 
-SUPERPIXELS = 600  # asked for; about 410 come
-SMOOTHING = 0.8  # of the Potts edges
+SUPERPIXELS = 600  # the requested number; about 410 result
+SMOOTHING = 0.8  # weight of the Potts edges
 
 
 def categories(name: str) -> Case:
-    """A validation image: for each superpixel the mean of -log p over its pixels."""
+    """Return the field of a validation image: each superpixel has the mean of -log p."""
     view = scene(name)
     regions = superpixels(view.image, SUPERPIXELS)
     unary = region_means(regions, view.unary)

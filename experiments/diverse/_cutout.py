@@ -1,8 +1,8 @@
-"""The field of a photograph with scribbles: which of its superpixels belong to the object?
+"""The field of a photograph with scribbles, which separates an object from the rest.
 
-As in Section 4.1 of the paper: a transductive support vector machine learns from the scribbles and
-from the superpixels without any, by colour and texture; contrast-sensitive Potts edges join those
-that touch.
+As in Section 4.1 of the paper, a transductive support vector machine learns from the scribbled
+superpixels and from the others, by colour and texture. Contrast-sensitive Potts edges join
+superpixels that touch.
 """
 
 from __future__ import annotations
@@ -15,21 +15,22 @@ from experiments.diverse._judged_lists import Case
 from experiments.diverse._scribbles import Marked
 from experiments.shared.regions import appearances, contrast_edges, majority, superpixels
 
-SUPERPIXELS = 500  # asked for; about 400 come
-SMOOTHING = 2.0  # of the Potts edges
+SUPERPIXELS = 500  # the requested number; about 400 result
+SMOOTHING = 2.0  # weight of the Potts edges
 STEEPNESS = 2.0  # log odds of a superpixel on the margin
-PENALTY = 10.0  # of the support vector machine
-SHARES = 0.01 * 4.0 ** np.arange(6)  # weight of the unmarked, over that of the marked superpixels
+PENALTY = 10.0  # C of the support vector machine
+SHARES = 0.01 * 4.0 ** np.arange(6)  # weights of unmarked relative to marked superpixels
 SURE = 1e3  # energy of a label that a scribble contradicts
 
 
 def transductive_scores(X: np.ndarray, marks: np.ndarray) -> np.ndarray:
-    """Scores (n,), positive for the object, of points with features (n, d).
+    """Return scores (n,), positive for the object, of points with features (n, d).
 
-    ``marks`` are 1, 0, or -1 where the label is not known; both must occur. A support vector
-    machine with a Gaussian kernel is trained on the marked points, then again and again on all,
-    the others with the labels it gave them and with a weight that grows from a hundredth of the
-    marked ones' to as much. Both marks weigh the same in all.
+    ``marks`` are 1, 0, or -1 where the label is not known; both 0 and 1 must occur. A support
+    vector machine with a Gaussian kernel is trained on the marked points first. It is then trained
+    repeatedly on all points, the unmarked ones with the labels that it predicted. Their weight
+    grows from a hundredth of the marked points' weight to the same weight. The two labels have
+    equal total weights.
     """
     known = marks >= 0
     weights = np.zeros(len(marks))
@@ -50,7 +51,7 @@ def transductive_scores(X: np.ndarray, marks: np.ndarray) -> np.ndarray:
 
 
 def cutout(marked: Marked) -> Case:
-    """The superpixels of a photograph, their field with labels 0 (rest) and 1 (object)."""
+    """Return the superpixels of a photograph and their field; label 1 is the object, 0 the rest."""
     regions = superpixels(marked.image, SUPERPIXELS)
     marks = majority(regions, marked.marks, 2)
     log_odds = STEEPNESS * transductive_scores(appearances(marked.image, regions), marks)

@@ -1,6 +1,6 @@
-"""The lists that each diversity makes, over a grid of its parameters; and two lists without any.
+"""Lists of labellings by each diversity, over a grid of its parameters, and by other methods.
 
-All lists are kept in the cache, under ``lists``: delete them after a change of the library.
+All lists are kept in the cache, under ``lists``. Delete them after a change of the library.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from experiments.shared.cache import cache_folder, keep
 from experiments.shared.report import parallel
 
 Diversity = sw.diversities.Diversity
-SEED = 0  # of the lists by chance
+SEED = 0  # seed of the lists that are drawn at random
 Make = Callable[[Case, int, Setting], np.ndarray]
 """A list (m, S) for a case, a length and a setting."""
 
@@ -37,7 +37,7 @@ class Method:
 
 
 def greedy(diversity: Callable[..., Diversity], method: str = "auto") -> Make:
-    """Lists under a diversity, made from a case and the numbers of a setting."""
+    """Return a method that makes greedy lists under a diversity, given a case and a setting."""
 
     def make(case: Case, m: int, setting: Setting) -> np.ndarray:
         made = diversity(case, *setting)
@@ -47,7 +47,7 @@ def greedy(diversity: Callable[..., Diversity], method: str = "auto") -> Make:
 
 
 def with_path(diversity: Callable[..., Diversity]) -> Make:
-    """Greedy lists whose steps may take the labellings of the path of biases too."""
+    """Return a method whose greedy steps may also take the labellings of the path of biases."""
 
     def make(case: Case, m: int, setting: Setting) -> np.ndarray:
         path = sw.inference.bias_path(case.field, max_cuts=20)
@@ -63,7 +63,7 @@ def with_path(diversity: Callable[..., Diversity]) -> Make:
 def concatenated(
     case: Case, methods: Sequence[Method], settings: Sequence[Setting], m: int
 ) -> np.ndarray:
-    """One list of m from each method's share, the MAP labelling once."""
+    """Concatenate the lists of several methods to one list of m, with the MAP labelling once."""
     shares = shares_of(m, len(methods))
     lists = [
         method.make(case, 1 + share, setting)
@@ -73,7 +73,7 @@ def concatenated(
 
 
 def equal_biases(case: Case, m: int, setting: Setting) -> np.ndarray:
-    """The MAP labellings under m equally spaced biases around none: what a loop of a user gives."""
+    """Return the MAP labellings under m equally spaced biases, as a loop over biases gives them."""
     (spacing,) = setting
     biases = spacing * (np.arange(m) - 0.5 * (m - 1))
     unary = case.field.unary
@@ -82,7 +82,7 @@ def equal_biases(case: Case, m: int, setting: Setting) -> np.ndarray:
 
 
 def equal_prices(case: Case, m: int, setting: Setting) -> np.ndarray:
-    """Of any number of labels: MAP under m equally spaced prices of the labels that MAP has."""
+    """Return MAP labellings under m equally spaced prices of the labels that MAP uses."""
     (spacing,) = setting
     best = sw.solve_map(case.field, n_jobs=1).labels
     everyone, labelings = np.arange(len(best)), [best]
@@ -94,42 +94,45 @@ def equal_prices(case: Case, m: int, setting: Setting) -> np.ndarray:
 
 
 def regions_diversity(case: Case, h: str, weight: float, consistency: float) -> Diversity:
-    """New labels for every superpixel, at a price for each larger region that is split."""
+    """Return a diversity of new labels for superpixels, with a price per larger region split."""
     return sw.diversities.VariableCoverage(
         h, weight, regions=case.segments, consistency=consistency
     )
 
 
 def alternatives(case: Case, m: int, setting: Setting) -> np.ndarray:
-    """What ``diverse`` gives without a diversity; a setting has the least difference and part."""
+    """Return the list of ``diverse`` without a diversity.
+
+    A setting holds the arguments of ``Alternatives``.
+    """
     wanted = sw.diversities.Alternatives(*setting) if setting else None
     return sw.diverse(case.field, m, wanted, n_jobs=1).labelings
 
 
 def perturbed(case: Case, m: int, setting: Setting) -> np.ndarray:
-    """The MAP labellings of fields with Gumbel noise of a scale on the unaries."""
+    """Return the MAP labellings of fields with Gumbel noise of a given scale on the unaries."""
     (scale,) = setting
     return sw.inference.perturbed_list(case.field, m, temperature=scale, n_jobs=1, rng=SEED)
 
 
 def restarted(case: Case, m: int, setting: Setting) -> np.ndarray:
-    """Local minima from labels drawn from the unaries at a temperature."""
+    """Return local minima reached from labels drawn from the unaries at a temperature."""
     (temperature,) = setting
     return restarted_list(case.field, m, temperature, np.random.default_rng(SEED))
 
 
 def sampled(case: Case, m: int, setting: Setting) -> np.ndarray:
-    """Labels drawn from the marginals at a temperature, each by itself."""
+    """Return labels drawn independently from the marginals at a temperature."""
     (temperature,) = setting
     return sw.inference.sampled_list(case.field, m, temperature=temperature, n_jobs=1, rng=SEED)
 
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """All lists of all cases: what they get right, and the seconds that a list took.
+    """All lists of all cases: what they get right, and the seconds per list.
 
-    ``judged[name][setting]`` has an entry a case; ``seconds[name]`` is the mean over cases and
-    settings, in processor time.
+    ``judged[name][setting]`` has an entry per case. ``seconds[name]`` is the mean processor time
+    over cases and settings.
     """
 
     judged: Mapping[str, Mapping[Setting, Sequence[Judged]]]
@@ -139,7 +142,7 @@ class Lists:
 def make_lists(
     cases: Sequence[Case], methods: Mapping[str, Method], m: int, label: str, jobs: int
 ) -> Lists:
-    """Every list of m labellings."""
+    """Make every list of m labellings."""
     task = partial(_lists_of_case, methods=dict(methods), m=m)
     made = [answer for _, answer in parallel(task, cases, label, jobs)]
     judged = {
@@ -169,9 +172,9 @@ def _lists_of_case(
 def _kept(
     case: Case, name: str, method: Method, m: int, setting: Setting
 ) -> tuple[np.ndarray, float]:
-    """A list and its seconds, from the cache if it is there: a run that was broken off goes on."""
+    """Return a list and its seconds, from the cache if it is there."""
     words = [name.replace(" ", "-"), str(m), *map(str, setting)]
-    unaries = f"{zlib.crc32(case.field.unary.tobytes()):08x}"  # another field, another list
+    unaries = f"{zlib.crc32(case.field.unary.tobytes()):08x}"  # the key changes with the field
     path = cache_folder() / "lists" / f"{case.name}-{unaries}" / f"{'_'.join(words)}.npz"
     if not path.exists():
         start = time.process_time()

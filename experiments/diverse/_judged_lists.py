@@ -1,4 +1,4 @@
-"""Lists of labellings of superpixels, and how good the best of each list is at the pixels."""
+"""Lists of labellings of superpixels, scored by the pixels of the best labelling in each list."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 import setwise as sw
 from experiments.shared.regions import label_counts, superpixels
 
-SEGMENTS = 60  # regions that diversities over regions switch as one, asked for
+SEGMENTS = 60  # requested number of the larger regions that diversities over regions use
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """An image as a field of its S superpixels, with what is needed to judge a labelling.
+    """An image as a field of its S superpixels, with what is needed to score a labelling.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Case:
     counts : array of int, shape (S, L)
         Pixels of each true label in each superpixel.
     segments : array of int, shape (S,)
-        The larger region, of about ``SEGMENTS``, that most of a superpixel lies in.
+        The larger region, one of about ``SEGMENTS``, that contains most of a superpixel.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Case:
         regions: np.ndarray,
         field: sw.fields.Field,
     ) -> Case:
-        """With the counts of the true labels, and the larger regions."""
+        """Make a case, with the counts of the true labels and the larger regions."""
         counts = label_counts(regions, truth, (field.n_variables, field.n_labels))
         larger = superpixels(image, SEGMENTS)
         inside = label_counts(regions, larger, (field.n_variables, int(larger.max()) + 1))
@@ -62,12 +62,13 @@ class Case:
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """What the labellings of a list get right, label by label, in pixels of one image.
+    """The correct pixels of the labellings of a list, label by label, in one image.
 
     Attributes
     ----------
     right, said : array of int, shape (m, L)
-        Pixels that a labelling gives a label to, rightly and in all; void is left out.
+        The number of pixels to which a labelling gives a label correctly, and in total. Void is
+        left out.
     true : array of int, shape (L,)
         Pixels of each true label.
     """
@@ -78,22 +79,22 @@ class Judged:
 
     @property
     def accuracies(self) -> np.ndarray:
-        """(m,): the share of right pixels of each labelling."""
+        """The share of correct pixels of each labelling, shape (m,)."""
         return self.right.sum(axis=1) / self.true.sum()
 
     def first(self, m: int) -> Judged:
-        """The list's first m labellings."""
+        """Return the first m labellings of the list."""
         return Judged(self.right[:m], self.said[:m], self.true)
 
     @property
     def overlaps(self) -> np.ndarray:
-        """(m,): intersection over union, mean of the labels that a labelling or the truth uses."""
+        """Mean IoU (m,) over the labels that a labelling or the truth uses."""
         union = self.said + self.true - self.right
         return np.nanmean(np.where(union > 0, self.right / np.maximum(union, 1), np.nan), axis=1)
 
 
 def judge(case: Case, labelings: np.ndarray) -> Judged:
-    """The pixels that each labelling (m, S) gets right."""
+    """Count the pixels that each labelling (m, S) gets right."""
     labels = np.arange(case.field.n_labels)
     chosen = labelings[:, :, None] == labels
     right = (chosen * case.counts).sum(axis=1)
@@ -102,7 +103,7 @@ def judge(case: Case, labelings: np.ndarray) -> Judged:
 
 
 def joined(lists: Sequence[Judged]) -> Judged:
-    """Lists of one image, one after the other."""
+    """Concatenate lists of one image."""
     return Judged(
         np.concatenate([one.right for one in lists]),
         np.concatenate([one.said for one in lists]),
@@ -111,17 +112,17 @@ def joined(lists: Sequence[Judged]) -> Judged:
 
 
 def oracle_accuracies(lists: Sequence[Judged]) -> np.ndarray:
-    """(n,): for each of n images the share of right pixels of the best labelling of its list."""
+    """Return the share of correct pixels of the best labelling in each image's list, (n,)."""
     return np.array([one.accuracies.max() for one in lists])
 
 
 def mean_accuracy(lists: Sequence[Judged]) -> float:
-    """The mean oracle accuracy over images."""
+    """Return the mean oracle accuracy over images."""
     return float(oracle_accuracies(lists).mean())
 
 
 def object_overlaps(lists: Sequence[Judged]) -> np.ndarray:
-    """(n,): intersection over union of label 1 of the labelling that has most, of each list."""
+    """Return for each list the largest IoU of label 1 over its labellings, (n,)."""
     return np.array(
         [
             (one.right[:, 1] / (one.said[:, 1] + one.true[1] - one.right[:, 1])).max()
@@ -131,15 +132,15 @@ def object_overlaps(lists: Sequence[Judged]) -> np.ndarray:
 
 
 def mean_object_overlap(lists: Sequence[Judged]) -> float:
-    """The mean of the best overlap with the object over images."""
+    """Return the mean over images of the best IoU with the object."""
     return float(object_overlaps(lists).mean())
 
 
 def corpus_overlap(lists: Sequence[Judged]) -> float:
-    """Intersection over union of each label over all images, mean of the labels that occur.
+    """Return IoU of each label over all images, averaged over the labels that occur.
 
-    Of each list the labelling with the largest overlap in its image is taken, as
-    ``sw.inference.oracle_accuracy`` does.
+    Each list contributes the labelling with the largest overlap in its image, as in
+    ``sw.inference.oracle_accuracy``.
     """
     best = [int(one.overlaps.argmax()) for one in lists]
     right = sum(one.right[k] for one, k in zip(lists, best, strict=True))
@@ -150,6 +151,6 @@ def corpus_overlap(lists: Sequence[Judged]) -> float:
 
 
 def shares_of(m: int, parts: int) -> list[int]:
-    """How many of the m - 1 labellings after the best one each of the parts makes."""
+    """Return how many of the m - 1 labellings after the best one each of the parts makes."""
     each, more = divmod(m - 1, parts)
     return [each + (k < more) for k in range(parts)]

@@ -12,11 +12,10 @@ MOST_SWEEPS = 50
 def restarted_list(
     field: sw.fields.Field, m: int, temperature: float, rng: np.random.Generator
 ) -> np.ndarray:
-    """The best labelling and m - 1 local minima, distinct ones of least energy first.
+    """Return the best labelling and m - 1 distinct local minima of least energy.
 
-    Each start has labels drawn by softmax(-unary / temperature), each variable by itself, and goes
-    downhill variable by variable (iterated conditional modes). ``field`` has unaries and one Potts
-    potential.
+    Each start draws every variable independently from softmax(-unary / temperature), and descends
+    by iterated conditional modes. ``field`` has unaries and one Potts potential.
     """
     best = sw.solve_map(field, n_jobs=1).labels
     (potts,) = field.potentials
@@ -43,7 +42,7 @@ def downhill(
     start: np.ndarray,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """A labelling that no change of one variable makes better; variables in random orders."""
+    """Return a labelling that no change of one variable improves; variables in random order."""
     labels, n_labels = start.astype(np.int64), unary.shape[1]
     for _ in range(MOST_SWEEPS):
         changed = False
@@ -59,7 +58,7 @@ def downhill(
 
 
 def _neighbors(n: int, potts: sw.fields.Potts) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Of each variable those it has an edge with, and the weights."""
+    """Return the neighbours of each variable, and the weights of the edges to them."""
     ends = np.concatenate([potts.edges, potts.edges[:, ::-1]])
     weights = np.concatenate([potts.weights, potts.weights])
     order = np.argsort(ends[:, 0], kind="stable")

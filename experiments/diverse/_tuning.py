@@ -1,4 +1,4 @@
-"""Parameters chosen on one half of the images, figures reported on the other, and vice versa."""
+"""Two-fold tuning: parameters chosen on one half of the images, figures for the other half."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ Scored = Mapping[Setting, Sequence[Judged]]
 
 
 def halves(cases: Sequence[Case], seed: int) -> np.ndarray:
-    """(n,): 0 or 1 for each case, the same within a group, as many groups in each half."""
+    """Return the half (0 or 1) of each case, (n,). Groups stay together and are split evenly."""
     groups, of_case = np.unique([case.group for case in cases], return_inverse=True)
     return (np.random.default_rng(seed).permutation(len(groups)) % 2)[of_case]
 
 
 def choose(scored: Scored, rows: np.ndarray, m: int, measure: Measure) -> Setting:
-    """The setting whose lists of m do best on some of the images; the first of equals."""
+    """Return the setting whose lists of m are best on the given images; the first of ties."""
     return max(scored, key=lambda setting: measure([scored[setting][k].first(m) for k in rows]))
 
 
 def held_out(
     parts: Sequence[Scored], half: np.ndarray, m: int, measure: Measure
 ) -> tuple[list[Judged], list[list[Setting]]]:
-    """For each image the list that the other half's settings make, and those settings.
+    """Return for each image its list by the other half's settings, and those settings.
 
-    With several parts (the paper's circled times) each makes a share of the list, as in
-    ``sw.diversities.Concatenated``, with a setting chosen for a list of that length. The settings
-    are those of each half's images, one for each part.
+    With several parts (the rows that are circled in the paper) each part makes a share of the list,
+    as in ``sw.diversities.Concatenated``, with a setting chosen for a list of that length. The
+    settings are those of each half's images, one for each part.
     """
     lengths = [1 + share for share in shares_of(m, len(parts))]
     settings = [
@@ -56,13 +56,16 @@ def held_out(
 
 
 def by_group(values: np.ndarray, cases: Sequence[Case]) -> Estimate:
-    """Mean and standard error over the groups of the cases."""
+    """Return mean and standard error over the groups of the cases."""
     groups, of_case = np.unique([case.group for case in cases], return_inverse=True)
     return estimate(np.bincount(of_case, values) / np.bincount(of_case, minlength=len(groups)))
 
 
 def settings_table(title: str, chosen: Mapping[str, Mapping[int, list[list[Setting]]]]) -> Table:
-    """A row a method, a column for each M: what was chosen for each half, part by part."""
+    """Return a table of chosen settings: a row per method, a column per M.
+
+    A cell has the settings of both halves, part by part.
+    """
     lengths = next(iter(chosen.values()))
     made = Table(title, ["", *(f"M = {m}" for m in lengths)])
     for row, settings in chosen.items():

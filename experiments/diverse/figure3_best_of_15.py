@@ -2,7 +2,7 @@
 
     python experiments/diverse/figure3_best_of_15.py
 
-Draws from the settings in the results of table2_categories.py, and makes those lists again.
+The script reads the settings from the results of table2_categories.py and makes those lists again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ROWS = 6
 
 
 def best_of(case: Case, row: str, settings: list[list[Any]]) -> tuple[np.ndarray, float]:
-    """Of a row's list the labelling (S,) with the most right pixels, and their share."""
+    """Return the labelling (S,) of a row's list with the most correct pixels, and their share."""
     methods = [METHODS[part] for part in parts_of(row)[0]]
     chosen = [tuple(setting) for setting in settings]
     labelings = concatenated(case, methods, chosen, length_of(row, LENGTH))

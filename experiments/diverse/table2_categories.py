@@ -2,9 +2,10 @@
 
     python experiments/diverse/table2_categories.py [--quick] [--added]
 
-The 59 validation images of MSRC-21. Needs scikit-image, and the cache that msrc21/unaries.py and
-msrc21/superpixels.py fill. With ``--added`` only the rows of ``ADDED`` are made, and the others are
-taken from the results beside this script, if the MAP labellings there are those of today.
+The data are the 59 validation images of MSRC-21. The script needs scikit-image, and the cache that
+msrc21/unaries.py and msrc21/superpixels.py fill. With ``--added`` only the rows of ``ADDED`` are
+computed. The others are read from the results file beside this script, provided that its MAP
+labellings equal the current ones.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ REGIONS = tuple(product(("sqrt",), (0.8, 1.6), (0.1,)))
 
 
 def transition_diversity(case: Case, h: str, weight: float) -> sw.diversities.Diversity:
-    """Of pairs of labels at the ends of the field's edges."""
+    """Return the diversity of label pairs at the ends of the field's edges."""
     (potts,) = case.field.potentials
     return sw.diversities.TransitionDiversity(potts.edges, h, weight)
 
@@ -116,7 +117,7 @@ METHODS = {
     "perturbed unaries": Method(perturbed, tuple((s,) for s in (0.25, 0.5, 1.0))),
     "drawn from the marginals": Method(sampled, tuple((t,) for t in (0.25, 0.5))),
 }
-PRINTED = {  # corpus intersection over union: MAP, M = 5, M = 15 (16 for the list of four)
+PRINTED = {  # corpus IoU: MAP, M = 5, M = 15 (16 for the list of four)
     "DivMBest": (43.43, 51.21, 52.90),
     "HB": (43.43, 51.71, 55.32),
     "LC, min1": (42.35, 45.43, 45.58),
@@ -136,13 +137,13 @@ ROWS = (*PRINTED, *ADDED, "perturbed unaries", "drawn from the marginals")
 
 
 def parts_of(row: str) -> tuple[list[str], str | None]:
-    """The methods that make a row's list, and its h where it has one."""
+    """Return the methods that make a row's list, and its h where it has one."""
     method, _, h = row.partition(", ")
     return method.split(" ⊗ "), h or None
 
 
 def scored_parts(made: Lists, row: str) -> list[Scored]:
-    """The lists of each part of a row, only those of its h."""
+    """Return the lists of each part of a row, restricted to its h."""
     parts, h = parts_of(row)
     return [
         {s: lists for s, lists in made.judged[part].items() if h is None or s[0] == h}
@@ -151,22 +152,22 @@ def scored_parts(made: Lists, row: str) -> list[Scored]:
 
 
 def length_of(row: str, m: int) -> int:
-    """The paper gives four labellings to each part of the list of four."""
+    """Return the list length of a row: the paper's list of four has four labellings per part."""
     return 16 if m == 15 and row.count("⊗") == 3 else m
 
 
 def title_of(row: str) -> str:
-    """A row's name as it is shown."""
+    """Return the printed name of a row."""
     method, _, h = row.partition(", ")
     return f"{method}, {SHOWN[h]}" if h else method
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Of one row and one M.
+    """The figures of one row and one M.
 
-    ``overlap`` with settings chosen by overlap; ``accuracies``, per cent in each image, with
-    settings chosen by accuracy; and both choices, for the images of each half.
+    ``overlap`` uses settings chosen by overlap. ``accuracies``, per cent in each image, use
+    settings chosen by accuracy. Both choices are recorded, for the images of each half.
     """
 
     overlap: float
@@ -176,7 +177,7 @@ class Outcome:
 
 
 def outcome(made: Lists, row: str, half: np.ndarray, m: int) -> Outcome:
-    """What held-out settings make of a row, its lists being of m items or more."""
+    """Return a row's figures with held-out settings. Its lists must have at least m labellings."""
     scored, length = scored_parts(made, row), length_of(row, m)
     lists, by_overlap = held_out(scored, half, length, corpus_overlap)
     overlap = 100 * corpus_overlap(lists)
@@ -185,7 +186,7 @@ def outcome(made: Lists, row: str, half: np.ndarray, m: int) -> Outcome:
 
 
 def from_results(images: list[str], best: Outcome) -> tuple[dict[str, dict[int, Outcome]], dict]:
-    """The rows of the results beside this script but those of ``ADDED``, and their seconds."""
+    """Return the stored rows that are not in ``ADDED``, and their seconds."""
     stored = data_of(__file__)
     same = stored["images"] == images
     if not same or not np.allclose(stored["MAP"]["accuracies"], best.accuracies, atol=1e-6):

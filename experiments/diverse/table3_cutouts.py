@@ -2,8 +2,8 @@
 
     python experiments/diverse/table3_cutouts.py [--quick]
 
-The 20 photographs of GrabCut with two sets of scribbles each, and 60 horses with strokes drawn at
-random as a larger repeat. Needs scikit-image.
+The data are the 20 photographs of GrabCut with two sets of scribbles each, and, as a larger repeat,
+60 horses with random strokes. The script needs scikit-image.
 """
 
 from __future__ import annotations
@@ -108,8 +108,8 @@ PARTS = {
 }
 RIVAL = "equal biases"
 DRAWN = (*tuple(PARTS)[:2], RIVAL, "alternatives")
-ROWS = 3  # photographs that the lists help most, and one that they help least
-PRINTED = {  # MAP, M = 2, M = 6
+ROWS = 3  # of the figure: photographs with the largest gains, and one with the least
+PRINTED = {  # the columns are MAP, M = 2, M = 6
     "DivMBest": (91.57, 93.16, 95.02),
     "Hamming ball": (91.57, 93.95, 94.86),
     "DivMBest ⊗ Hamming ball": (None, None, 95.16),
@@ -119,10 +119,10 @@ PRINTED = {  # MAP, M = 2, M = 6
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Of one method: per cent of each case, by M, and the settings of each half.
+    """The figures of one method: per cent of each case, by M, and the settings of each half.
 
-    ``accuracies`` and ``overlaps`` are the share of right pixels and the intersection over union of
-    the object, of the best of a list; each with settings chosen by that measure.
+    ``accuracies`` and ``overlaps`` are the share of correct pixels and the intersection over union
+    of the object, of the best labelling in a list. Each uses settings chosen by that measure.
     """
 
     accuracies: dict[int, np.ndarray]
@@ -132,24 +132,24 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """All that came out for one data set."""
+    """The results of one data set."""
 
     marked: list[Marked]
     cases: list[Case]
     half: np.ndarray
-    best: np.ndarray  # per cent of right pixels of the MAP labelling of each case
-    best_overlap: np.ndarray  # intersection over union of it
-    decided: dict[str, np.ndarray]  # the same of single answers by decide
+    best: np.ndarray  # per cent of correct pixels of the MAP labelling of each case
+    best_overlap: np.ndarray  # its intersection over union
+    decided: dict[str, np.ndarray]  # intersection over union of single answers by decide
     outcomes: dict[str, Outcome]
     seconds: dict[str, float]
 
     def estimate(self, values: np.ndarray) -> Estimate:
-        """Mean and standard error over the photographs."""
+        """Return mean and standard error over the photographs."""
         return by_group(values, self.cases)
 
 
 def run(label: str, marked: list[Marked], seed: int, jobs: int) -> Run:
-    """All lists of one data set, and what the held-out settings make of them."""
+    """Make all lists of one data set, and evaluate them with held-out settings."""
     cases = [case for _, case in parallel(cutout, marked, f"{label}, fields", jobs)]
     half = halves(cases, seed)
     made = make_lists(cases, METHODS, max(LENGTHS), f"{label}, lists", jobs)
@@ -181,13 +181,13 @@ def run(label: str, marked: list[Marked], seed: int, jobs: int) -> Run:
 
 
 def decided_on_list(case: Case) -> np.ndarray:
-    """The set of the least expected Jaccard loss, for the biases of six alternatives."""
+    """Decide for the least expected Jaccard loss, given the biases of six alternatives."""
     six = sw.diverse(case.field, 6, n_jobs=1)
     return sw.decide(six.probabilities, "jaccard").mask.astype(np.int64)
 
 
 def decided_on_path(case: Case) -> np.ndarray:
-    """The same for all labellings of the path of biases."""
+    """Decide for the least expected Jaccard loss, given all labellings of the path of biases."""
     path = sw.inference.bias_path(case.field)
     return sw.decide(path.probabilities, "jaccard").mask.astype(np.int64)
 
@@ -196,7 +196,7 @@ ANSWERS = {"decide on the alternatives": decided_on_list, "decide on the path": 
 
 
 def overlap_table(title: str, found: Run) -> Table:
-    """Intersection over union of the object: of lists of six, and of single answers."""
+    """Return a table of the object's IoU: lists of six, and single answers."""
     most = max(LENGTHS)
     rival = found.outcomes[RIVAL].overlaps[most]
     made = Table(title, ["", "best of six", f"more than {RIVAL}", "single answer", "more than MAP"])
@@ -212,7 +212,7 @@ def overlap_table(title: str, found: Run) -> Table:
 
 
 def table(title: str, found: Run, paper: bool) -> Table:
-    """A row a method: MAP, M = 2, M = 6, and the difference to equal biases with M = 6."""
+    """Return a table with one row per method: MAP, M = 2, M = 6, and M = 6 minus equal biases."""
     heads = ["MAP", *(f"M = {m}" for m in LENGTHS)]
     cells = [f"{head}, {whose}" for head in heads for whose in ("paper", "ours")]
     made = Table(title, ["", *(cells if paper else heads), f"more than {RIVAL}", "CPU ms a list"])
@@ -223,7 +223,7 @@ def table(title: str, found: Run, paper: bool) -> Table:
             (1, *LENGTHS), PRINTED.get(name, (None,) * 3), values, strict=True
         ):
             both = beside(None if printed is None else Estimate(printed), found.estimate(ours), 2)
-            if 1 < m <= len(PARTS[name]):  # no labelling for the last part
+            if 1 < m <= len(PARTS[name]):  # otherwise the last part has no labelling
                 both[1] = "–"
             row += both if paper else both[1:]
         most = max(LENGTHS)
@@ -235,7 +235,7 @@ def table(title: str, found: Run, paper: bool) -> Table:
 
 
 def panels(found: Run, k: int) -> list[Panel]:
-    """The photograph with its scribbles, the truth, MAP, and the best of six of each diversity."""
+    """Return photograph with scribbles, truth, MAP, and each diversity's best of six, as panels."""
     case, marked = found.cases[k], found.marked[k]
     row = [(scribbled(case.image, marked.marks), case.name), (dimmed(case.image, case.truth), "")]
     first = METHODS["DivMBest"].make(case, 1, (0.0,))
@@ -252,7 +252,7 @@ def panels(found: Run, k: int) -> list[Panel]:
 
 
 def draw(found: Run) -> list[str]:
-    """The photographs whose best of six gains most over MAP, and the one that gains least."""
+    """Draw the photographs whose best of six gains most over MAP, and the one that gains least."""
     gain = found.outcomes["alternatives"].accuracies[max(LENGTHS)] - found.best
     order = np.argsort(-gain, kind="stable")
     seen: dict[str, int] = {}

@@ -14,14 +14,14 @@ from experiments.shared.report import estimate, parallel
 
 
 def all_models(task: tuple[str, dict[str, Setting]], unaries: str) -> None:
-    """Inference by every model in one image; the cache holds what comes out."""
+    """Run every model on one image; the cache holds the results."""
     image, settings = task
     for name in MODELS:
         posterior(image, unaries, name, settings[name])
 
 
 def measure(name: str, settings: dict[str, dict[str, Setting]], unaries: str) -> dict[str, object]:
-    """Areas, divergences, accuracies and seconds of one model over all images."""
+    """Return areas, divergences, accuracies and seconds of one model over all images."""
     posts = [posterior(image, unaries, name, of[name]) for image, of in settings.items()]
     plain = [posterior(image, unaries, "UNARY", ()) for image in settings]
     scenes = [scene(image, unaries) for image in settings]
@@ -57,7 +57,7 @@ def measure(name: str, settings: dict[str, dict[str, Setting]], unaries: str) ->
 def evaluate(
     settings: dict[str, dict[str, Setting]], unaries: str, jobs: int
 ) -> dict[str, dict[str, object]]:
-    """Inference in all images, and the measures of every model."""
+    """Run inference in all images, and return the measures of every model."""
     for _ in parallel(partial(all_models, unaries=unaries), list(settings.items()), "images", jobs):
         pass
     task = partial(measure, settings=settings, unaries=unaries)

@@ -19,7 +19,7 @@ Setting = tuple[float, ...]
 
 @dataclass(frozen=True)
 class Model:
-    """Which potentials a row of Table 1 has, and how it is inferred."""
+    """The potentials of a row of Table 1, and the inference method."""
 
     layers: tuple[int, ...] = ()
     pairwise: bool = False
@@ -37,14 +37,15 @@ MODELS = {
     "3-LAYER": Model((0, 1, 2)),
     "ROBUST-PN": Model((0, 1, 2), pairwise=True, robust=True, method="expansion"),
 }
-THETA, BETA_1 = (0.1, 1.0, 10.0, 100.0), (0.5, 1.0, 5.0)  # the paper: also 0.01, and 0.1
-ALPHA, BETA_2 = (0.8, 0.9), (5.0, 12.5, 25.0, 50.0)  # the paper: 25, 37.5, 50, 62.5, 75
+# The paper's grids also have theta = 0.01 and beta_1 = 0.1.
+THETA, BETA_1 = (0.1, 1.0, 10.0, 100.0), (0.5, 1.0, 5.0)
+ALPHA, BETA_2 = (0.8, 0.9), (5.0, 12.5, 25.0, 50.0)  # the paper's beta_2: 25, 37.5, 50, 62.5, 75
 TRUNCATION, PRICE = (0.1, 0.3), (0.3, 1.0, 3.0)
-ROBUST_POWER = 0.8  # a region of n pixels costs at most price * n ** 0.8
+ROBUST_POWER = 0.8  # a region of n pixels costs at most price * n ** ROBUST_POWER
 
 
 def grid(name: str, pairwise: Setting = ()) -> list[Setting]:
-    """The settings to choose from; ``pairwise`` is the choice made for PAIR."""
+    """Return the settings to choose from; ``pairwise`` is the choice made for PAIR."""
     model = MODELS[name]
     if model.robust:
         return [(*pairwise, *rest) for rest in product(TRUNCATION, PRICE)]
@@ -57,11 +58,11 @@ def grid(name: str, pairwise: Setting = ()) -> list[Setting]:
 
 
 def field_of(scene: Scene, name: str, setting: Setting, step: int = 1) -> sw.fields.Field:
-    """The energy of a model over a scene that ``coarse`` made ``step`` times smaller.
+    """Return the energy of a model over a scene that ``coarse`` made ``step`` times smaller.
 
-    The energy a pixel should not depend on the step: borders shrink with it and areas with its
-    square, so beta_1 is divided by it and a concave power a of an area multiplied by its power
-    2 (a - 1).
+    The energy per pixel should not depend on the step. Borders shrink with the step and areas with
+    its square. Therefore beta_1 is divided by the step, and a concave power a of an area is
+    multiplied by the step to the power 2 (a - 1).
     """
     model = MODELS[name]
     field = sw.fields.Field(scene.unary)
@@ -86,8 +87,11 @@ def field_of(scene: Scene, name: str, setting: Setting, step: int = 1) -> sw.fie
 
 
 def coarse(scene: Scene, step: int) -> Scene:
-    """The scene with ``step`` x ``step`` pixels made one: means of unaries and colours, labels and
-    superpixels of the pixel in the middle. Rows and columns left over are cut off."""
+    """Return the scene with ``step`` x ``step`` pixels merged into one.
+
+    A merged pixel has the means of unaries and colours, and the label and superpixels of the middle
+    pixel. Remaining rows and columns are cut off.
+    """
     h, w = (size // step for size in scene.shape)
 
     def means(array: np.ndarray) -> np.ndarray:
@@ -109,16 +113,19 @@ def coarse(scene: Scene, step: int) -> Scene:
 
 
 def accuracy(labels: np.ndarray, truth: np.ndarray) -> float:
-    """The share of the labelled pixels that are right."""
+    """Return the share of the labelled pixels that are right."""
     known = truth >= 0
     return float((labels == truth)[known].mean())
 
 
 def cross_entropy(log_p: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    """-log q of the true label at each pixel, shape (N,): KL(p || q) of a truth p that is sure."""
+    """Return -log q of the true label at each pixel, shape (N,).
+
+    This is KL(p || q) if p is 1 for the true label.
+    """
     return -log_p[np.arange(len(truth)), truth]
 
 
 def logarithms(p: np.ndarray) -> np.ndarray:
-    """log p as float32, shape (N, L); 0 counts as the least positive double."""
+    """Return log p as float32, shape (N, L); 0 counts as the smallest positive double."""
     return np.log(np.maximum(p, np.finfo(np.float64).tiny, dtype=np.float64)).astype(np.float32)

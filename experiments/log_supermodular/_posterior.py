@@ -1,4 +1,4 @@
-"""Inference in one image, kept in the cache: a rerun goes on where the last one ended."""
+"""Inference in one image, kept in the cache, so that an interrupted run can be resumed."""
 
 from __future__ import annotations
 
@@ -22,27 +22,28 @@ from experiments.log_supermodular._models import (
 from experiments.shared.cache import keep
 from experiments.shared.msrc import Scene, cached, scene
 
-WIDEST = 20  # marginals are kept for the pixels of this trimap, which holds all others
+WIDEST = 20  # marginals are kept for the pixels of this trimap, which contains all others
 TOLERANCE, SEARCH_TOLERANCE = 1e-3, 1e-2
-LIMITS = {"projection": 150, "belief_propagation": 50, "mean_field": 200}  # passes
+# The largest number of passes.
+LIMITS = {"projection": 150, "belief_propagation": 50, "mean_field": 200}
 
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """What the measures need of a model's marginals in one image.
+    """The part of a model's answer in one image that the measures need.
 
     Attributes
     ----------
     log_p : array of float32, shape (n, 21)
         log of the marginals at the n pixels of the widest trimap; n = 0 for a MAP labelling.
     labels : array of uint8, shape (N,)
-        The most probable ones, or the MAP labelling.
+        The most probable labels, or the MAP labelling.
     entropy : array of float16, shape (N,)
-        Of the marginals, in nats; 0 for a MAP labelling.
+        Entropy of the marginals, in nats; 0 for a MAP labelling.
     accuracy : float
         Over all labelled pixels of the image.
     seconds : float
-        Processor time on one thread, the field already made.
+        Processor time on one thread, without the construction of the field.
     n_iter : int
     converged : bool
     """
@@ -57,7 +58,7 @@ class Posterior:
 
 
 def infer(image: Scene, name: str, setting: Setting) -> Posterior:
-    """Full inference by one model."""
+    """Run full inference with one model."""
     model = MODELS[name]
     field = field_of(image, name, setting)
     dtype = "float32" if model.method == "projection" else "float64"
@@ -91,7 +92,7 @@ def infer(image: Scene, name: str, setting: Setting) -> Posterior:
 
 
 def posterior(image: str, unaries: str, name: str, setting: Setting) -> Posterior:
-    """Inference, or what the cache has of it."""
+    """Return the posterior from the cache, or compute it."""
     path = _path(image, unaries, name, setting)
     if not path.exists():
         keep(path, **vars(infer(scene(image, unaries), name, setting)))
@@ -113,10 +114,10 @@ def _path(image: str, unaries: str, name: str, setting: Setting) -> Path:
 
 
 def search_scores(image: str, name: str, settings: list[Setting], step: int) -> list[list[float]]:
-    """Accuracy and mean cross entropy of each setting in a coarse image, rougher than ``infer``.
+    """Return accuracy and mean cross entropy of each setting in a coarse image.
 
-    Settings of the same shape start from the last one's answer. The cross entropy of a MAP
-    labelling is NaN.
+    The search is less accurate than ``infer``. Each setting starts from the answer of the previous
+    setting with the same shape. The cross entropy of a MAP labelling is NaN.
     """
     path = cached("search", image).with_suffix(".json")
     known = json.loads(path.read_text()) if path.exists() else {}

@@ -1,4 +1,4 @@
-"""What Table 1 of the log-supermodular paper prints; trimaps of bandwidth 0, 5, 10 and 20."""
+"""The printed figures of the log-supermodular paper's Table 1, for bandwidths 0, 5, 10 and 20."""
 
 from __future__ import annotations
 

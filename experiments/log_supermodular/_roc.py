@@ -20,10 +20,10 @@ class MeanRoc:
 
 
 def mean_roc(scores: np.ndarray, truth: np.ndarray) -> MeanRoc:
-    """From scores (n, L) that rise with the probability, and true labels (n,), none void.
+    """Return the mean ROC curve of scores (n, L) and true labels (n,), none void.
 
-    Pixels of all images are pooled. Labels that no pixel or every pixel has are left out; NaN if
-    none is left.
+    Scores must increase with the probability. Pixels of all images are pooled. Labels that no pixel
+    or every pixel has are left out; the area is NaN if none is left.
     """
     areas, curves = [], []
     for label in np.unique(truth):

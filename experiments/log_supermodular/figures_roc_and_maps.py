@@ -2,8 +2,8 @@
 
     python experiments/log_supermodular/figures_roc_and_maps.py
 
-Draws two pictures from the results of table1_marginals.py and from the labellings and entropies
-that it left in the cache.
+The script draws two pictures from the results of table1_marginals.py, and from the labellings and
+entropies that it stored in the cache.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ COLORS = {
 }
 FIGURES = {0: "5a", 5: "8b", 10: "5b", 20: "8c"}
 MODEL = "3-LAYER"
-ROWS = 3  # images that the model makes better, and as many that it makes worse
+ROWS = 3  # the number of images that the model improves most, and of those it harms most
 
 
 def draw_curves(measures: dict[str, Any]) -> None:
-    """One panel a trimap: the mean ROC curve of each model, with its area."""
+    """Draw one panel per trimap: the mean ROC curve of each model, with its area."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(2, 2, figsize=(10, 9), layout="constrained")
@@ -55,7 +55,7 @@ def draw_curves(measures: dict[str, Any]) -> None:
 
 
 def draw_segmentations(chosen: list[tuple[str, dict[str, tuple[float, ...]]]]) -> None:
-    """One row an image: truth, labellings with their accuracy, entropies (dark: unsure)."""
+    """Draw one row per image: truth, labellings with accuracy, entropies (dark: uncertain)."""
     colors = palette()
     labeled, unsure = ["UNARY", "PAIR", MODEL], ["UNARY", "PAIR", "BP PAIR", MODEL]
     used: set[int] = set()
@@ -82,7 +82,7 @@ def draw_segmentations(chosen: list[tuple[str, dict[str, tuple[float, ...]]]]) -
 
 
 def extremes(gains: np.ndarray, number: int) -> list[int]:
-    """The images with the largest gains, best first, and those with the least, worst last."""
+    """Return the images with the largest gains, best first, and the least gains, worst last."""
     order = np.argsort(-gains, kind="stable")
     return [*order[:number].tolist(), *order[-number:].tolist()]
 

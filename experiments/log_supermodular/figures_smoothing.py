@@ -2,8 +2,8 @@
 
     python experiments/log_supermodular/figures_smoothing.py [--quick]
 
-Runs Algorithm 1 (Frank-Wolfe) on the model 3-LAYER at several strengths of smoothing, and draws
-results/figures_smoothing.png. Needs the cache of unaries and superpixels.
+The script runs Algorithm 1 (Frank-Wolfe) on the model 3-LAYER at several strengths of smoothing,
+and draws results/figures_smoothing.png. It needs the cache of unaries and superpixels.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from experiments.shared.report import Table, arguments, parallel, report, result
 
 SMOOTHING = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 ITERATIONS = (1, 2, 4, 8, 16, 32, 64, 128)
-SHOWN = (8, 32, 128)  # of Figures 5c and 5d
+SHOWN = (8, 32, 128)  # the iterations of Figures 5c and 5d
 MODEL, STEP = "3-LAYER", 4
 SETTING = (0.9, 50.0)  # alpha and beta_2 in the middle of the paper's grid
 
 
 def one_image(name: str, iterations: tuple[int, ...]) -> np.ndarray:
-    """Extension f(p), energy of the rounded labels, and gap of (9): (smoothing, iterations, 3)."""
+    """Return f(p), energy of the rounded labels, and gap (9): (smoothing, iterations, 3)."""
     field = field_of(coarse(scene(name), STEP), MODEL, SETTING, STEP)
     table = np.empty((len(SMOOTHING), len(iterations), 3))
     for row, smoothing in enumerate(SMOOTHING):
@@ -45,14 +45,14 @@ def one_image(name: str, iterations: tuple[int, ...]) -> np.ndarray:
 
 
 def unit_range(values: np.ndarray) -> np.ndarray:
-    """Each image's values, shape (images, ...), moved to 0 for the least and 1 for the largest."""
+    """Rescale each image's values, shape (images, ...), to [0, 1]."""
     axes = tuple(range(1, values.ndim))
     least, most = values.min(axis=axes, keepdims=True), values.max(axis=axes, keepdims=True)
     return (values - least) / np.where(most > least, most - least, 1)
 
 
 def draw_picture(extension: np.ndarray, energy: np.ndarray, gap: np.ndarray) -> None:
-    """Figures 5c, 5d and 8a side by side."""
+    """Draw Figures 5c, 5d and 8a side by side."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, 3, figsize=(14, 4.2), layout="constrained")

@@ -2,9 +2,9 @@
 
     python experiments/log_supermodular/table1_marginals.py [--quick]
 
-Needs the cache that msrc21/unaries.py and msrc21/superpixels.py fill. All inference is kept there
-too, so that a run that was broken off goes on. The first tables are for the 59 validation images
-with unaries trained here, the last for the four test images with TextonBoost's.
+The script needs the cache that msrc21/unaries.py and msrc21/superpixels.py fill. All inference is
+cached too, so that an interrupted run can be resumed. The first tables are for the 59 validation
+images with unaries trained here, the last for the four test images with TextonBoost's.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ from experiments.shared.report import Estimate, Table, arguments, beside, parall
 
 FOLDS = 5
 SEARCHED = 2  # every second image takes part in the choice of settings
-STEPS = {"PAIR": 2}  # the others are searched at a quarter of the size
+STEPS = {"PAIR": 2}  # the other models are searched on images a quarter as wide and high
 STRENGTHS = ((0.9, 5.0), (0.8, 25.0), (0.9, 25.0), (0.8, 50.0), (0.9, 50.0))
 BORROWED = {"BP PAIR": "PAIR", "MF PAIR": "PAIR"}
 
 
 def best_setting(scores: dict[Setting, np.ndarray], train: np.ndarray) -> Setting:
-    """The setting with the highest mean accuracy over the training images; the first of equals.
+    """Return the setting with the highest mean accuracy over the training images, or the first tie.
 
     ``scores`` maps a setting to accuracies and cross entropies, shape (images, 2).
     """
@@ -59,7 +59,7 @@ def best_setting(scores: dict[Setting, np.ndarray], train: np.ndarray) -> Settin
 def score_grid(
     name: str, settings: list[Setting], images: list[str], jobs: int
 ) -> dict[Setting, np.ndarray]:
-    """Accuracies and cross entropies, shape (images, 2), of every setting."""
+    """Return accuracies and cross entropies, shape (images, 2), of every setting."""
     task = partial(search_scores, name=name, settings=settings, step=STEPS.get(name, 4))
     table = [scores for _, scores in parallel(task, images, f"search {name}", jobs)]
     return {setting: np.array([row[k] for row in table]) for k, setting in enumerate(settings)}
@@ -68,7 +68,7 @@ def score_grid(
 def choose(
     images: list[str], trains: list[np.ndarray], jobs: int
 ) -> tuple[dict[str, list[Setting]], dict[str, dict[Setting, np.ndarray]]]:
-    """The setting of each model for each fold, and all scores of the search."""
+    """Choose the setting of each model for each fold; return it with all scores of the search."""
     chosen: dict[str, list[Setting]] = {"UNARY": [()] * len(trains)}
     scored: dict[str, dict[Setting, np.ndarray]] = {}
     for name, model in MODELS.items():
@@ -90,7 +90,7 @@ def choose(
 def tables(
     measures: dict[str, dict[str, object]], setting_of: dict[str, str], title: str, paper: bool
 ) -> list[Table]:
-    """Areas, divergences, and accuracies with seconds."""
+    """Return tables of areas, divergences, and accuracies with seconds."""
     head = ["model"]
     for bandwidth in BANDWIDTHS:
         head += [f"{bandwidth}, paper", f"{bandwidth}, ours"] if paper else [str(bandwidth)]
@@ -217,9 +217,10 @@ def main() -> None:
 
 
 def by_pairwise(settings: dict[str, dict[str, Setting]], jobs: int) -> Table:
-    """The pairwise rows for the images of each pairwise setting: how sure they are depends on it.
+    """Return the pairwise rows, one group of images per chosen pairwise setting.
 
-    The area is of pooled pixels, and images of different settings are on different scales.
+    The setting determines how confident the model is. Areas are computed from pooled pixels, so
+    images whose settings differ are not comparable.
     """
     table = Table(
         "Pairwise rows apart by setting: area and KL on the trimap of bandwidth 5",
@@ -237,7 +238,7 @@ def by_pairwise(settings: dict[str, dict[str, Setting]], jobs: int) -> Table:
 
 
 def by_strength(images: list[str], jobs: int) -> Table:
-    """3-LAYER with TextonBoost's unaries at the paper's own strengths."""
+    """Return 3-LAYER with TextonBoost's unaries at the paper's own strengths."""
     table = Table(
         "Four test images, TextonBoost's unaries: 3-LAYER by alpha and beta_2, none chosen",
         [
@@ -257,7 +258,7 @@ def by_strength(images: list[str], jobs: int) -> Table:
 
 
 def search_table(scored: dict[str, dict[Setting, np.ndarray]]) -> Table:
-    """The mean accuracy of every setting over all images, in the small images of the search."""
+    """Return the mean accuracy of every setting over all images of the search, which are small."""
     title = "The search: mean pixel accuracy in per cent and mean KL over the images searched"
     table = Table(title, ["model", "setting", "accuracy", "KL"])
     for name, scores in scored.items():

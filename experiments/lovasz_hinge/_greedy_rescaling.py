@@ -1,13 +1,14 @@
 """Margin and slack rescaling with the greedy search of the Lovász hinge paper.
 
-One pass over the labels in index order; each is flipped if that does not lower the objective. It is
-what ``maximizer="greedy"`` does in the library, here for all sets at once.
+The search is one pass over the labels in index order; each label is flipped if that does not lower
+the objective. The library does the same with ``maximizer="greedy"``; this module does it for all
+sets at once.
 
-The program that the authors published differs from that in two ways, which ``published=True``
-follows: the first label is always flipped (the value to beat starts at minus infinity), and the
-search for slack rescaling maximises l(I) (1 + sum of y~ g), leaving out the score of the true
-labels, which is no constant there because it is multiplied by l(I). The set found is then valued
-correctly, and counts only if its value is positive.
+With ``published=True`` the search differs in two ways, as in the program that the authors
+published. The first label is always flipped, because the value to exceed starts at minus infinity.
+The search for slack rescaling maximises l(I) (1 + sum of y~ g), which omits the score of the true
+labels; that score is not constant, because l(I) multiplies it. The value of the set that was found
+is then computed correctly, and counts only if it is positive.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ import setwise as sw
 
 
 class GreedyRescaling:
-    """A search that stands for a surrogate, for losses whose set function does not depend on y.
+    """A greedy search in place of a surrogate, for losses whose set function does not depend on y.
 
     Parameters
     ----------
     loss : sw.losses.Loss
     slack : bool
-        Slack rescaling, else margin rescaling.
+        Slack rescaling if true, otherwise margin rescaling.
     published : bool
-        With the peculiarities of the published program.
+        Whether to follow the published program where it differs.
     """
 
     def __init__(self, loss: sw.losses.Loss, *, slack: bool, published: bool = False) -> None:
@@ -35,7 +36,7 @@ class GreedyRescaling:
     def value_and_gradient(
         self, y: np.ndarray, scores: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Values (n,) and gradient (n, p) for y in {-1, +1} and scores, both (n, p)."""
+        """Return values (n,) and gradient (n, p) for y in {-1, +1} and scores, both (n, p)."""
         margins = y * scores
         function = self.loss.set_function(y[0])
         chosen = self._search(function, margins)
@@ -51,7 +52,7 @@ class GreedyRescaling:
         n, p = margins.shape
         chosen, sums = np.zeros((n, p), np.bool_), np.zeros(n)
         best = np.full(n, -np.inf if self.published else 0.0)
-        # The published slack search sees 1 + sum y~ g = 1 + sum y g - 2 sum over I of y g.
+        # The published slack search computes 1 + sum y~ g = 1 + sum y g - 2 sum over I of y g.
         shift = margins.sum(axis=1) if self.published and self.slack else 0.0
         for i in range(p):
             flipped = chosen.copy()

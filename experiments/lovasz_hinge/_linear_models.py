@@ -1,7 +1,7 @@
-"""Linear models under any surrogate: the risk with its subgradient, and a path of C.
+"""Linear models under any surrogate: the risk with its subgradient, and a path over C.
 
-``sw.SetClassifier`` does this for the surrogates that have a name. The experiments also compare
-searches that stand for a surrogate, so they give ``sw.learning.one_slack`` its oracle themselves.
+``sw.SetClassifier`` fits the surrogates that have a name. The experiments also compare greedy
+searches in place of a surrogate, so they pass ``sw.learning.one_slack`` an oracle of their own.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from setwise.learning import Fit, one_slack
 
 
 class Surrogate(Protocol):
-    """What an oracle needs: values (n,) and a gradient (n, p) for truths and scores (n, p)."""
+    """An object with values (n,) and a gradient (n, p) for truths and scores (n, p)."""
 
     def value_and_gradient(
         self, y: np.ndarray, scores: np.ndarray
@@ -24,7 +24,7 @@ class Surrogate(Protocol):
 
 
 class LabelRisk:
-    """X (n, d), Y (n, p): one weight vector a label, sum over the rows of Y."""
+    """The risk of X (n, d) and Y (n, p), summed over rows, with one weight vector per label."""
 
     def __init__(self, surrogate: Surrogate, X: np.ndarray, Y: np.ndarray) -> None:
         self.surrogate, self.X, self.Y = surrogate, X, Y
@@ -36,12 +36,12 @@ class LabelRisk:
 
     @staticmethod
     def scores(X: np.ndarray, w: np.ndarray) -> np.ndarray:
-        """Of shape (n, p)."""
+        """Return scores of shape (n, p)."""
         return X @ w.reshape(-1, X.shape[1]).T
 
 
 class BagRisk:
-    """X (n, p, d), Y (n, p): bags of p points, one weight vector shared by all."""
+    """The risk of bags of p points, X (n, p, d) and Y (n, p), with one shared weight vector."""
 
     def __init__(self, surrogate: Surrogate, X: np.ndarray, Y: np.ndarray) -> None:
         self.surrogate, self.X, self.Y = surrogate, X, Y
@@ -53,16 +53,16 @@ class BagRisk:
 
     @staticmethod
     def scores(X: np.ndarray, w: np.ndarray) -> np.ndarray:
-        """Of shape (n, p)."""
+        """Return scores of shape (n, p)."""
         return X @ w
 
 
 def path(risk: LabelRisk | BagRisk, Cs: Sequence[float], tol: float, max_iter: int) -> list[Fit]:
-    """A fit for each C, from the smallest.
+    """Return a fit for each C, in increasing order of C.
 
-    The planes of one C hold for the next, unless the surrogate is a greedy search: where that
-    misses the maximum, old planes lie above what it finds, and the fit would end at once. So those
-    fits start afresh.
+    Each fit starts with the planes of the previous one, unless the surrogate is a greedy search. A
+    search that misses the maximum finds values below the old planes, so a warm start would end at
+    once.
     """
     fits: list[Fit] = []
     for C in sorted(Cs):
@@ -72,5 +72,5 @@ def path(risk: LabelRisk | BagRisk, Cs: Sequence[float], tol: float, max_iter: i
 
 
 def labels(scores: np.ndarray) -> np.ndarray:
-    """Predictions in {-1, +1}: +1 where the score is above 0."""
+    """Return predictions in {-1, +1}: +1 where the score is above 0."""
     return np.where(scores > 0, 1, -1)

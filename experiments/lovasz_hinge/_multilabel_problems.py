@@ -1,7 +1,7 @@
 """The multi-label problems of the Lovász hinge paper's Sections 6.3 and 6.4.
 
-Labels that occur together, samples balanced over the number of labels present, and the losses (51)
-to (56) with the paper's constants.
+They have labels that occur together, samples balanced over the number of labels present, and the
+losses (51) to (56) with the paper's constants.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ZERO_ONE = sw.losses.Hamming()
 
 @dataclass(frozen=True)
 class Setting:
-    """How many labels, and how many training examples with k of them present, k = 0, 1, ..."""
+    """The number of labels, and for k = 0, 1, ... the number of training examples with k labels."""
 
     size: int
     counts: tuple[int, ...]
@@ -37,9 +37,9 @@ SETTINGS = {
 
 
 def common_itemset(Y: np.ndarray, size: int) -> list[int]:
-    """The labels that most often occur all together, in order of how often each occurs.
+    """Return the labels that most often occur together, most frequent label first.
 
-    Where several sets tie (no example may have six labels), the one whose labels occur most.
+    If several sets tie (no example may have six labels), return the one whose labels occur most.
     """
     frequency = Y.sum(axis=0)
 
@@ -53,10 +53,11 @@ def common_itemset(Y: np.ndarray, size: int) -> list[int]:
 def balanced_split(
     present: np.ndarray, counts: tuple[int, ...], rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Training and test examples, balanced over the number of labels present.
+    """Return training and test examples, balanced over the number of labels present.
 
-    ``present`` (n,) says how many labels each example has. Of those with k, counts[k] are drawn to
-    train and half as many to test; where there are too few, two thirds and one third of all.
+    ``present`` (n,) is the number of labels of each example. Of the examples with k labels,
+    counts[k] are drawn for training and half as many for the test. If there are too few, two thirds
+    of them are for training and one third for the test.
     """
     train, test = [], []
     for k, count in enumerate(counts):
@@ -69,7 +70,7 @@ def balanced_split(
 
 @cache
 def sample(name: str, size: int) -> tuple[Sample, list[str]]:
-    """Training and test part together, with the labels that were chosen, y in {-1, +1}."""
+    """Return training and test part together, y in {-1, +1}, and the names of the chosen labels."""
     data = multilabel(name)
     pooled = data.pooled()
     items = common_itemset(pooled.y, size)
@@ -77,7 +78,7 @@ def sample(name: str, size: int) -> tuple[Sample, list[str]]:
 
 
 def draw(name: str, setting: Setting, repeat: int, seed: int) -> tuple[Sample, Sample]:
-    """One training and test sample, features standardised and with a constant."""
+    """Draw a training and a test sample, with standardised features and a constant one."""
     everything, _ = sample(name, setting.size)
     rng = np.random.default_rng([seed, repeat])
     rows, others = balanced_split(np.sum(everything.y > 0, axis=1), setting.counts, rng)
@@ -88,7 +89,7 @@ def draw(name: str, setting: Setting, repeat: int, seed: int) -> tuple[Sample, S
 
 
 def make_loss(name: str, Y: np.ndarray) -> sw.losses.Loss:
-    """The loss of a name with the paper's constants; Δ6 mines its itemsets from the rows of Y."""
+    """Return the loss of a name with the paper's constants. Δ6 mines its itemsets from Y."""
     beta = {3: [1.0, 0.5, 0.2], 6: [1.0, 0.8, 0.7, 0.6, 0.5, 0.4]}[Y.shape[1]]
     if name == "Δ2":
         return sw.losses.TruncatedModular(1.3, beta)
@@ -101,7 +102,7 @@ def make_loss(name: str, Y: np.ndarray) -> sw.losses.Loss:
 
 
 def make_surrogate(method: str, loss: sw.losses.Loss) -> Surrogate:
-    """What a row of the tables trains with."""
+    """Return the surrogate that a row of the tables trains with."""
     if method == "0-1":
         return sw.surrogates.LovaszHinge(ZERO_ONE)
     if method == "L":

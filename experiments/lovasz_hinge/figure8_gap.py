@@ -2,8 +2,8 @@
 
     python experiments/lovasz_hinge/figure8_gap.py [--quick]
 
-On yeast's six labels that occur together (the paper: six labels of MS COCO), with the losses (53)
-and (54). Draws results/figure8_gap.png.
+The data are yeast's six labels that occur together most often (the paper has six labels of MS
+COCO), the losses are (53) and (54). The script draws results/figure8_gap.png.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LEVELS = (1e-1, 1e-2, 1e-3, 1e-4)
 
 
 def one_fit(task: tuple[str, str], seed: int, tolerance: float) -> np.ndarray:
-    """The relative gap after each round, (best primal - best dual) / best primal."""
+    """Return the relative gap after each round, (best primal - best dual) / best primal."""
     title, method = task
     train, _ = draw("yeast", SETTINGS["Table 4"], 0, seed)
     risk = LabelRisk(make_surrogate(method, make_loss(title, train.y)), train.X, train.y)
@@ -36,13 +36,13 @@ def one_fit(task: tuple[str, str], seed: int, tolerance: float) -> np.ndarray:
 
 
 def rounds_to(gaps: np.ndarray, level: float) -> str:
-    """After how many rounds the gap was at most the level."""
+    """Return the number of rounds after which the gap is at most the level."""
     reached = np.flatnonzero(gaps <= level)
     return str(reached[0] + 1) if len(reached) else "–"
 
 
 def draw_picture(gaps: dict[tuple[str, str], np.ndarray]) -> None:
-    """Both losses side by side, gap against rounds, both logarithmic."""
+    """Draw both losses side by side, gap against rounds, both axes logarithmic."""
     import matplotlib.pyplot as plt
 
     colors = {"L": "#0072b2", "0-1": "#000000", "S": "#d55e00", "M": "#009e73"}

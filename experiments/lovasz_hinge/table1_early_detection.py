@@ -2,9 +2,10 @@
 
     python experiments/lovasz_hinge/table1_early_detection.py [--quick]
 
-Needs no data. One class changes its distribution after three of fifteen points, all labels of a bag
-are equal, and one linear score through the origin is shared by all points: who is right early is
-wrong late. The loss (49) asks for early, the number of wrong points for late.
+The data are synthetic. One class changes its distribution after three of fifteen points, and all
+labels of a bag are equal. All points share one linear score through the origin, so a score that is
+right for the early points is wrong for the late ones. The loss (49) rewards early detection, the
+number of wrong points rewards the late points.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ PAPER = {
     "S greedy": (Estimate(0.144, 0.001), Estimate(7.69, 0.01)),
     "M greedy": (Estimate(0.154, 0.001), Estimate(3.01, 0.01)),
 }
-# Each with the loss it is trained for, which also chooses its C.
+# Each surrogate, with the loss that chooses its C.
 METHODS: dict[str, tuple[Surrogate, sw.losses.Loss]] = {
     "L": (sw.surrogates.LovaszHinge(DELTA_1), DELTA_1),
     "0-1": (sw.surrogates.LovaszHinge(ZERO_ONE), ZERO_ONE),
@@ -50,7 +51,7 @@ METHODS: dict[str, tuple[Surrogate, sw.losses.Loss]] = {
 
 
 def bags(n: int, rng: np.random.Generator, p: int = POINTS) -> tuple[np.ndarray, np.ndarray]:
-    """Points (n, p, 2) and labels (n, p): half the bags of each class, shuffled."""
+    """Draw points (n, p, 2) and labels (n, p): half of the bags in each class, shuffled."""
     changing = np.arange(n) < n // 2
     early = np.arange(p) < EARLY
     first = np.where(early, -2.0, 2.0)
@@ -62,13 +63,13 @@ def bags(n: int, rng: np.random.Generator, p: int = POINTS) -> tuple[np.ndarray,
 
 
 def mean_losses(X: np.ndarray, Y: np.ndarray, w: np.ndarray) -> dict[sw.losses.Loss, float]:
-    """Both losses of the predictions of w."""
+    """Return both mean losses of the predictions by w."""
     predicted = labels(BagRisk.scores(X, w))
     return {loss: float(np.mean(loss(Y, predicted))) for loss in (DELTA_1, ZERO_ONE)}
 
 
 def one_repeat(repeat: int, seed: int, scale: float) -> dict[str, dict[str, float]]:
-    """Train every method on one draw; losses at test, the chosen C and the length of w."""
+    """Train every method on one draw. Return test losses, the chosen C and the norm of w."""
     rng = np.random.default_rng([seed, repeat])
     train, validation, test = (bags(int(n * scale), rng) for n in (TRAIN, VALIDATION, TEST))
     results = {}
@@ -88,7 +89,7 @@ def one_repeat(repeat: int, seed: int, scale: float) -> dict[str, dict[str, floa
 
 
 def attainable(seed: int, offsets: np.ndarray, n: int = 1000) -> np.ndarray:
-    """(delta_1, zero_one) of every direction in steps of two degrees, for each offset."""
+    """Return (delta_1, zero_one) of every direction in steps of two degrees, for each offset."""
     X, Y = bags(n, np.random.default_rng([seed, 10**6]))
     angles = np.deg2rad(np.arange(0, 360, 2))
     pairs = []
@@ -101,7 +102,7 @@ def attainable(seed: int, offsets: np.ndarray, n: int = 1000) -> np.ndarray:
 
 
 def attainable_notes(seed: int) -> list[str]:
-    """What any linear score could reach: whether the paper's pairs of losses are possible."""
+    """Return notes on which pairs of losses a linear score can attain."""
     notes = []
     for what, offsets in (
         ("through the origin", np.zeros(1)),
@@ -118,9 +119,9 @@ def attainable_notes(seed: int) -> list[str]:
 
 
 def rise_around_zero(surrogate: Surrogate, n: int, seed: int, radius: float) -> tuple[float, float]:
-    """How much larger the risk is than at w = 0, least and most of 24 directions at a radius.
+    """Return the least and largest rise of the risk above w = 0, over 24 directions at a radius.
 
-    The risk is convex: where it rises all around, its minimiser lies inside, for every C.
+    The risk is convex: if it rises in all directions, its minimiser lies inside, for every C.
     """
     risk = BagRisk(surrogate, *bags(n, np.random.default_rng([seed, 0])))
     at_zero = risk(np.zeros(2))[0]
@@ -131,7 +132,7 @@ def rise_around_zero(surrogate: Surrogate, n: int, seed: int, radius: float) -> 
 
 
 def zero_notes(n: int, seed: int, radius: float = 1e-3) -> list[str]:
-    """Where the exact surrogates have their minimum."""
+    """Return notes on where the exact surrogates have their minimum."""
     notes = []
     for name in ("L", "S exact", "M exact"):
         least, most = rise_around_zero(METHODS[name][0], n, seed, radius)

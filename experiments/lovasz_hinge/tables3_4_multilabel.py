@@ -2,9 +2,9 @@
 
     python experiments/lovasz_hinge/tables3_4_multilabel.py [--quick]
 
-The paper has three labels of PASCAL VOC (Table 3) and six of MS COCO (Table 4); here they are the
-labels of emotions, scene and yeast that occur together most often. What can be compared is the
-order of the methods, not the figures.
+The paper has three labels of PASCAL VOC (Table 3) and six of MS COCO (Table 4). Here they are the
+labels of emotions, scene and yeast that occur together most often. Only the order of the methods
+can be compared, not the figures.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from experiments.shared.data import Sample
 from experiments.shared.report import Estimate, Table, arguments, beside, estimate, parallel, report
 
 DATA = ("emotions", "scene", "yeast")
-# A mistake moves the rescaled surrogates more, and their best C are smaller: a first look at wide
-# grids gave these two.
+# The best C of the rescaled surrogates is smaller, because a mistake changes them more. Both grids
+# cover the best values found in trial runs with wide grids.
 HINGE_GRID = [10.0 ** (k / 2) for k in range(-6, 1)]
 RESCALING_GRID = [10.0 ** (k / 2) for k in range(-9, -3)]
 HALVINGS = 3
@@ -83,7 +83,7 @@ PAPER = {
 def validated(
     surrogate: Surrogate, judge: sw.losses.Loss, train: Sample, seed: int
 ) -> tuple[np.ndarray, float]:
-    """Weights for the C with the least loss on the other halves of the training sample, and C."""
+    """Return weights for the C with the least loss in two-fold cross-validation, and C."""
     rng = np.random.default_rng(seed)
     hinge = isinstance(surrogate, sw.surrogates.LovaszHinge)
     grid = HINGE_GRID if hinge else RESCALING_GRID
@@ -103,7 +103,7 @@ Losses = tuple[float, float, float]
 
 
 def one_repeat(task: tuple[str, str, int], seed: int) -> dict[str, dict[str, Losses]]:
-    """loss -> method -> (that loss at test, 0-1 at test, C), for one draw."""
+    """Return loss -> method -> (that loss at test, 0-1 at test, C), for one draw."""
     name, table, repeat = task
     train, test = draw(name, SETTINGS[table], repeat, seed)
     answer: dict[str, dict[str, Losses]] = {}
@@ -113,7 +113,7 @@ def one_repeat(task: tuple[str, str, int], seed: int) -> dict[str, dict[str, Los
         answer[title] = {}
         for method in METHODS:
             if method == "0-1" and hinge is not None:
-                w, C = hinge  # it does not depend on the loss
+                w, C = hinge  # the same for every loss
             else:
                 judge = ZERO_ONE if method == "0-1" else loss
                 w, C = validated(make_surrogate(method, loss), judge, train, seed + repeat)
@@ -132,7 +132,7 @@ Results = dict[str, dict[str, dict[str, np.ndarray]]]
 
 
 def collect(tasks: list[tuple[str, str, int]], seed: int, jobs: int) -> Results:
-    """loss -> data set -> method -> (repeats, 3)."""
+    """Return loss -> data set -> method -> array of shape (repeats, 3)."""
     found: dict[str, dict[str, dict[str, list[Losses]]]] = {}
     for (name, _, _), answer in parallel(partial(one_repeat, seed=seed), tasks, "samples", jobs):
         for title, methods in answer.items():
@@ -146,7 +146,7 @@ def collect(tasks: list[tuple[str, str, int]], seed: int, jobs: int) -> Results:
 
 
 def tables(results: Results) -> list[Table]:
-    """One a loss: the paper's columns, then ours for each data set."""
+    """Return one table per loss: the paper's columns, then ours for each data set."""
     made = []
     for title, by_data in results.items():
         head = [f"{who}: {loss}" for who in ("paper", *by_data) for loss in (title, "0-1")]
@@ -162,7 +162,7 @@ def tables(results: Results) -> list[Table]:
 
 
 def differences(results: Results) -> Table:
-    """L minus each other method at the submodular loss, draw by draw: below 0, L is better."""
+    """Return L minus each other method at the submodular loss, paired: L is better below 0."""
     others = [method for method in METHODS if method != "L"]
     table = Table(
         "L minus the other, at the loss trained for (paired over the draws; below 0, L is better)",

@@ -1,4 +1,4 @@
-"""Superpixels by mean shift: Comaniciu and Meer, 2002, with a flat kernel in place and colour."""
+"""Superpixels by mean shift (Comaniciu and Meer, 2002), with a flat kernel in place and colour."""
 
 from __future__ import annotations
 
@@ -9,27 +9,28 @@ from skimage.color import rgb2luv
 
 from experiments.shared.regions import pixel_pairs, region_means
 
-SAME = 1.0  # modes of neighbours this near in colour are one: what is left of not converging
+SAME = 1.0  # modes of neighbours within this colour distance are merged; convergence is not exact
 
 
 def modes(colors: np.ndarray, spatial: int, color: float, rounds: int = 20) -> np.ndarray:
-    """Where each pixel's mean shift ends in colour, shape (h, w, 3).
+    """Return the colour at which each pixel's mean shift ends, shape (h, w, 3).
 
     From its own place and colour each point moves to the mean of the pixels within ``spatial`` in
-    place and within ``colour`` in colour, until it moves by at most a tenth of a pixel and of a
-    unit, or ``rounds`` have passed. Costs about 3 spatial² distances a pixel and round.
+    place and within ``color`` in colour. It stops when it moves by at most a tenth of a pixel and
+    of a unit of colour, or after ``rounds`` moves. The cost is about 3 spatial² distances per pixel
+    and round.
 
     Parameters
     ----------
-    colours : array, shape (h, w, 3)
-        In a space where distance means something, such as L*u*v*.
-    spatial, colour : int, float
+    colors : array, shape (h, w, 3)
+        In a space with meaningful distances, such as L*u*v*.
+    spatial, color : int, float
         Bandwidths: radii of the kernel's discs.
     rounds : int
-        At most so many moves.
+        The largest number of moves.
     """
     h, w, _ = colors.shape
-    # The frame is so far away in colour that no window takes it in.
+    # The frame's colour is so distant that no window includes it.
     frame = ((spatial, spatial), (spatial, spatial), (0, 0))
     framed = np.pad(colors.astype(np.float32), frame, constant_values=1e6)
     width = w + 2 * spatial
@@ -52,7 +53,7 @@ def modes(colors: np.ndarray, spatial: int, color: float, rounds: int = 20) -> n
             offset[0] += a * near
             offset[1] += b * near
             total += near * other
-        # A point that has left all pixels of its window behind stays.
+        # A point stays in place when no pixel is left in its window.
         some, count = count > 0, np.maximum(count, 1)
         to_place = np.where(some, [row, column] + offset / count, here).astype(np.float32)
         to_point = np.where(some, total / count, now)
@@ -65,7 +66,7 @@ def modes(colors: np.ndarray, spatial: int, color: float, rounds: int = 20) -> n
 
 
 def joined(pairs: np.ndarray, count: int) -> np.ndarray:
-    """Numbers 0, 1, ... (count,) of the connected parts of the graph with these edges."""
+    """Return the connected component (count,) of each node of a graph, numbered from 0."""
     ones = np.ones(len(pairs), bool)
     graph = coo_matrix((ones, (pairs[:, 0], pairs[:, 1])), shape=(count, count))
     return connected_components(graph, directed=False)[1].astype(np.int64)
@@ -74,8 +75,8 @@ def joined(pairs: np.ndarray, count: int) -> np.ndarray:
 def absorb_small(regions: np.ndarray, colors: np.ndarray, least: int) -> np.ndarray:
     """Join each region of fewer than ``least`` pixels to the neighbour of the nearest mean colour.
 
-    Regions (h, w) are connected and numbered from 0. The smallest go first: those below 2 pixels,
-    then below 4, and so on; what is joined counts as one region from then on. The answer is
+    Regions (h, w) are connected and numbered from 0. Small regions are joined first: those below 2
+    pixels, then below 4, and so on. Joined regions count as one region from then on. The result is
     numbered from 0 again.
     """
     pairs, flat = pixel_pairs(regions.shape), regions.ravel()
@@ -102,10 +103,10 @@ def absorb_small(regions: np.ndarray, colors: np.ndarray, least: int) -> np.ndar
 
 
 def superpixels(image: np.ndarray, spatial: int, color: float, least: int) -> np.ndarray:
-    """Connected regions (h, w), int64, numbered from 0, of an image (h, w, 3) in red, green, blue.
+    """Return connected regions (h, w), int64, numbered from 0, of an RGB image (h, w, 3).
 
-    Neighbouring pixels whose modes, in L*u*v*, are within 1 of each other belong to one region;
-    then regions of fewer than ``least`` pixels are joined to a neighbour.
+    Neighbouring pixels belong to one region if their modes, in L*u*v*, are within SAME of each
+    other. Regions of fewer than ``least`` pixels are then joined to a neighbour.
     """
     ends = modes(rgb2luv(image), spatial, color)
     shape, flat = ends.shape[:2], ends.reshape(-1, 3)

@@ -1,4 +1,4 @@
-"""A classifier of pixels that gives probabilities: a small network and randomised trees."""
+"""A classifier of pixels with probabilities: a small network and randomised trees."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier
 
-LEAST = 1e-4  # a label that no tree voted for keeps this probability
+LEAST = 1e-4  # the probability of a label that no tree voted for
 
 
 class PixelClassifier:
     """The geometric mean of a network with one hidden layer and of extremely randomised trees.
 
-    The network needs every pixel, the trees do with a sample. Labels are 0 to ``labels`` - 1, and
-    one that is missing in training gets the least probability.
+    The network is trained on all pixels, the trees on a sample. Labels are 0 to ``labels`` - 1. A
+    label that is missing in training gets the probability LEAST.
     """
 
     def __init__(self, labels: int, *, seed: int, jobs: int, epochs: int, trees: int) -> None:
@@ -40,14 +40,14 @@ class PixelClassifier:
         self.mean = X.mean(axis=0, dtype=np.float64).astype(np.float32)
         self.deviation = X.std(axis=0, dtype=np.float64).astype(np.float32) + np.float32(1e-6)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # stopping early regularises
+            warnings.simplefilter("ignore", ConvergenceWarning)  # early stopping regularises
             self.network.fit((X - self.mean) / self.deviation, y)
         order = np.random.default_rng(self.seed).permutation(len(y))[: self.rows_of_trees]
         self.trees.fit(X[order], y[order])
         return self
 
     def log_probabilities(self, X: np.ndarray) -> np.ndarray:
-        """Log probabilities (n, labels), float32."""
+        """Return log probabilities (n, labels), float32."""
         scores = np.zeros((len(X), self.labels), np.float32)
         for model, given in ((self.network, (X - self.mean) / self.deviation), (self.trees, X)):
             p = np.full(scores.shape, LEAST, np.float32)
@@ -57,10 +57,10 @@ class PixelClassifier:
 
 
 def calibrate(log_p: np.ndarray, y: np.ndarray, weights: np.ndarray) -> tuple[float, np.ndarray]:
-    """Slope a and offsets b (L,) with the least weighted log loss of softmax(a log p + b).
+    """Return slope a and offsets b (L,) with the least weighted log loss of softmax(a log p + b).
 
-    Fitted to held-out predictions it undoes both overconfidence and a sample that favoured rare
-    labels. The offsets are penalised slightly, for labels that hardly occur.
+    A fit to held-out predictions corrects overconfidence, and the bias of a sample that favoured
+    rare labels. A small penalty on the offsets regularises those of labels that hardly occur.
     """
     rows, share = np.arange(len(y)), weights / weights.sum()
     hits = np.zeros(log_p.shape)

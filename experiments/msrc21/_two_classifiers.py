@@ -1,7 +1,7 @@
 """Two pixel classifiers in a row, for the unaries of MSRC-21.
 
-The first sees colour and texture around a pixel, the second also what the first said around it. The
-second trains on answers for images that the first had not seen.
+The first uses colour and texture around a pixel, the second also the first one's probabilities
+around it. The second trains on probabilities for images that the first was not trained on.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FOLDS = 4
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is spent: the quick look has less of everything."""
+    """The computational effort; a quick run uses less of everything."""
 
     images: int
     textons: int
@@ -34,7 +34,7 @@ class Effort:
     jobs: int
 
     def classifier(self) -> PixelClassifier:
-        """An untrained one."""
+        """Return an untrained classifier."""
         return PixelClassifier(
             LABELS, seed=self.seed, jobs=self.jobs, epochs=self.epochs, trees=self.trees
         )
@@ -42,7 +42,7 @@ class Effort:
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Training pixels of one image: cells, labels, and how many pixels each stands for."""
+    """Training pixels of one image: cells, labels, and the number of pixels each represents."""
 
     y: np.ndarray
     x: np.ndarray
@@ -51,7 +51,7 @@ class Points:
 
 
 def learn_textons(train: list[str], effort: Effort) -> tuple[np.ndarray, np.ndarray]:
-    """The scale of each filter response, and the centres of clusters of the scaled responses."""
+    """Return the scale of each filter response, and cluster centres of the scaled responses."""
     rng = np.random.default_rng(effort.seed)
     parts = []
     for name in train[::3]:
@@ -64,10 +64,10 @@ def learn_textons(train: list[str], effort: Effort) -> tuple[np.ndarray, np.ndar
 
 
 def choose(labels: np.ndarray, count: int, rng: np.random.Generator) -> Points:
-    """At most ``count`` labelled cells of a map, rare labels more often than common ones.
+    """Draw at most ``count`` labelled cells of a map, rare labels more often than common ones.
 
     A cell with label c is drawn with probability proportional to n_c^(-1/2), where n_c counts the
-    cells with that label; its weight, the inverse of how often it is drawn, undoes that.
+    cells with that label. Its weight is the inverse of that probability.
     """
     y, x = np.nonzero(labels >= 0)
     of_cell = labels[y, x].astype(np.int64)
@@ -80,19 +80,19 @@ def choose(labels: np.ndarray, count: int, rng: np.random.Generator) -> Points:
 
 
 def everywhere(shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and columns of all cells, one after the other."""
+    """Return rows and columns of all cells, in row-major order."""
     y, x = np.indices(shape[:2])
     return y.ravel(), x.ravel()
 
 
 def first_answers(model: PixelClassifier, cells: np.ndarray) -> np.ndarray:
-    """Probabilities (rows, columns, L) of the first classifier at all cells."""
+    """Return probabilities (rows, columns, L) of the first classifier at all cells."""
     log_p = model.log_probabilities(appearance(cells, *everywhere(cells.shape)))
     return np.exp(log_p).reshape(*cells.shape[:2], LABELS)
 
 
 def second_answers(model: PixelClassifier, cells: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """Log probabilities (rows, columns, L) of the second classifier, not calibrated yet."""
+    """Return log probabilities (rows, columns, L) of the second classifier, not yet calibrated."""
     y, x = everywhere(cells.shape)
     X = np.hstack([appearance(cells, y, x), context(first, y, x)])
     return model.log_probabilities(X).reshape(*cells.shape[:2], LABELS)
@@ -138,7 +138,7 @@ class Unaries:
         self.second = effort.classifier().fit(features.astype(np.float32), labels)
 
     def predict(self, pixels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Probabilities at the cells of an image: the first classifier's, and the final ones."""
+        """Return the first classifier's and the final probabilities at the cells of an image."""
         cells = channels(pixels, self.textons)
         first = first_answers(self.first, cells)
         log_p = second_answers(self.second, cells, first)

@@ -2,8 +2,9 @@
 
     python experiments/msrc21/superpixels.py [--quick]
 
-Puts label maps of the validation images, and of the four test images that have TextonBoost's
-unaries, into the cache, and says how large the regions are and how well they keep to the truth.
+The script writes label maps to the cache, for the validation images and for the four test images
+that have TextonBoost's unaries. It reports the sizes of the regions and how well they agree with
+the true labels.
 """
 
 from __future__ import annotations
@@ -20,19 +21,19 @@ from experiments.shared.msrc import FEW, LABELS, image, names, store, truth
 from experiments.shared.regions import label_counts
 from experiments.shared.report import Table, arguments, parallel, report
 
-# Spatial and range bandwidth and least size, as in Section 7 of the paper.
+# Spatial bandwidth, range bandwidth and smallest size, as in Section 7 of the paper.
 LAYERS = ((7, 4.0, 500), (7, 7.0, 300), (7, 10.0, 100))
 
 
 def layers_of(name: str) -> tuple[np.ndarray, float]:
-    """The layers (3, h, w) of an image, uint16, and the seconds they took."""
+    """Return the layers (3, h, w) of an image, uint16, and the seconds they took."""
     start, pixels = time.process_time(), image(name)
     maps = [superpixels(pixels, *layer) for layer in LAYERS]
     return np.stack(maps).astype(np.uint16), time.process_time() - start
 
 
 def best_hits(regions: np.ndarray, labels: np.ndarray) -> int:
-    """Right pixels if each region took its most frequent true label; void (-1) is left out."""
+    """Count correct pixels if each region had its most frequent true label; void is left out."""
     counts = label_counts(regions, labels, (int(regions.max()) + 1, LABELS))
     return int(counts.max(axis=1).sum())
 

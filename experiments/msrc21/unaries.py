@@ -1,9 +1,10 @@
-"""Per-pixel unaries for MSRC-21, in place of TextonBoost's, of which four images are to be had.
+"""Per-pixel unaries for MSRC-21, since TextonBoost's are available for four images only.
 
     python experiments/msrc21/unaries.py [--quick]
 
-Trains on the 276 training images and puts class probabilities of the validation images, and of the
-four test images that have TextonBoost's, into the cache; see ``_two_classifiers`` for the method.
+The script trains on the 276 training images. It writes class probabilities to the cache, for the
+validation images and for the four test images that have TextonBoost's unaries; see
+``_two_classifiers`` for the method.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Tally:
             self.near[k] += np.sum(guess[band] == labels[band]), np.sum(band)
 
     def row(self) -> list[str]:
-        """Accuracy over pixels and over labels, log loss, accuracy in the trimaps."""
+        """Return accuracy over pixels and over labels, log loss, and accuracy in the trimaps."""
         total = self.confusion.sum(axis=1)
         by_label = self.by_label()[total > 0]
         numbers = [self.confusion.trace() / total.sum(), by_label.mean(), self.loss / total.sum()]
@@ -61,7 +62,7 @@ class Tally:
         return [f"{number:.3f}" for number in numbers]
 
     def by_label(self) -> np.ndarray:
-        """The share of each label's pixels that were found."""
+        """Return the share of each label's pixels that were found."""
         return self.confusion.diagonal() / np.maximum(self.confusion.sum(axis=1), 1)
 
 

@@ -1,4 +1,4 @@
-"""Photographs as labelled fields, and how good their marginals are over a grid of temperatures."""
+"""Photographs as labelled fields, and the quality of marginals over a grid of temperatures."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from experiments.shared.cache import cache_folder, keep
 from experiments.shared.report import parallel
 from setwise.inference._calibration._trials import Point
 
-STRENGTH = 2.0  # of the contrast weights between pixels of MSRC-21
-SMALL = 64  # the longer side of a photograph with scribbles, at most
-FLOOR = 1e-3  # no label of a photograph with scribbles is less probable by colour alone
+STRENGTH = 2.0  # factor of the contrast weights between pixels of MSRC-21
+SMALL = 64  # largest side of a photograph with scribbles
+FLOOR = 1e-3  # smallest probability of a label by colour, in a photograph with scribbles
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,10 @@ class Labelled:
 
 
 def category(name: str, step: int) -> Labelled:
-    """Every ``step``-th pixel of an MSRC-21 image: trained unaries, contrast weights on a grid."""
+    """Return a field of every ``step``-th pixel of an MSRC-21 image.
+
+    It has trained unaries, and contrast weights on a grid.
+    """
     shape = msrc.truth(name).shape
     probabilities = msrc.enlarge(msrc.recall("unaries", name), shape, 2)
     picture = msrc.image(name)[::step, ::step]
@@ -46,10 +49,10 @@ def category(name: str, step: int) -> Labelled:
 
 
 def cutout(name: str, step: int) -> Labelled:
-    """A photograph with scribbles, as ``field_from_image`` sees it; scribbled pixels do not count.
+    """Return a photograph with scribbles as a field; scribbled pixels do not count.
 
-    Unaries of colours are limited to those of a probability of a thousandth: a Gaussian's tails
-    would make every other label impossible.
+    Probabilities by colour are at least FLOOR: a Gaussian's tails would make every other label
+    impossible.
     """
     marked = grabcut(name)
     step = max(step, -(-max(marked.truth.shape) // SMALL))
@@ -64,7 +67,7 @@ def cutout(name: str, step: int) -> Labelled:
 
 
 def _thinned(marks: np.ndarray, step: int) -> np.ndarray:
-    """Marks of every ``step``-th pixel: any of its block, so that thin strokes stay."""
+    """Reduce marks by ``step``: a block keeps any mark in it, so that thin strokes remain."""
     h, w = -(-marks.shape[0] // step), -(-marks.shape[1] // step)
     padded = np.full((h * step, w * step), -1, marks.dtype)
     padded[: marks.shape[0], : marks.shape[1]] = marks
@@ -72,7 +75,7 @@ def _thinned(marks: np.ndarray, step: int) -> np.ndarray:
 
 
 def names(which: str) -> list[str]:
-    """The images of a set."""
+    """Return the names of a set's images."""
     if which == "GrabCut":
         return grabcut_names()
     return msrc.names("validation")
@@ -86,12 +89,12 @@ SETS: dict[str, Callable[[str, int], Labelled]] = {
 
 @lru_cache(maxsize=64)
 def labelled(which: str, name: str, step: int) -> Labelled:
-    """An image of a set, read once in a while: points are tried on it by the hundred."""
+    """Return an image of a set, cached in memory because a search evaluates hundreds of points."""
     return SETS[which](name, step)
 
 
 def unaries_alone(field: sw.fields.Field, temperature: float) -> np.ndarray:
-    """exp(-u / t), normalised."""
+    """Return exp(-u / t), normalised."""
     u = -field.unary / temperature
     p = np.exp(u - u.max(axis=1, keepdims=True))
     return p / p.sum(axis=1, keepdims=True)
@@ -100,7 +103,7 @@ def unaries_alone(field: sw.fields.Field, temperature: float) -> np.ndarray:
 def posterior(
     method: str, field: sw.fields.Field, temperature: float, scale: float
 ) -> dict[str, np.ndarray]:
-    """Probabilities by the rows that a method gives: of trees also those of the lower bound."""
+    """Return probabilities for each row of a method; trees also have those of the lower bound."""
     scaled = field.with_unary(field.unary * scale)
     if method == "unaries":
         return {method: unaries_alone(scaled, temperature)}
@@ -114,7 +117,7 @@ def posterior(
 def told(
     which: str, name: str, step: int, point: Point
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """The truth and the probabilities of the pixels that count, by rows; kept between runs."""
+    """Return the truth and each row's probabilities at the pixels that count, cached on disk."""
     method, t, a = point
     path = _kept(which, step) / f"{name}_{method}_{t:.6g}_{a:.6g}.npz"
     if not path.exists():
@@ -135,7 +138,7 @@ def _kept(which: str, step: int) -> Path:
 
 
 def measured(which: str, name: str, step: int, point: Point) -> dict[str, np.ndarray]:
-    """By row, the sums of NLL and Brier scores, and seconds; kept between runs."""
+    """Return for each row the sums of NLL and Brier scores, and seconds, cached on disk."""
     method, t, a = point
     path = _kept(which, step) / f"{name}_{method}_sums.npz"
     known: dict[str, np.ndarray] = {}
@@ -160,7 +163,7 @@ def measured(which: str, name: str, step: int, point: Point) -> dict[str, np.nda
 
 
 class KeptTrials:
-    """What the library's search asks of points, image by image in several processes, and kept."""
+    """Trials of the library's calibration search, run in parallel over images and cached."""
 
     has_potentials = True
 
@@ -169,7 +172,7 @@ class KeptTrials:
         self._found: dict[Point, list[dict[str, np.ndarray]]] = {}
 
     def tried(self, point: Point) -> list[dict[str, np.ndarray]]:
-        """``measured`` of all images."""
+        """Return ``measured`` of all images."""
         if point not in self._found:
             which, step = self._of
 
@@ -181,7 +184,7 @@ class KeptTrials:
         return self._found[point]
 
     def scored(self, column: int) -> _Scored:
-        """The sums of NLL (0) or Brier scores (1)."""
+        """Return the sums of NLL (0) or Brier scores (1)."""
         return _Scored(self, column)
 
 

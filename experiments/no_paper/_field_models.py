@@ -1,4 +1,4 @@
-"""A U-Net with a field, or a mean field, as its last layer; and how good its masks are."""
+"""A U-Net whose last layer is a field or a mean field, and measures of its masks."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from torch.nn import functional
 import setwise as sw
 from experiments.no_paper.unet_horses import UNet
 
-START = 0.5  # of the weight of pairs
-PASSES = {True: 5, False: 10}  # of the mean field, in training and after it, as in CRF-RNN
-NEAR = 3  # pixels from the truth's boundary
+START = 0.5  # initial weight of the pairs
+PASSES = {True: 5, False: 10}  # passes of the mean field in training and after it
+NEAR = 3  # distance in pixels from the true boundary
 BINS = 15
 LEAST = 1e-7
 
 t = sw.torch
 
-# How a network is trained: with which field as its last layer, and by what.
+# For each network, the field in its last layer and the loss that trains it.
 TRAINED = {
     "cross-entropy": ("none", "likelihood"),
     "Jaccard metric": ("none", "set loss"),
@@ -32,7 +32,7 @@ TRAINED = {
 
 
 def mean_field(logits: Tensor, image: Tensor, weight: Tensor | float, passes: int) -> Tensor:
-    """Probabilities (B, L, H, W) after parallel updates, pairs weighted by contrast (CRF-RNN)."""
+    """Return probabilities (B, L, H, W) after parallel updates with contrast pairs (CRF-RNN)."""
     factors = {axis: _contrast(image, axis) for axis in (3, 2)}
     q = logits.softmax(1)
     for _ in range(passes):
@@ -48,7 +48,7 @@ def mean_field(logits: Tensor, image: Tensor, weight: Tensor | float, passes: in
 
 
 def _contrast(image: Tensor, axis: int) -> Tensor:
-    """(B, 1, ...): exp(-beta |difference|^2) of neighbours along an axis, as the layers have it."""
+    """Return exp(-beta |difference|^2) of neighbours along an axis, (B, 1, ...)."""
     change = image.diff(dim=axis).square().sum(1, keepdim=True)
     every = [image.diff(dim=a).square().sum(1).flatten(1) for a in (2, 3)]
     mean = torch.cat(every, 1).mean(1).view(-1, 1, 1, 1).clamp(min=1e-12)
@@ -57,7 +57,7 @@ def _contrast(image: Tensor, axis: int) -> Tensor:
 
 @dataclass(frozen=True)
 class Last:
-    """What is behind the logits: a kind of field, its weight, and a temperature for both."""
+    """The layer after the logits: a kind of field, its weight, and a temperature for both."""
 
     kind: str
     weight: float
@@ -65,7 +65,7 @@ class Last:
 
     @torch.no_grad()
     def __call__(self, logits: Tensor, image: Tensor) -> Tensor:
-        """(B, 1, H, W): how probable the horse is."""
+        """Return the probability of the horse, (B, 1, H, W)."""
         logits, weight = logits / self.temperature, self.weight / self.temperature
         if self.kind == "none" or weight == 0:
             return logits.softmax(1)[:, 1:]
@@ -75,7 +75,7 @@ class Last:
 
 
 class Model(nn.Module):
-    """The backbone, and the loss that it is trained with together with its last layer."""
+    """The backbone, its last layer, and the loss that trains both."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -94,19 +94,19 @@ class Model(nn.Module):
 
     @property
     def last(self) -> Last:
-        """The last layer as it is now."""
+        """Return the last layer with the current weights."""
         if self.layer is not None:
             return Last("field", self.layer.weight.item())
         weight = 0.0 if self.raw_weight is None else functional.softplus(self.raw_weight).item()
         return Last(self.kind, weight)
 
     def logits(self, x: Tensor) -> Tensor:
-        """(B, 2, H, W): the background has a logit of 0."""
+        """Return (B, 2, H, W); the background has a logit of 0."""
         horse = self.net(x)
         return torch.cat([torch.zeros_like(horse), horse], 1)
 
     def loss(self, x: Tensor, y: Tensor) -> Tensor:
-        """Of images (B, 3, H, W) and masks (B, 1, H, W)."""
+        """Return the loss of images (B, 3, H, W) and masks (B, 1, H, W)."""
         logits, truth = self.logits(x), y[:, 0].long()
         if self.layer is not None and self.by != "set loss":
             return self.layer(logits, truth, image=x)
@@ -124,19 +124,19 @@ class Model(nn.Module):
 
 
 def jaccard(p: Tensor, y: Tensor) -> float:
-    """The mean over images, above 1/2."""
+    """Return the mean Jaccard index over images at a threshold of 1/2."""
     score = t.SetScore("jaccard", n_classes=1, kind="masks", per_image=True).to(p.device)
     return score(p > 0.5, y).item()
 
 
 def nll(p: Tensor, y: Tensor) -> float:
-    """Nats a pixel."""
+    """Return the negative log likelihood in nats per pixel."""
     right = torch.where(y > 0, p, 1 - p)
     return -right.clamp(min=LEAST).log().mean().item()
 
 
 def calibration_error(p: Tensor, y: Tensor) -> float:
-    """Expected calibration error of the label above 1/2, in bins of equal width."""
+    """Return the expected calibration error of the label above 1/2, in bins of equal width."""
     sure, right = torch.maximum(p, 1 - p), ((p > 0.5) == (y > 0)).float()
     bins = ((sure - 0.5) * 2 * BINS).long().clamp(max=BINS - 1).flatten()
     sums = torch.zeros(BINS, device=p.device).scatter_add_(0, bins, (sure - right).flatten())
@@ -145,7 +145,10 @@ def calibration_error(p: Tensor, y: Tensor) -> float:
 
 @torch.no_grad()
 def measure(p: Tensor, calibrated: Tensor, y: Tensor) -> dict[str, float]:
-    """Of probabilities (B, 1, H, W), and of the same at another temperature, which are decided."""
+    """Return the measures of probabilities (B, 1, H, W).
+
+    The decisions use ``calibrated``, the probabilities at another temperature.
+    """
     found = {"jaccard": jaccard(p, y)}
     for loss in ("jaccard", "dice"):
         score = t.SetScore(loss, n_classes=1, kind="masks", per_image=True).to(p.device)

@@ -1,4 +1,4 @@
-"""Networks with fields behind them, trained and judged on the horses, and what a step costs."""
+"""Training and evaluation on the horses of networks with fields, and the cost of a step."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from experiments.no_paper.unet_losses import BATCH, RATES, VALIDATION, read
 from experiments.shared.cache import cache_folder
 
 STEPS = 600
-OF_WEIGHT = 10.0  # its step size, in steps of the network's
+OF_WEIGHT = 10.0  # step size of the field's weight, relative to the network's
 SHIFT = 16
 WEIGHTS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 TEMPERATURES = (0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0)
-TIMED = 30  # steps, after as many that are not
+TIMED = 30  # the number of timed steps, after as many untimed ones
 
-ROWS = {  # what is reported: how it was trained, and a kind of field put behind it
+ROWS = {  # each reported row: how the network was trained, and the field added after it
     "U-Net alone": ("cross-entropy", None),
     "U-Net, field behind it": ("cross-entropy", "field"),
     "U-Net, mean field behind it": ("cross-entropy", "mean field"),
@@ -41,13 +41,13 @@ def device() -> str:
 
 @cache
 def data(size: int) -> tuple[Tensor, Tensor]:
-    """Images and masks, on the device."""
+    """Return images and masks, on the device."""
     images, truths = read(size)
     return images.to(device()), truths.to(device())
 
 
 def kept(name: str, make: Callable[[], dict]) -> dict:
-    """What was made before, or is now; a file is there whole or not at all."""
+    """Return stored figures, or make and store them. The file never exists in part."""
     path = cache_folder() / "field_layers" / f"{name}.json"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -60,7 +60,7 @@ def kept(name: str, make: Callable[[], dict]) -> dict:
 def train(
     model: Model, x: Tensor, y: Tensor, steps: int, rate: float, seed: int, until: int | None = None
 ) -> list[float]:
-    """Adam with a step size that falls to zero; flips and shifts. Milliseconds of each step."""
+    """Train by Adam with a falling step size, flips and shifts; return step times in ms."""
     generator = torch.Generator().manual_seed(seed)
     own = [p for name, p in model.named_parameters() if name.endswith("raw_weight")]
     groups = [{"params": model.net.parameters()}, {"params": own, "lr": OF_WEIGHT * rate}]
@@ -86,7 +86,7 @@ def train(
 
 
 def best_temperature(last: Last, logits: Tensor, x: Tensor, y: Tensor) -> float:
-    """Of the network and its field together, by the likelihood of held-out images."""
+    """Return the best temperature of network and field together, by held-out likelihood."""
     scores = {}
     for temperature in TEMPERATURES:
         p = Last(last.kind, last.weight, temperature)(logits, x)
@@ -95,7 +95,10 @@ def best_temperature(last: Last, logits: Tensor, x: Tensor, y: Tensor) -> float:
 
 
 def judged(last: Last, held: tuple[Tensor, ...], test: tuple[Tensor, ...]) -> dict:
-    """Test figures of a last layer on logits, images, masks; its temperature by held-out ones."""
+    """Return test figures of a last layer on logits, images and masks.
+
+    The temperature is chosen on the held-out images.
+    """
     logits, x, y = held
     score = jaccard(last(logits, x), y)
     temperature = best_temperature(last, logits, x, y)
@@ -109,7 +112,7 @@ Case = tuple[int, float, str, int, int]
 
 
 def one_run(case: Case) -> dict:
-    """By row, the test figures of a network that is trained once."""
+    """Train a network once, and return the test figures of each of its rows."""
     seed, rate, name, steps, size = case
 
     def make() -> dict:
@@ -138,7 +141,7 @@ def one_run(case: Case) -> dict:
 
 
 def cost(name: str, size: int, timed: int) -> dict:
-    """Milliseconds a step and an answer for one batch, by this process alone; MiB of the device."""
+    """Return milliseconds per step and per answer for one batch, in this process, and MiB used."""
 
     def make() -> dict:
         images, truths = data(size)

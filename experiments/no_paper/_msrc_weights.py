@@ -1,4 +1,4 @@
-"""Fields over MSRC-21 with a scale, a weight of pairs and weights of regions: judged, learnt."""
+"""Fields over MSRC-21 with weights of unaries, pairs and regions: fit and evaluation."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from experiments.shared.msrc import LABELS, names, scene
 ALPHA = 0.8
 TOLERANCE = 1e-3
 LAYERS = 3
-START = (1.0, 0.5, *(0.5,) * LAYERS)  # of the scale and the weights of pairs and regions
-MOST = 30  # evaluations
+START = (1.0, 0.5, *(0.5,) * LAYERS)  # initial scale, and initial weights of pairs and regions
+MOST = 30  # largest number of evaluations
 
 
 @dataclass(frozen=True)
 class Weights:
-    """The field ``scale * unaries + pair * contrast + sum of regions[k] * layer k``."""
+    """The weights of ``scale * unaries + pair * contrast + sum of regions[k] * layer k``."""
 
     scale: float = 1.0
     pair: float = 0.0
     regions: tuple[float, ...] = (0.0,) * LAYERS
 
     def show(self) -> str:
-        """As a cell of a table."""
+        """Return the weights as a cell of a table."""
         numbers = [f"{x:.2g}" for x in (self.scale, self.pair, *self.regions)]
         layers = numbers[2] if len(set(numbers[2:])) == 1 else " ".join(numbers[2:])
         return f"{numbers[0]}, {numbers[1]}, {layers}"
@@ -43,7 +43,7 @@ class Weights:
 
 @dataclass(frozen=True, eq=False)
 class Images:
-    """Photographs of one shape, as the layers take them."""
+    """Photographs of one shape, in the form that the layers take."""
 
     places: list[int]
     """Which of all images they are."""
@@ -53,7 +53,7 @@ class Images:
     truth: Tensor
 
     def part(self, half: int) -> Images:
-        """Every second image, by its place."""
+        """Return every second image, starting with image ``half``."""
         at = [k for k, place in enumerate(self.places) if place % 2 == half]
         return Images(
             [self.places[k] for k in at],
@@ -66,7 +66,7 @@ class Images:
 
 @cache
 def images(count: int, step: int) -> list[Images]:
-    """The first validation images, ``step`` x ``step`` pixels made one, by shape."""
+    """Return the first validation images by shape, ``step`` x ``step`` pixels merged into one."""
     scenes = [coarse(scene(name), step) for name in names("validation")[:count]]
     found = []
     for shape in sorted({one.shape for one in scenes}):
@@ -86,7 +86,7 @@ def images(count: int, step: int) -> list[Images]:
 
 @torch.no_grad()
 def probabilities(of: Images, weights: Weights) -> Tensor:
-    """(B, L, H, W): the marginals of projection; without pairs and regions the softmax."""
+    """Return marginals (B, L, H, W) by projection, or the softmax without couplings."""
     logits = weights.scale * of.logits
     if not weights.pair and not any(weights.regions):
         return logits.softmax(1)
@@ -98,9 +98,10 @@ def probabilities(of: Images, weights: Weights) -> Tensor:
 
 
 def judged(case: tuple[Weights, int, int]) -> dict[str, np.ndarray]:
-    """By image: pixels, hits, sums of Brier and NLL (n, 4); by label pixels and hits (n, 21, 2).
+    """Return the scores of each image and each label, and seconds of processor time.
 
-    With ``seconds`` of processor time. Kept between runs.
+    By image they are pixels, hits, sums of Brier and NLL (n, 4); by label pixels and hits (n, 21,
+    2). The result is cached on disk.
     """
     weights, count, step = case
     path = _kept(case)
@@ -120,7 +121,7 @@ def judged(case: tuple[Weights, int, int]) -> dict[str, np.ndarray]:
 
 
 def _kept(case: tuple[object, ...]) -> Path:
-    """A file in the cache for everything that an answer depends on."""
+    """Return a cache file whose name depends on everything that the answer depends on."""
     key = hashlib.sha256(repr((case, ALPHA, TOLERANCE, START, MOST)).encode()).hexdigest()[:16]
     return Path(cache_folder()) / "msrc_weights" / f"{key}.npz"
 
@@ -134,10 +135,11 @@ def _sums(p: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def learnt(case: tuple[str, int, int, int]) -> tuple[Weights, dict[str, float]]:
-    """The weights of the greatest likelihood of one half; evaluations, seconds, loss.
+    """Return the weights of the greatest likelihood of one half; evaluations, seconds, loss.
 
-    ``what`` of a case is "scale", "pairs" or "regions": each has those before it too. The loss is
-    convex in all of them, which are not negative. Kept between runs.
+    ``what`` of a case is "scale", "pairs" or "regions"; each also includes the preceding ones. The
+    loss is convex in all weights, which are constrained to be at least 0. The result is cached on
+    disk.
     """
     path = _kept(case)
     if not path.exists():
@@ -177,7 +179,10 @@ def _fitted(what: str, half: int, count: int, step: int) -> tuple[np.ndarray, di
 
 
 def _loss(of: Images, weights: Tensor, what: str) -> Tensor:
-    """E(y) + upper bound on log Z, summed over photographs: scale, pairs and layers in a vector."""
+    """Return E(y) + upper bound on log Z, summed over photographs.
+
+    ``weights`` holds the weights of scale, pairs and layers.
+    """
     logits = weights[0] * of.logits
     if what == "scale":
         return cross_entropy(logits, of.truth, ignore_index=-1, reduction="sum")

@@ -1,13 +1,13 @@
-"""Which marginals are true? Photographs with 21 labels and with two, before and after calibration.
+"""Calibration of marginals on photographs with 21 labels and with two, before and after tuning.
 
     python experiments/no_paper/calibration.py [--quick] [--untrained] [--trained]
 
-The 59 validation images of MSRC-21 with trained unaries (``msrc21/unaries.py`` first), and the 20
-photographs of GrabCut with two sets of scribbles: unaries alone, and the marginals by four methods,
-at temperature 1 and at the temperature and scale of the unaries that ``calibrate_temperature``
-finds on the other folds, by NLL or by Brier score. The default of ``calibrate_temperature`` chooses
-the method too, on the other folds as well: the search is the library's own. What was measured is
-kept in the cache, image by image.
+The images are the 59 validation images of MSRC-21 with trained unaries (run ``msrc21/unaries.py``
+first), and the 20 photographs of GrabCut with two sets of scribbles. The rows are the unaries alone
+and the marginals by four methods. Each has temperature 1, and the temperature and scale of the
+unaries that ``calibrate_temperature`` finds on the other folds, by NLL or by Brier score. By
+default ``calibrate_temperature`` also chooses the method, on the other folds as well: the search is
+the library's own. All measurements are cached, image by image.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ MEASURES = ("accuracy", "ece", "brier", "nll", "auroc")
 
 
 def folds_of(groups: list[str]) -> np.ndarray:
-    """A fold for each image: groups go to the folds in turn."""
+    """Assign a fold to each image: groups go to the folds in turn."""
     numbers = {group: k for k, group in enumerate(dict.fromkeys(groups))}
     return np.array([numbers[group] % FOLDS for group in groups])
 
 
 def chosen(trials: KeptTrials, row: str, column: int, folds: np.ndarray) -> list[Point]:
-    """The point of each image: what the search finds on the other folds."""
+    """Return the point of each image that the search finds on the other folds."""
     scored = trials.scored(column)
     methods = METHODS if row == DEFAULT else (row.partition(",")[0],)
     number = int(folds.max()) + 1
@@ -63,7 +63,7 @@ def chosen(trials: KeptTrials, row: str, column: int, folds: np.ndarray) -> list
 def pooled(
     which: str, step: int, kept: list[str], row: str, points: list[Point], jobs: int
 ) -> sw.inference.Reliability:
-    """How true the probabilities of a row are, over all pixels, each image at its point."""
+    """Return the reliability of a row's probabilities over all pixels, each image at its point."""
 
     def one(case: tuple[str, Point]) -> tuple[np.ndarray, np.ndarray]:
         truth, rows = told(which, case[0], step, case[1])
@@ -78,7 +78,7 @@ def pooled(
 def table_of(
     which: str, quick: bool, jobs: int
 ) -> tuple[Table, dict[str, dict[str, Any]], dict[str, np.ndarray]]:
-    """A table of one set of images, the figures behind it, and the sums of scores by group."""
+    """Return a table of one set of images, its figures, and the sums of scores by group."""
     step = (QUICK_STEPS if quick else STEPS)[which]
     kept = names(which)[: FEW if quick else None]
     trials = KeptTrials(which, step, kept, jobs)
@@ -122,7 +122,7 @@ def table_of(
 
 
 def summed(by_image: np.ndarray, groups: list[str]) -> np.ndarray:
-    """Sums of NLL and Brier scores by group (photograph), from those by image."""
+    """Sum NLL and Brier scores over the images of each group (photograph)."""
     _, group = np.unique(groups, return_inverse=True)
     sums = np.zeros((group.max() + 1, by_image.shape[1]))
     np.add.at(sums, group, by_image)
@@ -132,10 +132,10 @@ def summed(by_image: np.ndarray, groups: list[str]) -> np.ndarray:
 def verdicts(
     which: str, figures: dict[str, dict[str, Any]], sums: dict[str, np.ndarray]
 ) -> list[str]:
-    """The default, chosen by NLL as it is, beside the best line of a method that it did not take.
+    """Compare the default, chosen by NLL, with the best line of a method that it did not choose.
 
-    And beside the best line of all, which may be of the same method by another score. Differences
-    have standard errors over the groups.
+    Compare it also with the best line of all, which may be the same method with another score.
+    Differences have standard errors over the groups.
     """
     default = f"{DEFAULT}, by NLL on other folds"
     took = {point.method for point in figures[default]["points"]}

@@ -1,13 +1,13 @@
-"""What a field as the last layer adds to a U-Net on the Weizmann horses, on a GPU.
+"""The benefit of a field as the last layer of a U-Net on the Weizmann horses, on a GPU.
 
     python experiments/no_paper/field_layers.py [--quick] [--jobs 8]
 
-Needs weizmann_horses/ (60 photographs with masks): every other one to train and to choose settings,
-the rest to test. The same backbone and as many steps for: the network alone, a field put behind it,
-a field trained with it by its likelihood, by the structured hinge, and through its marginals into a
-set loss; and for a plain mean field (CRF-RNN's update) with the same pairs. Runs on the CPU where
-there is no GPU, slowly. Runs are side by side, and each is as long as its steps; milliseconds are
-measured apart, by one process. What is done is kept in the cache and not done again.
+Needs weizmann_horses/ (60 photographs with masks). Every other photograph is for training and for
+the choice of settings, the rest for the test. The rows have the same backbone and the same number
+of steps: the network alone; a field added after training; a field trained with the network by its
+likelihood, by the structured hinge, and through its marginals into a set loss; and a plain mean
+field (CRF-RNN's update) with the same pairs. The script also runs on a CPU, slowly. Runs are
+parallel processes, but milliseconds are measured by one process alone. Finished runs are cached.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from experiments.shared.report import Estimate, Table, arguments, estimate, para
 
 SIZE = 128
 CONTROL, ALONE = "U-Net alone", "U-Net alone, Jaccard metric"
-LONGEST = ("field, hinge", "field, marginals into the Jaccard metric")  # to run, and run first
+LONGEST = ("field, hinge", "field, marginals into the Jaccard metric")  # the slowest, started first
 COLUMNS = {
     "jaccard": "Jaccard",
     "above": "above U-Net alone",

@@ -1,9 +1,9 @@
-"""How wide is the interval around log Z, by projection and by trees, on photographs and UAI models?
+"""The width of the interval around log Z by projection and by trees, on photographs and UAI models.
 
-The four MSRC-21 photographs with TextonBoost unaries, all 21 labels, the five or the two that are
-most probable, with a grid and with three layers of superpixels as well; what trees have in the time
-of projection; and the binary Segmentation models of the UAI 2014 competition, where elimination
-knows log Z.
+The first models are the four MSRC-21 photographs with TextonBoost unaries, with all 21 labels, and
+with the five or two most probable labels. They have a grid, and also three layers of superpixels.
+Trees are also run for the time that projection takes. The others are the binary Segmentation models
+of the UAI 2014 competition, whose log Z is known by elimination.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from experiments.shared.report import Table, arguments, progress, report
 METHODS = ("projection", "trees")
 SHORT = "trees, in projection's time"
 STRENGTH, LAYER, ALPHA = 2.0, 1.0, 0.8
-SIZES = (1000, 500, 250)  # superpixels a layer
+SIZES = (1000, 500, 250)  # superpixels per layer
 
 
 def photograph(name: str, n_labels: int, layers: bool, step: int) -> sw.fields.Field:
-    """A field over every ``step``-th pixel of a photograph, with its most probable labels."""
+    """Return a field over every ``step``-th pixel of a photograph and its most probable labels."""
     picture = msrc.image(name)[::step, ::step]
     probabilities = msrc.textonboost(name)[::step, ::step]
     likely = np.argsort(-probabilities.sum(axis=(0, 1)), kind="stable")[:n_labels]
@@ -60,7 +60,7 @@ def measured(
 
 
 def within(field: sw.fields.Field, seconds: float) -> dict[str, float]:
-    """Trees with as many passes as a time allows, one at least."""
+    """Return trees with as many passes as a time allows, at least one."""
     best = measured(field, "trees", 1e-3, 1)
     for passes in (2, 3, 4, 6, 8, 12, 16):
         more = measured(field, "trees", 1e-3, passes)
@@ -87,7 +87,7 @@ def main() -> None:
         rows = []
         for name in names:
             field = photograph(name, n_labels, layers, step)
-            measured(field, "projection", 1e-3, 1)  # what a first call remembers is no part of it
+            measured(field, "projection", 1e-3, 1)  # the first call fills caches and is not timed
             row = {m: measured(field, m, 1e-3) for m in METHODS}
             row[SHORT] = within(field, row["projection"]["seconds"])
             rows.append(row)

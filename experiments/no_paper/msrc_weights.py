@@ -2,11 +2,12 @@
 
     python experiments/no_paper/msrc_weights.py [--quick] [--jobs 2]
 
-The 59 validation images with trained unaries and superpixels (``msrc21/unaries.py`` and
-``msrc21/superpixels.py`` first). A scale of the unaries, a weight of contrast pairs and one for
-each of three layers of superpixels are learnt on every second image by the likelihood of the
-labels, whose log Z has an upper bound, and reported on the others, and the other way round; beside
-them the points of a grid that have the highest accuracy, or the least NLL, on the same half.
+The images are the 59 validation images with trained unaries and superpixels (run
+``msrc21/unaries.py`` and ``msrc21/superpixels.py`` first). A scale of the unaries, a weight of
+contrast pairs and a weight for each of three layers of superpixels are learnt on one half of the
+images and reported on the other half, and vice versa. The objective is the likelihood of the
+labels, with an upper bound on log Z. Further rows are the points of a grid that have the highest
+accuracy, or the least NLL, on the same half.
 """
 
 from __future__ import annotations
@@ -35,12 +36,12 @@ STEP = 8
 SCALES = (0.7, 1.0, 1.4)
 PAIRS = (0.1, 0.3, 1.0, 2.0)
 REGIONS = (0.0, 0.5, 2.5, 6.0, 12.0)
-CHOSEN_BY = {"accuracy": (1, max), "NLL": (3, min)}  # column of the sums, and what is best
+CHOSEN_BY = {"accuracy": (1, max), "NLL": (3, min)}  # the column of the sums, and how to choose
 WHAT = {"pairs": "pairs", "pairs and regions": "regions"}
 
 
 def grid(regions: bool) -> list[Weights]:
-    """Points of equal weights of the layers, with scale 1 as in the tables and with others."""
+    """Return points with equal weights of the layers, with scale 1 and with other scales."""
     layers = REGIONS if regions else (0.0,)
     return [Weights(a, w, (v,) * 3) for a, w, v in product(SCALES, PAIRS, layers)]
 
@@ -48,7 +49,7 @@ def grid(regions: bool) -> list[Weights]:
 def best_point(
     points: list[Weights], found: dict[Weights, dict], half: np.ndarray, by: str
 ) -> Weights:
-    """The best by the images of a half; the first of equals."""
+    """Return the best point by the images of a half; the first if several tie."""
     column, best = CHOSEN_BY[by]
     return best(points, key=lambda point: found[point]["sums"][half, column].sum())
 
@@ -56,7 +57,7 @@ def best_point(
 def row_of(
     chosen: list[Weights], found: dict[Weights, dict], halves: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Sums by image and by label: each image at the weights that the other half chose."""
+    """Return sums by image and by label, each image at the weights chosen on the other half."""
     parts = [found[weights] for weights in chosen]
     count = len(halves)
     return {
@@ -66,7 +67,7 @@ def row_of(
 
 
 def figures(row: dict[str, np.ndarray], control: dict[str, np.ndarray]) -> dict[str, object]:
-    """Pooled measures, and the mean over images of what is gained over the control."""
+    """Return pooled measures, and the mean gain over the control per image."""
     total, labels = row["sums"].sum(axis=0), row["labels"].sum(axis=0)
     present = labels[:, 0] > 0
     means, others = (one["sums"][:, 1:] / one["sums"][:, :1] for one in (row, control))

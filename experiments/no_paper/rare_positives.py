@@ -1,11 +1,11 @@
-"""Few positives and a noisy signal: where the minimum of a surrogate predicts nothing.
+"""Few positives and a noisy signal: cases where the minimum of a surrogate predicts nothing.
 
     python experiments/no_paper/rare_positives.py [--quick]
 
-Needs no data. One sample is one set, judged by one Jaccard index; 5 % are positive, by a linear
-score plus noise. The more noise, the nearer to W = 0 lies the minimum of the Lovász hinge, until it
-is W = 0, for every C: 0 is a subgradient of the risk there. Logistic regression with a threshold is
-the control.
+The data are synthetic. One sample is one set with one Jaccard index; 5 % are positive, by a linear
+score plus noise. With increasing noise the minimum of the Lovász hinge approaches W = 0, until it
+is W = 0 for every C, because 0 is then a subgradient of the risk there. Logistic regression with a
+threshold is the control.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TRAIN, TEST, FEATURES, SHARE = 2000, 20000, 10, 0.05
 NOISE = [0.0, 0.2, 0.4, 0.5, 0.65, 1.0]
 ROUNDS, TOLERANCE = 1000, 1e-3
 
-# Each with its values of C; the hinge sums over elements, the others over one set.
+# Each row has its own values of C: the hinge is a sum over elements, the others are one set's loss.
 LARGE, SMALL = [1.0, 10.0, 100.0, 1000.0], [0.001, 0.01, 0.1]
 METHODS = {
     "Lovász hinge": ({}, LARGE),
@@ -41,7 +41,7 @@ CONTROL = "logistic regression"
 
 
 def sample(n: int, noise: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Features (n, d), and which have the highest 5 % of x w + noise z, with |w| = 1."""
+    """Return features (n, d), and which have the highest 5 % of x w + noise z, with |w| = 1."""
     X = rng.standard_normal((n, FEATURES))
     signal = X.sum(axis=1) / np.sqrt(FEATURES) + noise * rng.standard_normal(n)
     return X, signal > norm.ppf(1.0 - SHARE) * np.hypot(1.0, noise)
@@ -52,17 +52,17 @@ def jaccard(y: np.ndarray, predicted: np.ndarray) -> float:
 
 
 def best_threshold(scores: np.ndarray, y: np.ndarray) -> float:
-    """The cut with the best Jaccard index, halfway between two scores, or below all of them."""
+    """Return the cut with the best Jaccard index, halfway between two scores or below all."""
     order = np.argsort(-scores)
     ranked, found = scores[order], np.cumsum(y[order])
     index = found / (y.sum() + np.arange(1, len(y) + 1) - found)
     below = np.append(ranked[1:], -np.inf)
-    k = int(np.argmax(np.where(below < ranked, index, -1.0)))  # equal scores are not parted
+    k = int(np.argmax(np.where(below < ranked, index, -1.0)))  # equal scores are not separated
     return float(0.5 * (ranked[k] + below[k]))
 
 
 def judged(model: object, validation: tuple, test: tuple) -> dict[str, float]:
-    """The index of a model as it is, and with the threshold that is best on the validation."""
+    """Return a model's Jaccard index as it is, and with the threshold tuned on validation data."""
     X, y = test
     scores = model.decision_function(X)  # type: ignore[attr-defined]
     cut = best_threshold(model.decision_function(validation[0]), validation[1])  # type: ignore[attr-defined]
@@ -70,8 +70,8 @@ def judged(model: object, validation: tuple, test: tuple) -> dict[str, float]:
 
 
 def one_repeat(repeat: int, seed: int, scale: float) -> dict[str, dict[str, dict[str, float]]]:
-    """Every method at every noise, its C chosen on the validation sample as it is."""
-    warnings.simplefilter("ignore", UserWarning)  # that nothing is predicted is the finding
+    """Run every method at every noise, with C chosen on the validation sample."""
+    warnings.simplefilter("ignore", UserWarning)  # an empty prediction is expected here
     results: dict[str, dict[str, dict[str, float]]] = {}
     for noise in NOISE:
         rng = np.random.default_rng([seed, repeat, int(100 * noise)])

@@ -1,7 +1,7 @@
 """Marginals and log Z on the models of the UAI 2014 competition whose log Z is known exactly.
 
-The binary Segmentation models are submodular: projection and trees bound log Z from both sides, and
-elimination, where the graph is narrow enough, knows it. Marginals are compared with the
+The binary Segmentation models are submodular: projection and trees bound log Z from both sides. If
+the treewidth is small enough, elimination computes log Z. Marginals are compared with the
 competition's, which are printed with six digits.
 """
 
@@ -23,14 +23,14 @@ from experiments.shared.report import Table, arguments, progress, report
 METHODS = ("projection", "trees", "mean_field", "belief_propagation", "elimination")
 BOUNDS = ("projection", "trees", "elimination")
 TOL = 1e-6
-GOAL = 8.0  # nats between the bounds of trees
+GOAL = 8.0  # nats between the bounds of trees at which they stop
 
 
 def read_marginals(path: Path) -> np.ndarray:
-    """(N, 2): a competition's answer for variables of two labels.
+    """Read a competition's marginals (N, 2) of variables with two labels.
 
-    The word MAR, the number of variables, and for each the number of its labels and their
-    probabilities.
+    The file has the word MAR, the number of variables, and for each variable the number of its
+    labels and their probabilities.
     """
     with gzip.open(path, "rt") as file:
         words = file.read().split()

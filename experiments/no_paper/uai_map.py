@@ -1,7 +1,7 @@
-"""MAP on the models of the UAI 2014 competition, against maxima that are known exactly.
+"""MAP on the models of the UAI 2014 competition, compared with maxima that are known exactly.
 
-The binary Segmentation models are submodular, so a cut is exact; those with 21 labels go through
-expansion moves and the bound of the relaxation, the mixed-sign grids through messages.
+The binary Segmentation models are submodular, so a minimum cut is exact. Models with 21 labels are
+solved by expansion moves with the bound of the relaxation, the mixed-sign grids by messages.
 """
 
 from __future__ import annotations

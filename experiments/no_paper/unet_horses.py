@@ -2,9 +2,10 @@
 
     python experiments/no_paper/unet_horses.py [--quick]
 
-Needs weizmann_horses/ (60 photographs with masks): every other one to train and to choose the step
-size, the rest to test. No paper printed this table; it asks whether a loss made for a measure helps
-that measure, against the control that goes on with cross-entropy for as many steps.
+Needs weizmann_horses/ (60 photographs with masks). Every other photograph is for training and for
+the choice of the step size, the rest for the test. No paper has this table. It asks whether a loss
+made for a measure improves that measure; the control continues with cross-entropy for the same
+number of steps.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ Criterion = Callable[[Tensor, Tensor], Tensor]
 
 
 def lovasz_softmax(logits: Tensor, target: Tensor) -> Tensor:
-    """Two classes, the background with a logit of zero."""
+    """Return the Lovász softmax of two classes, where the background has a logit of zero."""
     both = torch.cat([torch.zeros_like(logits), logits], dim=1)
     return sw.torch.lovasz_softmax(both, target[:, 0].long(), per_image=True)
 
@@ -51,7 +52,7 @@ CRITERIA: dict[str, Criterion] = {
 
 
 class UNet(nn.Module):
-    """Three scales, two convolutions at each, skips joined: 67,153 weights."""
+    """A U-Net with three scales, two convolutions at each, and joined skips: 67,153 weights."""
 
     def __init__(self, width: int = 12) -> None:
         super().__init__()
@@ -62,7 +63,7 @@ class UNet(nn.Module):
         self.last = nn.Conv2d(width, 1, 1)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Logits (N, 1, H, W) of images (N, 3, H, W)."""
+        """Return logits (N, 1, H, W) of images (N, 3, H, W)."""
         skips = []
         for k, block in enumerate(self.down):
             x = block(x if k == 0 else functional.max_pool2d(x, 2))
@@ -81,7 +82,7 @@ def _block(inputs: int, outputs: int) -> nn.Sequential:
 
 
 def read() -> tuple[Tensor, Tensor]:
-    """Images (60, 3, H, W), standardised each, and masks (60, 1, H, W)."""
+    """Return images (60, 3, H, W), each standardised, and masks (60, 1, H, W)."""
     images, masks = [], []
     for name in names():
         rgb = Image.fromarray(photograph(name)).resize(SIZE[::-1], Image.Resampling.BILINEAR)
@@ -102,7 +103,7 @@ def train(
     rate: float,
     generator: torch.Generator,
 ) -> None:
-    """Adam with a step size that falls to zero; flips and shifts."""
+    """Train by Adam with a step size that falls to zero, flips and shifts."""
     optimizer = torch.optim.Adam(net.parameters(), lr=rate)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
     for _ in range(steps):
@@ -120,7 +121,7 @@ def train(
 
 @torch.no_grad()
 def measure(net: nn.Module, images: Tensor, masks: Tensor) -> dict[str, float]:
-    """Mean Jaccard index and Dice coefficient of the images, at a threshold of zero."""
+    """Return mean Jaccard index and Dice coefficient of the images, at a threshold of zero."""
     predicted = (net(images) > 0).flatten(1).numpy()
     truth = (masks > 0).flatten(1).numpy()
     return {
@@ -130,7 +131,7 @@ def measure(net: nn.Module, images: Tensor, masks: Tensor) -> dict[str, float]:
 
 
 def one_seed(seed: int, first: int, second: int, rates: tuple[float, ...]) -> dict[str, dict]:
-    """Train once, fine-tune with every criterion from there; test figures of each."""
+    """Train once, fine-tune with every criterion from there, and return test figures of each."""
     images, masks = read()
     train_x, train_y = images[::2], masks[::2]
     test_x, test_y = images[1::2], masks[1::2]

@@ -2,10 +2,10 @@
 
     python experiments/no_paper/unet_losses.py [--quick] [--jobs 4]
 
-Needs weizmann_horses/ (60 photographs with masks): every other one to train and to choose the step
-size, the rest to test. It asks which loss trains best for Jaccard and Dice, whether cross-entropy
-or soft labels help, and what deciding for the measure adds to each. Runs on the CPU where there is
-no GPU, slowly. What is done is kept in the cache and not done again.
+Needs weizmann_horses/ (60 photographs with masks). Every other photograph is for training and for
+the choice of the step size, the rest for the test. The table answers which loss trains best for
+Jaccard and Dice, whether cross-entropy or soft labels help, and how much a decision for the measure
+adds to each. The script also runs on a CPU, slowly. Finished runs are cached.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ t = sw.torch
 
 
 def smoothed(criterion: nn.Module) -> Criterion:
-    """The criterion on soft labels: truth moved towards 1/2."""
+    """Return the criterion on soft labels: the truth is moved towards 1/2."""
     return lambda logits, y: criterion(logits, (1 - SMOOTHING) * y + SMOOTHING / 2)
 
 
 def masks(make: Callable[..., nn.Module], *arguments: object, **options: object) -> nn.Module:
-    """A loss of one mask an image."""
+    """Return a loss with one mask per image."""
     return make(*arguments, per_image=True, **options)
 
 
@@ -73,7 +73,7 @@ CRITERIA: dict[str, Criterion] = {
 
 
 def read(size: int) -> tuple[Tensor, Tensor]:
-    """Images (60, 3, size, size), standardised each, and masks (60, 1, size, size)."""
+    """Return images (60, 3, size, size), each standardised, and masks (60, 1, size, size)."""
     images, truths = [], []
     for name in names():
         rgb = Image.fromarray(photograph(name)).resize((size, size), Image.Resampling.BILINEAR)
@@ -88,7 +88,7 @@ def read(size: int) -> tuple[Tensor, Tensor]:
 def train(
     net: nn.Module, criterion: Criterion, x: Tensor, y: Tensor, steps: int, rate: float, seed: int
 ) -> None:
-    """Adam with a step size that falls to zero; flips and shifts."""
+    """Train by Adam with a step size that falls to zero, flips and shifts."""
     generator = torch.Generator().manual_seed(seed)
     optimizer = torch.optim.Adam(net.parameters(), lr=rate)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
@@ -107,7 +107,7 @@ def train(
 
 @torch.no_grad()
 def measure(net: nn.Module, x: Tensor, y: Tensor) -> dict[str, float]:
-    """Mean Jaccard and Dice of the images, at a threshold of 0 and decided for each measure."""
+    """Return the images' mean Jaccard and Dice, at a threshold of 0 and decided per measure."""
     logits = net(x)
     found = {}
     for loss in ("jaccard", "dice"):
@@ -122,7 +122,7 @@ Case = tuple[str, int, int, tuple[float, ...], int]
 
 
 def one_run(case: Case) -> dict:
-    """The test figures of a loss and a seed, with the step size that was best on other images."""
+    """Return the test figures of a loss and a seed, with the step size tuned on other images."""
     name, seed, steps, rates, size = case
     kept_at = cache_folder() / "unet_losses" / f"{size}-{steps}-{seed}-{name}.json"
     if kept_at.exists():

@@ -1,8 +1,8 @@
-"""Readers of the data that the experiments use.
+"""Readers of the data sets that the experiments use.
 
-The data is not part of the project. It is looked for in the folder that the environment variable
-``SETWISE_DATA`` names, by default ``../shared/data`` as seen from the repository; a script that
-needs what is not there ends with one line that says so.
+The data sets are not part of the project. They are read from the folder that the environment
+variable ``SETWISE_DATA`` names, by default ``../shared/data`` as seen from the repository. A script
+whose data set is missing ends with one line that says so.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from scipy.sparse import csr_matrix, issparse
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
-# The name may stand in quotes, with a backslash before a quote in it.
+# An attribute's name may be quoted, and a quote inside it has a backslash before it.
 _ATTRIBUTE = re.compile(r"@attribute\s+(?:'((?:[^'\\]|\\.)*)'|\"([^\"]*)\"|(\S+))", re.IGNORECASE)
 
 
 def folder() -> Path:
-    """Where the data is, or should be."""
+    """Return the folder of the data sets, whether it exists or not."""
     return Path(os.environ.get("SETWISE_DATA", REPOSITORY.parent / "shared" / "data"))
 
 
 def require(*parts: str) -> Path:
-    """The path of a data file; ends the script with one line if it is missing."""
+    """Return the path of a data file. End the script with one line if the file is missing."""
     path = folder().joinpath(*parts)
     if not path.exists():
         what = "/".join(parts)
         print(f"missing data: {what} (set SETWISE_DATA to its folder)", file=sys.stderr)
-        raise SystemExit(77)  # automake's "skipped"
+        raise SystemExit(77)  # exit status 77 means "skipped", as in automake
     return path
 
 
@@ -52,7 +52,7 @@ class Sample:
         return self.X.shape[0]
 
     def take(self, rows: np.ndarray) -> Sample:
-        """Some of the examples, in the order given."""
+        """Return the given examples, in the given order."""
         return Sample(self.X[rows], self.y[rows])
 
 
@@ -66,7 +66,7 @@ class Dataset:
     labels: tuple[str, ...]
 
     def pooled(self) -> Sample:
-        """Training and test together, in that order."""
+        """Return training and test examples together, in that order."""
         parts = (self.train.X, self.test.X)
         if issparse(parts[0]):
             from scipy.sparse import vstack
@@ -78,7 +78,7 @@ class Dataset:
 
 
 def multilabel(name: str) -> Dataset:
-    """A Mulan data set: corel5k, emotions, enron, medical, scene or yeast."""
+    """Read a Mulan data set: corel5k, emotions, enron, medical, scene or yeast."""
     where = ("multilabel", name)
     tree = ElementTree.parse(require(*where, f"{name}.xml"))
     labels = tuple(node.attrib["name"] for node in tree.iter() if node.tag.endswith("label"))
@@ -95,7 +95,7 @@ def multilabel(name: str) -> Dataset:
 
 
 def usps() -> Dataset:
-    """Digits 0 to 9, 16 x 16 pixels in [0, 1]; targets are the digits, shape (n,)."""
+    """Read USPS: images of the digits 0 to 9, 16 x 16 pixels in [0, 1]; targets have shape (n,)."""
     with np.load(require("multiclass", "usps.npz")) as arrays:
         parts = [
             Sample(arrays[f"X_{part}"] / 2000.0, arrays[f"y_{part}"].astype(np.int64))
@@ -105,7 +105,7 @@ def usps() -> Dataset:
 
 
 def svmlight(train: str, test: str) -> Dataset:
-    """LIBSVM text files of ``multiclass/``, by file name without .gz, such as pendigits.scale."""
+    """Read LIBSVM text files of ``multiclass/``, named without .gz, such as pendigits.scale."""
     from sklearn.datasets import load_svmlight_files
 
     paths = [str(require("multiclass", f"{part}.gz")) for part in (train, test)]
@@ -116,14 +116,14 @@ def svmlight(train: str, test: str) -> Dataset:
 
 
 def standardized(train: Any, *others: Any) -> list[np.ndarray]:
-    """Dense features with the training part's means at 0 and its deviations at 1."""
+    """Standardise dense features by the means and deviations of the training part."""
     mean, deviation = train.mean(axis=0), train.std(axis=0)
     deviation = np.where(deviation > 0, deviation, 1.0)
     return [(part - mean) / deviation for part in (train, *others)]
 
 
 def read_arff(path: Path) -> tuple[list[str], Any]:
-    """Attribute names and values of a gzipped ARFF file: an array if dense, CSR if sparse.
+    """Return attribute names and values of a gzipped ARFF file: an array if dense, CSR if sparse.
 
     Every attribute must be numeric, or nominal with numbers for values.
     """

@@ -1,7 +1,7 @@
 """MSRC-21: images, label maps, unaries and superpixels, and all of them together as a scene.
 
-Images and label maps are data (see ``data``). What takes long is computed once by
-``msrc21/unaries.py`` and ``msrc21/superpixels.py`` and kept in the cache (see ``cache``).
+Images and label maps are data sets (see ``data``). Unaries and superpixels are computed once, by
+``msrc21/unaries.py`` and ``msrc21/superpixels.py``, and kept in the cache (see ``cache``).
 """
 
 from __future__ import annotations
@@ -20,27 +20,30 @@ from experiments.shared.data import require
 
 SET = "msrc21"
 LABELS = 21
-BANDWIDTHS = (0, 5, 10, 20)  # of the trimaps in the paper's Table 1
-FEW = 6  # validation images that quick forms look at, the first ones
-FLOOR = 1e-3  # the least probability; TextonBoost's come in steps of this size
+BANDWIDTHS = (0, 5, 10, 20)  # bandwidths of the trimaps in the paper's Table 1
+FEW = 6  # the number of validation images in quick runs
+FLOOR = 1e-3  # the smallest probability; TextonBoost's are multiples of it
 
 
 def names(part: str) -> list[str]:
-    """The images of a part: train (276), validation (59), or textonboost (4, of the test part)."""
+    """Return the image names of a part: train (276), validation (59), or textonboost (4).
+
+    The four images of textonboost belong to the test part.
+    """
     if part == "textonboost":
         return sorted(path.stem for path in require(SET, "unary").glob("*.c_unary"))
     return require(SET, f"split_{part}.txt").read_text().split()
 
 
 def classes() -> tuple[str, ...]:
-    """Names of the labels 0 to 20."""
+    """Return the names of the labels 0 to 20."""
     lines = require(SET, "classes.txt").read_text().splitlines()
     table = {int(number): name for number, name in (line.split() for line in lines if line)}
     return tuple(table[k + 1] for k in range(LABELS))
 
 
 def palette() -> np.ndarray:
-    """A colour for each label 0 to 20, and grey for void, shape (22, 3), in [0, 1]."""
+    """Return a colour in [0, 1] for each label 0 to 20, and grey for void, shape (22, 3)."""
     import matplotlib.pyplot as plt
 
     colors = plt.get_cmap("tab20")(np.arange(20))[:, :3]
@@ -48,33 +51,33 @@ def palette() -> np.ndarray:
 
 
 def legend(labels: Iterable[int]) -> list[tuple[np.ndarray, str]]:
-    """Colours with what they stand for, of the labels that occur; void comes last."""
+    """Return colour and name of each label that occurs; void comes last."""
     colors, titles = palette(), classes()
     known = [(colors[label], titles[label]) for label in sorted(labels) if label >= 0]
     return [*known, (colors[-1], "void")]
 
 
 def image(name: str) -> np.ndarray:
-    """Red, green and blue, shape (h, w, 3), uint8."""
+    """Return red, green and blue of an image, shape (h, w, 3), uint8."""
     return imread(require(SET, "images", f"{name}.jpg"))
 
 
 def truth(name: str) -> np.ndarray:
-    """True labels 0 to 20, shape (h, w), int8; -1 where the annotator gave none (void)."""
+    """Return true labels 0 to 20, shape (h, w), int8; -1 where the annotator gave none (void)."""
     return imread(require(SET, "labels", f"{name}.png")).astype(np.int8) - 1
 
 
 def textonboost(name: str) -> np.ndarray:
-    """Published TextonBoost probabilities, shape (h, w, 21), of one of the four test images."""
+    """Return TextonBoost's published probabilities (h, w, 21) of one of the four test images."""
     return read_unary(require(SET, "unary", f"{name}.c_unary"))
 
 
 def read_unary(path: Path) -> np.ndarray:
-    """Probabilities (h, w, K) from a .c_unary file.
+    """Return the probabilities (h, w, K) that a .c_unary file holds.
 
-    Big-endian: width, height, K and the number M of distinct vectors (int32), a unit (float32), the
-    vectors (M, K) (int32, in units) and for each pixel the number of its vector (uint32). Rounding
-    leaves the sums a little off 1, so they are made 1.
+    The file is big-endian. It has width, height, K and the number M of distinct vectors (int32), a
+    unit (float32), the vectors (M, K) (int32, in units), and for each pixel the index of its vector
+    (uint32). Each vector is divided by its sum, which rounding leaves slightly off 1.
     """
     content = path.read_bytes()
     width, height, labels, count = np.frombuffer(content, ">i4", 4).tolist()
@@ -87,17 +90,17 @@ def read_unary(path: Path) -> np.ndarray:
 
 
 def cached(kind: str, name: str) -> Path:
-    """Where the cache keeps an array of an image, such as ("unaries", "1_9_s")."""
+    """Return the cache's path of an array of an image, such as ("unaries", "1_9_s")."""
     return cache_folder() / SET / kind / f"{name}.npz"
 
 
 def store(kind: str, name: str, array: np.ndarray) -> None:
-    """Put an array into the cache."""
+    """Write an array to the cache."""
     keep(cached(kind, name), array=array)
 
 
 def recall(kind: str, name: str) -> np.ndarray:
-    """An array from the cache; ends the script with one line if it is not there."""
+    """Read an array from the cache. End the script with one line if it is not there."""
     path = cached(kind, name)
     if not path.exists():
         sys.exit(f"missing {kind} of {name}: run experiments/msrc21/{kind}.py first")
@@ -106,7 +109,7 @@ def recall(kind: str, name: str) -> np.ndarray:
 
 
 def enlarge(cells: np.ndarray, shape: tuple[int, int], cell: int) -> np.ndarray:
-    """Values at pixels, shape (*shape, K), from cells of ``cell`` x ``cell`` pixels, bilinearly."""
+    """Interpolate cells of ``cell`` x ``cell`` pixels bilinearly to pixels, shape (*shape, K)."""
     for axis, size in enumerate(shape):
         at = (np.arange(size) + 0.5) / cell - 0.5
         at = np.clip(at, 0, cells.shape[axis] - 1)
@@ -118,7 +121,10 @@ def enlarge(cells: np.ndarray, shape: tuple[int, int], cell: int) -> np.ndarray:
 
 
 def boundary(labels: np.ndarray) -> np.ndarray:
-    """Pixels with a neighbour, above, below or beside, of another label; void (-1) never counts."""
+    """Return a mask of pixels with a neighbour of another label; void (-1) never counts.
+
+    A pixel has up to four neighbours: above, below, left and right.
+    """
     edge = np.zeros(labels.shape, bool)
     for one, other in (
         ((slice(1, None), slice(None)), (slice(None, -1), slice(None))),
@@ -132,23 +138,27 @@ def boundary(labels: np.ndarray) -> np.ndarray:
 
 
 def trimap(labels: np.ndarray, bandwidth: int) -> np.ndarray:
-    """The labelled pixels in the squares of side 2 bandwidth + 1 around all boundary pixels.
+    """Return the labelled pixels in squares of side 2 bandwidth + 1 around all boundary pixels.
 
-    Section 7.1 of the paper; bandwidth 0 is the boundary itself. Empty if there is no boundary.
+    This is the trimap of the paper's Section 7.1; bandwidth 0 is the boundary itself. The trimap is
+    empty if there is no boundary.
     """
     near = maximum_filter(boundary(labels), size=2 * bandwidth + 1, mode="constant", cval=False)
     return near & (labels >= 0)
 
 
 def energies(probabilities: np.ndarray, floor: float = FLOOR) -> np.ndarray:
-    """-log p, shape (N, L), of probabilities (h, w, L) raised to ``floor`` and made to sum to 1."""
+    """Return -log p, shape (N, L), of probabilities (h, w, L) that are clipped and normalised.
+
+    Probabilities below ``floor`` are raised to it, and each pixel's are then divided by their sum.
+    """
     p = np.maximum(probabilities.reshape(-1, probabilities.shape[-1]).astype(np.float64), floor)
     return -np.log(p / p.sum(axis=1, keepdims=True))
 
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """All that inference and its measures need of one image of N = h w pixels, row by row.
+    """The inputs of inference and of its measures for one image of N = h w pixels, row by row.
 
     Attributes
     ----------
@@ -159,8 +169,8 @@ class Scene:
     unary : array of float64, shape (N, 21)
         -log p of the labels.
     regions : tuple of three arrays of int64, shape (N,)
-        Superpixels, from the least range bandwidth to the largest; the paper's models with two
-        layers use the first and the last.
+        Superpixels, ordered by increasing range bandwidth. The paper's models with two layers use
+        the first and the last.
     trimaps : mapping from a bandwidth, 0, 5, 10 or 20, to an array of bool, shape (N,)
         Labelled pixels near a boundary between labels.
     """
@@ -174,13 +184,13 @@ class Scene:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Height and width."""
+        """Height and width of the image."""
         h, w = self.image.shape[:2]
         return h, w
 
 
 def scene(name: str, unaries: str = "trained", floor: float = FLOOR) -> Scene:
-    """A validation image or one of the four test images, ready for inference.
+    """Load the scene of a validation image or of one of the four test images.
 
     ``unaries`` is "trained", from the cache, or "textonboost", for the four test images only.
     """

@@ -1,4 +1,4 @@
-"""Rows of pictures with a caption each, as in the papers' figures."""
+"""Figures made of rows of pictures with captions, as in the papers."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ Panel = tuple[np.ndarray, str]
 
 
 def dimmed(image: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """The image, dark where the label is not 1."""
+    """Return the image, darkened where the label is not 1."""
     return (image * np.where(labels == 1, 1.0, 0.2)[..., None]).astype(np.uint8)
 
 
 def scribbled(image: np.ndarray, marks: np.ndarray) -> np.ndarray:
-    """The image with its scribbles: orange on the object, blue beside it."""
+    """Return the image with its scribbles: orange on the object, blue on the background."""
     drawn = image.copy()
     drawn[marks == 1], drawn[marks == 0] = (255, 120, 0), (0, 160, 255)
     return drawn
@@ -29,7 +29,7 @@ def draw_rows(
     rows: Sequence[Sequence[Panel]],
     legend: Sequence[tuple[np.ndarray, str]] = (),
 ) -> None:
-    """One row of panels a case, with a head above each column and colours explained below."""
+    """Draw one row of panels per case, a head above each column and a legend of colours below."""
     import matplotlib.pyplot as plt
     from matplotlib.patches import Patch
 

@@ -13,13 +13,13 @@ COMPACTNESS = 10.0
 
 
 def superpixels(image: np.ndarray, number: int) -> np.ndarray:
-    """About ``number`` connected regions (h, w) of similar size, numbered from 0."""
+    """Return about ``number`` connected regions (h, w) of similar size, numbered from 0."""
     regions = slic(image, number, compactness=COMPACTNESS, start_label=0, enforce_connectivity=True)
     return np.unique(regions, return_inverse=True)[1].reshape(regions.shape)
 
 
 def pixel_pairs(shape: tuple[int, int]) -> np.ndarray:
-    """Pairs (E, 2) of pixels side by side or one above the other."""
+    """Return the pairs (E, 2) of pixels that are horizontal or vertical neighbours."""
     ids = np.arange(shape[0] * shape[1]).reshape(shape)
     across = np.stack([ids[:, :-1].ravel(), ids[:, 1:].ravel()], axis=1)
     down = np.stack([ids[:-1].ravel(), ids[1:].ravel()], axis=1)
@@ -27,14 +27,14 @@ def pixel_pairs(shape: tuple[int, int]) -> np.ndarray:
 
 
 def touching(regions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs (E, 2) of regions that touch, each once, and the length (E,) of their boundary."""
+    """Return pairs (E, 2) of touching regions, each once, and the length (E,) of their boundary."""
     ends = np.sort(regions.ravel()[pixel_pairs(regions.shape)], axis=1)
     edges, lengths = np.unique(ends[ends[:, 0] != ends[:, 1]], axis=0, return_counts=True)
     return edges, lengths.astype(float)
 
 
 def region_means(regions: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Means (S, C) of values (..., C) over regions (...), which are numbered from 0."""
+    """Return means (S, C) of values (..., C) over regions (...), which are numbered from 0."""
     flat = regions.ravel()
     columns = values.reshape(flat.size, -1)
     sums = [np.bincount(flat, columns[:, c]) for c in range(columns.shape[1])]
@@ -42,17 +42,18 @@ def region_means(regions: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def contrast_edges(image: np.ndarray, regions: np.ndarray, weight: float) -> sw.fields.Potts:
-    """Potts edges between regions that touch, the weaker the more their mean colours differ."""
+    """Return Potts edges between touching regions, weaker where mean colours differ more."""
     edges, _ = touching(regions)
     colors = region_means(regions, rgb2lab(image))
     return sw.fields.Potts(edges, weight * sw.fields.contrast_weights(colors[:, None], edges))
 
 
 def appearances(image: np.ndarray, regions: np.ndarray) -> np.ndarray:
-    """Colour and texture (S, d) of the regions, every column of mean 0 and deviation 1.
+    """Return colour and texture features (S, d) of the regions, each of mean 0 and deviation 1.
 
-    Means and deviations of L, a and b; mean strengths of the Laplacians and derivatives of
-    TextonBoost's filter bank, as logarithms; and shares of uniform local binary patterns.
+    The features are means and deviations of L, a and b; logarithms of the mean strengths of the
+    Laplacians and derivatives of TextonBoost's filter bank; and shares of uniform local binary
+    patterns.
     """
     lab = rgb2lab(image)
     mean = region_means(regions, lab)
@@ -60,7 +61,8 @@ def appearances(image: np.ndarray, regions: np.ndarray) -> np.ndarray:
     energy = np.log1p(region_means(regions, np.abs(filter_bank(lab)[..., 9:])))
     shares = region_means(regions, binary_patterns(lab[..., 0]))
     parts = [_scaled(part) for part in (mean, spread, energy, shares)]
-    # Each kind of feature weighs the same in a distance, but colours, which say most, three times.
+    # All kinds of features have the same weight in a distance, except colours, which are the most
+    # informative and have weight three.
     weights = np.sqrt([3.0, 1.0, 1.0, 1.0])
     return np.hstack(
         [w * part / np.sqrt(part.shape[1]) for w, part in zip(weights, parts, strict=True)]
@@ -72,7 +74,7 @@ def _scaled(values: np.ndarray) -> np.ndarray:
 
 
 def label_counts(regions: np.ndarray, labels: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
-    """Pixels of each region and label, of shape (S, L); those with label -1 are left out."""
+    """Count the pixels of each region and label, shape (S, L); label -1 is left out."""
     counts = np.zeros(shape, np.int64)
     known = labels >= 0
     np.add.at(counts, (regions[known], labels[known]), 1)
@@ -80,6 +82,6 @@ def label_counts(regions: np.ndarray, labels: np.ndarray, shape: tuple[int, int]
 
 
 def majority(regions: np.ndarray, labels: np.ndarray, number: int) -> np.ndarray:
-    """The most frequent label (S,) in each region, -1 where all its pixels have label -1."""
+    """Return the most frequent label (S,) in each region, -1 where all its pixels have label -1."""
     counts = label_counts(regions, labels, (int(regions.max()) + 1, number))
     return np.where(counts.any(axis=1), counts.argmax(axis=1), -1)

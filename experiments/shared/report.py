@@ -1,4 +1,4 @@
-"""Prints a table of a paper beside ours, and writes it down with every choice that was made."""
+"""The report of a script: the paper's figures beside ours, with every choice that was made."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ S = TypeVar("S")
 def arguments(
     question: str, *, repeats: int, quick_repeats: int = 1, flags: Mapping[str, str] | None = None
 ) -> argparse.Namespace:
-    """The command line of every script: ``quick``, ``repeats``, ``seed``, ``jobs``; its own flags.
+    """Parse the command line of a script: ``quick``, ``repeats``, ``seed``, ``jobs`` and ``flags``.
 
-    From here on products of matrices run on one thread: they are small, and the processes of
-    ``parallel`` have the cores. Quick forms have a cache of their own: what was trained in a minute
-    never stands for what was trained in an hour.
+    This also limits products of matrices to one thread: they are small, and the processes of
+    ``parallel`` occupy the cores. Quick runs use a cache of their own, so that a model trained for
+    a minute is never mistaken for one trained for an hour.
     """
     threadpool_limits(1, user_api="blas")
     parser = argparse.ArgumentParser(description=question)
@@ -62,13 +62,13 @@ class Estimate:
     error: float | None = None
 
     def show(self, digits: int = 3) -> str:
-        """As a cell of a table."""
+        """Return the estimate as a cell of a table."""
         text = f"{self.mean:.{digits}f}"
         return text if self.error is None else f"{text} ± {self.error:.{digits}f}"
 
 
 def estimate(values: Iterable[float]) -> Estimate:
-    """Mean and standard error of the repeats."""
+    """Return mean and standard error of the repeats."""
     array = np.array(list(values), np.float64)
     if len(array) < 2:
         return Estimate(float(array.mean()))
@@ -76,20 +76,20 @@ def estimate(values: Iterable[float]) -> Estimate:
 
 
 def beside(paper: Estimate | None, ours: Estimate, digits: int = 3) -> list[str]:
-    """Two cells: what the paper printed, or a dash, and what came out here."""
+    """Return two cells: the paper's figure, or a dash if there is none, and ours."""
     return ["–" if paper is None else paper.show(digits), ours.show(digits)]
 
 
 @dataclass(frozen=True)
 class Table:
-    """A head and rows of text, and a title."""
+    """A title, a head, and rows of text."""
 
     title: str
     head: Sequence[str]
     rows: list[Sequence[str]] = field(default_factory=list)
 
     def markdown(self) -> str:
-        """Markdown that can also be read in a terminal."""
+        """Return the table as Markdown, with columns aligned for reading in a terminal."""
         cells = [list(self.head), *map(list, self.rows)]
         widths = [max(len(row[k]) for row in cells) for k in range(len(cells[0]))]
         lines = [
@@ -110,10 +110,10 @@ def report(
     notes: Sequence[str] = (),
     quick: bool,
 ) -> None:
-    """Print everything; write NAME.md and NAME.json to results/, unless it was a quick look.
+    """Print everything, and write NAME.md and NAME.json to results/ unless ``quick`` is set.
 
     ``script`` is the caller's ``__file__``: its results lie beside it, under its own name.
-    ``choices`` says the seed, the split, the grid and all that the paper left open; ``data`` holds
+    ``choices`` gives the seed, the split, the grid and all that the paper left open. ``data`` holds
     the figures behind the tables, and may contain ``Estimate`` and arrays.
     """
     lines = [f"# {title}", ""]
@@ -137,7 +137,7 @@ def report(
 
 
 def result(script: str | Path, name: str | None = None) -> Path:
-    """A file in the folder of a script's results: its own .json, or the one called ``name``."""
+    """Return a path in the script's results folder: its .json file, or the file ``name``."""
     path = Path(script).resolve()
     folder = path.parent / "results"
     folder.mkdir(exist_ok=True)
@@ -145,7 +145,7 @@ def result(script: str | Path, name: str | None = None) -> Path:
 
 
 def data_of(script: str | Path) -> Any:
-    """What ``report`` wrote as ``data`` for another script; ends this one if it has not run."""
+    """Return the ``data`` that ``report`` wrote for another script. Exit if that has not run."""
     path = result(script)
     if not path.exists():
         sys.exit(f"missing {path.name}: run {Path(script).resolve().relative_to(REPOSITORY)} first")
@@ -153,7 +153,7 @@ def data_of(script: str | Path) -> Any:
 
 
 def progress(items: Iterable[T], label: str, total: int | None = None) -> Iterator[T]:
-    """The items, with a line on stderr that says how many are done and how long it took."""
+    """Yield the items, and print on stderr how many are done and how long it took."""
     if total is None and hasattr(items, "__len__"):
         total = len(items)  # type: ignore[arg-type]
     start = time.perf_counter()
@@ -171,7 +171,7 @@ def progress(items: Iterable[T], label: str, total: int | None = None) -> Iterat
 def parallel(
     function: Callable[[T], S], items: Sequence[T], label: str, jobs: int
 ) -> Iterator[tuple[T, S]]:
-    """Each item with its answer, in order, from several processes; shows the progress."""
+    """Yield each item with its answer, in order, computed by several processes."""
     answers = Parallel(n_jobs=jobs, batch_size=1, return_as="generator")(
         delayed(function)(i) for i in items
     )
@@ -192,7 +192,7 @@ def _environment() -> dict[str, str]:
 
 
 def _commit() -> str:
-    """The commit, marked if the library differs from it."""
+    """Return the commit, marked if the library differs from it."""
 
     def git(*words: str) -> str:
         command = ["git", "-C", str(REPOSITORY), *words]

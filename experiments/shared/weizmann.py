@@ -11,15 +11,15 @@ SET = "weizmann_horses"
 
 
 def names() -> list[str]:
-    """The 60 photographs, in order."""
+    """Return the names of the 60 photographs, in order."""
     return sorted(path.stem for path in require(SET, "rgb").glob("*.jpg"))
 
 
 def photograph(name: str) -> np.ndarray:
-    """Red, green and blue, shape (h, w, 3), uint8."""
+    """Return red, green and blue of a photograph, shape (h, w, 3), uint8."""
     return np.array(Image.open(require(SET, "rgb", f"{name}.jpg")).convert("RGB"))
 
 
 def mask(name: str) -> np.ndarray:
-    """Where the horse is, shape (h, w), bool."""
+    """Return the mask of the horse, shape (h, w), bool."""
     return np.array(Image.open(require(SET, "mask", f"{name}.png")).convert("L")) > 0

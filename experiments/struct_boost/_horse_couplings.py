@@ -1,4 +1,4 @@
-"""What couples the superpixels of a photograph: neighbours, likenesses far apart, and regions."""
+"""Couplings of the superpixels of a photograph: neighbours, similar distant ones, and regions."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from sklearn.cluster import KMeans
 from experiments.shared.regions import region_means
 from experiments.struct_boost._horse_graphs import GROUPS, Horse
 
-ALIKE = 8  # how many superpixels of the nearest colour each is joined to
-CLUSTERS = 30  # of the colours of a photograph
+ALIKE = 8  # the number of nearest superpixels in colour that each one is joined to
+CLUSTERS = 30  # the number of clusters of a photograph's colours
 
 
 def near(horses: Sequence[Horse], scores: Sequence[np.ndarray], like: Sequence[Horse]) -> list:
-    """Potentials of all groups on the nodes, nearness of colour and boundary on the edges."""
+    """Return unary potentials of nodes, and colour nearness and boundary length of edges."""
     color, boundary = (
         np.mean(np.concatenate([getattr(one, part) for one in like]))
         for part in ("color", "boundary")
@@ -33,15 +33,15 @@ def near(horses: Sequence[Horse], scores: Sequence[np.ndarray], like: Sequence[H
 
 
 def far(X: Sequence[tuple], horses: Sequence[Horse]) -> list:
-    """The same, and edges to the superpixels of the nearest colour wherever they are.
+    """Add edges to the superpixels of the nearest colour, however distant.
 
-    These have a feature of their own, exp(-d / 10) with d the distance of the mean L*u*v*.
+    Their feature is exp(-d / 10), where d is the distance of the mean L*u*v*.
     """
     return [_with_far(x, colors(one)) for x, one in zip(X, horses, strict=True)]
 
 
 def with_regions(X: Sequence[tuple], horses: Sequence[Horse]) -> list:
-    """The same, and clusters of the colours of each photograph as regions."""
+    """Add clusters of the colours of each photograph as regions."""
     return [
         (*x, KMeans(CLUSTERS, n_init=2, random_state=0).fit_predict(colors(one)))
         for x, one in zip(X, horses, strict=True)
@@ -49,7 +49,7 @@ def with_regions(X: Sequence[tuple], horses: Sequence[Horse]) -> list:
 
 
 def colors(one: Horse) -> np.ndarray:
-    """Mean L*u*v* of each superpixel, (N, 3)."""
+    """Return the mean L*u*v* of each superpixel, (N, 3)."""
     return region_means(one.cells, rgb2luv(one.reduced))
 
 

@@ -23,11 +23,11 @@ from experiments.shared.texture import (
 )
 from experiments.shared.weizmann import mask, photograph
 
-SIDE = 240  # the longer side of the image that features are computed on, in pixels
+SIDE = 240  # the longer side, in pixels, of the image that features are computed from
 SUPERPIXELS = 300
 CELLS = (4, 8, 12, 16)  # sides of the cells of a patch, in pixels; a patch has 4 x 4 of them
-SCALES, TURNS = 4, 8  # of the Gabor filters, as the paper's GIST
-BINS = 16  # of a histogram of L, a or b
+SCALES, TURNS = 4, 8  # of the Gabor filters, as in the paper's GIST
+BINS = 16  # bins of a histogram of L, a or b
 SIZED = ("gist", "lbp", "hog")
 GROUPS = ("words", "colour", "place", *(f"{kind} {cell}" for kind in SIZED for cell in CELLS))
 
@@ -36,10 +36,11 @@ GROUPS = ("words", "colour", "place", *(f"{kind} {cell}" for kind in SIZED for c
 class Horse:
     """One photograph as a graph of N superpixels.
 
-    ``segments`` (h, w) names the superpixel of each pixel of the photograph, ``counts`` (N, 2) its
-    pixels that are not horse and that are. ``reduced`` (h', w', 3) is the image that features are
-    made of, ``cells`` (h', w') its superpixels. ``edges`` (E, 2) have ``colour`` (E,), the distance
-    of the mean L*u*v*, and ``boundary`` (E,), their length in pixels.
+    ``segments`` (h, w) has the superpixel of each pixel of the photograph. ``counts`` (N, 2) has
+    the number of a superpixel's pixels outside and inside the horse. ``reduced`` (h', w', 3) is the
+    image that features are computed from, and ``cells`` (h', w') has its superpixels. ``edges`` (E,
+    2) have ``color`` (E,), the distance of the mean L*u*v*, and ``boundary`` (E,), their length in
+    pixels.
     """
 
     name: str
@@ -53,12 +54,12 @@ class Horse:
 
     @property
     def labels(self) -> np.ndarray:
-        """1 where most of a superpixel is horse."""
+        """Labels (N,): 1 where most pixels of a superpixel belong to the horse."""
         return (self.counts[:, 1] > self.counts[:, 0]).astype(np.int64)
 
 
 def horse(name: str) -> Horse:
-    """A photograph as a graph."""
+    """Return a photograph as a graph."""
     image, truth = photograph(name), mask(name)
     scale = SIDE / max(truth.shape)
     size = tuple(round(side * scale) for side in truth.shape)
@@ -77,7 +78,7 @@ def horse(name: str) -> Horse:
 
 
 def features(one: Horse, codes: tuple[np.ndarray, np.ndarray]) -> dict[str, np.ndarray]:
-    """All groups of features, (N, d) each; ``codes`` is the book of visual words."""
+    """Return all groups of features, (N, d) each; ``codes`` is the book of visual words."""
     lab = rgb2lab(one.reduced)
     light = lab[..., 0]
     directions, strength = edge_directions(light, 0.7)
@@ -92,7 +93,7 @@ def features(one: Horse, codes: tuple[np.ndarray, np.ndarray]) -> dict[str, np.n
 
 
 def around(values: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """Sums over all superpixels at most two steps away, each superpixel itself included."""
+    """Sum over all superpixels at most two steps away, including the superpixel itself."""
     n = len(values)
     both = np.vstack([edges, edges[:, ::-1]])
     step = coo_array((np.ones(len(both)), both.T), shape=(n, n)).tocsr() + eye_array(n)
@@ -102,7 +103,7 @@ def around(values: np.ndarray, edges: np.ndarray) -> np.ndarray:
 
 
 def _words(responses: np.ndarray, one: Horse, codes: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    """Shares of the visual words around each superpixel."""
+    """Return shares of the visual words around each superpixel."""
     scale, centers = codes
     nearest_code = nearest(responses.reshape(-1, len(scale)) / scale, centers)
     n = len(one.counts)
@@ -116,7 +117,7 @@ def _shares(counts: np.ndarray) -> np.ndarray:
 
 
 def _colors(lab: np.ndarray, one: Horse) -> np.ndarray:
-    """Means of L, a and b, and their histograms in a superpixel and around it."""
+    """Return means of L, a and b, and their histograms in a superpixel and around it."""
     low, high = np.array([0.0, -60.0, -60.0]), np.array([100.0, 60.0, 60.0])
     bins = np.clip((lab - low) / (high - low) * BINS, 0, BINS - 1).astype(np.int64)
     shares = np.hstack([region_means(one.cells, one_hot(bins[..., c], BINS)) for c in range(3)])
@@ -131,7 +132,7 @@ def _centers(segments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _place(segments: np.ndarray) -> np.ndarray:
-    """Where a superpixel is, how large, how far it stretches, whether it touches the frame."""
+    """Return a superpixel's position, size and extent, and whether it touches the frame."""
     y, x = np.indices(segments.shape).astype(float)
     sizes = np.bincount(segments.ravel())
     middle = region_means(segments, np.stack([y, x], axis=-1))
@@ -148,7 +149,7 @@ def _place(segments: np.ndarray) -> np.ndarray:
 
 
 def _patches(name: str, channels: np.ndarray, segments: np.ndarray) -> dict[str, np.ndarray]:
-    """Means of the channels in 4 x 4 cells around each superpixel's centre, one group a size."""
+    """Return means of the channels in 4 x 4 cells around each centre, one group per cell size."""
     boxes, (y, x) = Boxes(channels), _centers(segments)
     groups = {}
     for cell in CELLS:
@@ -159,7 +160,7 @@ def _patches(name: str, channels: np.ndarray, segments: np.ndarray) -> dict[str,
 
 
 def _gabor(light: np.ndarray) -> np.ndarray:
-    """Sizes of Gabor responses at four scales and eight directions, (h, w, 32)."""
+    """Return magnitudes of Gabor responses at four scales and eight directions, (h, w, 32)."""
     answers = []
     wide = np.pad(light / 100 - light.mean() / 100, 32, mode="reflect")
     for scale in range(SCALES):

@@ -8,7 +8,7 @@ import numpy as np
 
 from experiments.shared.data import Dataset, Sample, require, standardized, svmlight, usps
 
-# Train and test files of multiclass/; one file where only one part is there.
+# Training and test files of multiclass/, or one file if only one part exists.
 FILES = {
     "wine": ("wine.scale",),
     "glass": ("glass.scale",),
@@ -24,7 +24,7 @@ FILES = {
 
 
 def multiclass(name: str) -> Sample:
-    """All examples of a set, the official parts pooled: the paper splits at random."""
+    """Return all examples of a set, the official parts pooled: the paper splits at random."""
     if name == "usps":
         return usps().pooled()
     parts = FILES[name]
@@ -33,9 +33,9 @@ def multiclass(name: str) -> Sample:
 
 
 def split(sample: Sample, seed: int) -> tuple[Sample, Sample, Sample]:
-    """Half to train, a quarter to validate, a quarter to test; features standardised by the first.
+    """Split into half to train, a quarter to validate and a quarter to test, stratified by class.
 
-    Drawn so that each part has its share of every class.
+    Features are standardised by the training part.
     """
     rng = np.random.default_rng(seed)
     part = np.empty(len(sample), np.int64)
@@ -51,9 +51,9 @@ def split(sample: Sample, seed: int) -> tuple[Sample, Sample, Sample]:
 
 
 def hierarchical(name: str) -> tuple[Dataset, np.ndarray]:
-    """ImCLEF07A or D: leaves as classes 0..k-1, and the parent of each node, leaves first.
+    """Read ImCLEF07A or D: leaves as classes 0..k-1, and the parent of each node, leaves first.
 
-    The root comes last and is its own parent's -1.
+    The root comes last, and its parent is -1.
     """
     parts, paths = [], set()
     for part in ("Train", "Test"):

@@ -1,7 +1,8 @@
-"""One AdaBoost for each group of features of the horses: unary potentials, as the paper has them.
+"""Unary potentials by one AdaBoost per group of features of the horses, as in the paper.
 
-A potential of a training image comes from a machine that has not seen it, or the learner of the
-field would trust all of them too much. They are computed once a split and kept in the cache.
+A potential of a training image comes from a machine that was not trained on it; otherwise the
+learner of the field would trust all potentials too much. They are computed once per split and
+cached.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from experiments.shared.weizmann import SET
 from experiments.struct_boost._horse_graphs import GROUPS, Horse, features
 from setwise.learning import StumpSearch
 
-CODES = 200  # visual words
+CODES = 200  # the number of visual words
 FOLDS = 5
 ROUNDS = 200
-MACHINES = (1e-2, 1.0, 1e2, 1e4)  # C of the linear machine on visual words
+MACHINES = (1e-2, 1.0, 1e2, 1e4)  # values of C of the linear machine on visual words
 
 
 def code_book(train: Sequence[Horse], seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Scales of the filter responses and the centres of their clusters."""
+    """Return scales of the filter responses and the centres of their clusters."""
     rng = np.random.default_rng(seed)
     rows = []
     for one in train:
@@ -43,10 +44,10 @@ def code_book(train: Sequence[Horse], seed: int) -> tuple[np.ndarray, np.ndarray
 def potentials(
     train: Sequence[Horse], test: Sequence[Horse], seed: int, rounds: int = ROUNDS
 ) -> list[np.ndarray]:
-    """Scores (N, groups + 1) of the superpixels of each image, training images first.
+    """Return scores (N, groups + 1) of the superpixels of each image, training images first.
 
-    The columns are AdaBoost's of each group, scaled to deviation 1 on the training images, and
-    last those of a linear support vector machine on the visual words.
+    The columns are the scores of each group's AdaBoost, scaled to deviation 1 on the training
+    images, and last those of a linear support vector machine on the visual words.
     """
     name = f"potentials_{train[0].name}_{len(train)}_{seed}_{rounds}.npz"
     path = cache_folder() / SET / name
@@ -79,7 +80,7 @@ def _learn(train: Sequence[Horse], test: Sequence[Horse], seed: int, rounds: int
 
 
 def ada_boost(X: np.ndarray, y: np.ndarray, rounds: int, others: np.ndarray) -> np.ndarray:
-    """Scores of ``others`` by AdaBoost over all decision stumps; labels y are 0 and 1."""
+    """Return scores of ``others`` by AdaBoost over all decision stumps; labels y are 0 and 1."""
     search, sign = StumpSearch(X), 2.0 * y - 1.0
     weights, scores = np.full(len(y), 1.0 / len(y)), np.zeros(len(others))
     for _ in range(rounds):
@@ -93,7 +94,10 @@ def ada_boost(X: np.ndarray, y: np.ndarray, rounds: int, others: np.ndarray) -> 
 
 
 def _linear(X: np.ndarray, y: np.ndarray, fold: np.ndarray) -> np.ndarray:
-    """Scores of a linear machine, held out for the training rows; C by the same folds."""
+    """Return scores of a linear machine, with C chosen by cross-validation.
+
+    Scores of training rows are out of fold, by the same folds.
+    """
     known = X[: len(y)]
     X = (X - known.mean(axis=0)) / np.maximum(known.std(axis=0), 1e-9)
     best, kept = -1.0, np.empty(0)

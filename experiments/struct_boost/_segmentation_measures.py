@@ -1,4 +1,4 @@
-"""Labels of superpixels judged by the pixels: unions, accuracies, precision where it is recall."""
+"""Measures over pixels of superpixel labels: IoU, accuracy, precision at equal recall."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Label = Callable[[float], list[np.ndarray]]  # labels after a constant is added 
 
 
 def confusion(horses: Sequence[Horse], labels: Sequence[np.ndarray]) -> np.ndarray:
-    """Pixels by image, truth and answer, (n, 2, 2)."""
+    """Count pixels by image, truth and answer, (n, 2, 2)."""
     return np.array(
         [
             np.stack([one.counts[z == k].sum(axis=0) for k in (0, 1)], axis=1)
@@ -24,7 +24,7 @@ def confusion(horses: Sequence[Horse], labels: Sequence[np.ndarray]) -> np.ndarr
 
 
 def unions(counts: np.ndarray) -> np.ndarray:
-    """Intersection over union of all pixels: foreground, background."""
+    """Return intersection over union of all pixels: foreground, background."""
     total = counts.sum(axis=0)
     return np.array(
         [total[k, k] / (total[k].sum() + total[:, k].sum() - total[k, k]) for k in (1, 0)]
@@ -32,19 +32,22 @@ def unions(counts: np.ndarray) -> np.ndarray:
 
 
 def accuracies(counts: np.ndarray) -> np.ndarray:
-    """The share of each class's pixels that are right: foreground, background."""
+    """Return the share of each class's pixels that are right: foreground, background."""
     total = counts.sum(axis=0)
     return np.array([total[k, k] / total[k].sum() for k in (1, 0)])
 
 
 def precision(counts: np.ndarray) -> float:
-    """Of all pixels called foreground, how many are."""
+    """Return the share of foreground among all pixels that are labelled foreground."""
     total = counts.sum(axis=0)
     return float(total[1, 1] / max(total[:, 1].sum(), 1))
 
 
 def even_out(horses: Sequence[Horse], label: Label) -> np.ndarray:
-    """Counts at the constant where precision is recall: as much is found as there is."""
+    """Return counts at the constant where precision equals recall.
+
+    At that constant, as many pixels are labelled foreground as belong to it.
+    """
     there = sum(one.counts[:, 1].sum() for one in horses)
     low, high = -20.0, 20.0
     for _ in range(25):
@@ -55,12 +58,12 @@ def even_out(horses: Sequence[Horse], label: Label) -> np.ndarray:
 
 
 def of_scores(scores: Sequence[np.ndarray]) -> Label:
-    """A classifier of superpixels, each by itself."""
+    """Return a classifier that thresholds each superpixel's score by itself."""
     return lambda constant: [(of + constant > 0).astype(int) for of in scores]
 
 
 def of_model(model: sw.FieldSVM | sw.FieldBoost, X: Sequence[tuple]) -> Label:
-    """A learnt field; the constant goes to the unary of the foreground."""
+    """Return a classifier by a learnt field; the constant is added to the foreground's unary."""
     fields = [model.to_field(x) for x in X]
 
     def label(constant: float) -> list[np.ndarray]:

@@ -1,14 +1,15 @@
 """Sequences with known boxes: a textured patch that moves over a moving ground.
 
-One half is to develop on, the other to report: it has other seeds, and textures of another kind
-(filtered noise there, cells and stripes here). What can happen to the patch:
+One half is for development, the other for the report. The second half has other seeds, and textures
+of another kind (filtered noise in the first, cells and stripes in the second). The patch changes in
+one of these ways:
 
-- "turn": it is wound around a cylinder that turns, so that other sides of it come into view;
+- "turn": it is wound around a cylinder that turns, so that other sides of it become visible;
 - "roll": it turns in the plane of the image;
 - "scale": it grows and shrinks, by up to a third;
-- "light": the patch and the ground grow brighter and darker, each at its own pace;
-- "cover": something passes in front and hides it wholly for a while, while it moves on;
-- "rivals": look-alikes, two thirds of the patch and one third of something else, pass by.
+- "light": the brightness of the patch and of the ground changes, each at its own pace;
+- "cover": something passes in front and hides it completely for a while, while it moves on;
+- "rivals": similar patches pass by, two thirds of them the patch and one third something else.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ HALVES = {"development": 0, "report": 1}
 
 @dataclass(frozen=True)
 class Sequence:
-    """Frames (t, h, w) of bytes, boxes (t, 4), and how much of the patch is seen (t,)."""
+    """Frames (t, h, w) of bytes, boxes (t, 4), and the visible share of the patch (t,)."""
 
     frames: np.ndarray
     boxes: np.ndarray
@@ -42,7 +43,7 @@ class Sequence:
 
 
 def texture(rng: np.random.Generator, height: int, width: int, half: str) -> np.ndarray:
-    """Grey values of mean 128: noise at several scales, or cells with stripes in some of them."""
+    """Return grey values of mean 128: noise at several scales, or cells, some with stripes."""
     if half == "development":
         octaves = [gaussian_filter(rng.normal(size=(height, width)), s) * s for s in (1.5, 4, 10)]
         image = sum(octaves)
@@ -57,7 +58,7 @@ def texture(rng: np.random.Generator, height: int, width: int, half: str) -> np.
 
 
 def wander(rng: np.random.Generator, length: int, low: float, high: float, pace: float):
-    """A smooth path between two bounds that turns back at them: (length,)."""
+    """Return a smooth path (length,) between two bounds, reflected at them."""
     steps = gaussian_filter(rng.normal(size=length + 40), 6)[20:-20]
     path = rng.uniform(low, high) + np.cumsum(pace * steps / steps.std())
     span = max(high - low, 1e-9)
@@ -65,7 +66,7 @@ def wander(rng: np.random.Generator, length: int, low: float, high: float, pace:
 
 
 def place(frame: np.ndarray, look: np.ndarray, center, sides, angle: float = 0.0) -> np.ndarray:
-    """Paint a patch into a frame, stretched to ``sides`` and turned; which pixels it covers."""
+    """Paint a patch into a frame, stretched to ``sides`` and turned; return its pixels."""
     y, x = np.indices(frame.shape)
     right, down = x - center[0], y - center[1]
     across = (right * np.cos(angle) + down * np.sin(angle)) / sides[0] + 0.5
@@ -78,7 +79,7 @@ def place(frame: np.ndarray, look: np.ndarray, center, sides, angle: float = 0.0
 
 
 def sequence(kind: str, half: str, seed: int, length: int = LENGTH) -> Sequence:
-    """The sequence of a kind; the same for the same arguments."""
+    """Return the sequence of a kind; it is the same for the same arguments."""
     events = KINDS[kind]
     rng = np.random.default_rng([HALVES[half], list(KINDS).index(kind), seed])
     ground = 128 + 0.7 * (texture(rng, 2 * HEIGHT, 2 * WIDTH, half) - 128)
@@ -112,7 +113,7 @@ def sequence(kind: str, half: str, seed: int, length: int = LENGTH) -> Sequence:
         y, x = pan[t].astype(int)
         frame = ground[y : y + HEIGHT, x : x + WIDTH].copy()
         shift = (3 * wide * turn[t]) % (4 * wide)
-        angle = np.arcsin(2 * (np.arange(wide) + 0.5) / wide - 1)  # half of the cylinder is seen
+        angle = np.arcsin(2 * (np.arange(wide) + 0.5) / wide - 1)  # half of the cylinder is visible
         columns = (shift + 2 * wide * angle / np.pi) % (4 * wide)
         look = map_coordinates(
             around, np.meshgrid(np.arange(high), columns, indexing="ij"), order=1, mode="grid-wrap"
@@ -129,7 +130,7 @@ def sequence(kind: str, half: str, seed: int, length: int = LENGTH) -> Sequence:
         hidden = np.zeros_like(own)
         for k, path in enumerate(rivals if "rivals" in events else []):
             alike = 0.67 * look + 0.33 * np.roll(other, 13 * k, axis=1)
-            far = path[t] + (0, 70 * np.exp(-t / 10))  # none covers the patch in the first frame
+            far = path[t] + (0, 70 * np.exp(-t / 10))  # no other patch covers it in the first frame
             hidden |= place(frame, light[1] * alike, far, sides)
         for begin in covers:
             way = (t - begin) / 24  # from one side to the other, slower over the patch

@@ -20,7 +20,7 @@ OPENCV = ("MIL (OpenCV)", "KCF (OpenCV)", "CSRT (OpenCV)")
 
 @dataclass(frozen=True)
 class Run:
-    """The boxes of all frames, frames a second of one core, and what the tracker thought."""
+    """The boxes of all frames, frames per second on one core, and the tracker's own scores."""
 
     boxes: np.ndarray
     speed: float
@@ -28,10 +28,13 @@ class Run:
 
 
 class AdaBoostTracker(sw.StructBoostTracker):
-    """The same boxes and features; boxes that overlap by over 0.8 against those by at most 0.3."""
+    """A tracker that boosts boxes of overlap over 0.8 against those of at most 0.3, with AdaBoost.
+
+    Boxes and features are those of our tracker.
+    """
 
     def _learn(self, stumps, memory, rounds):
-        """AdaBoost from the start, as the paper has it: nothing is kept from the last update."""
+        """Run AdaBoost from the start, as in the paper: nothing is kept from the last update."""
         features = np.concatenate([example.features for example in memory.examples()])
         overlap = 1.0 - np.concatenate([example.losses for example in memory.examples()])
         used = (overlap > 0.8) | (overlap <= 0.3)
@@ -60,7 +63,7 @@ class AdaBoostTracker(sw.StructBoostTracker):
 
 
 def opencv(name: str) -> Callable[[], object]:
-    """A tracker of OpenCV; it runs on one thread."""
+    """Return a tracker of OpenCV that runs on one thread."""
     import cv2
 
     cv2.setNumThreads(1)
@@ -69,7 +72,7 @@ def opencv(name: str) -> Callable[[], object]:
 
 
 def follow_opencv(name: str, frames: np.ndarray, box: np.ndarray) -> Run:
-    """From the box of the first frame; where a tracker says that it failed its box stays."""
+    """Follow the box of the first frame. The box stays where a tracker reports a failure."""
     tracker = opencv(name)()
     pictures = [np.repeat(frame[:, :, None], 3, axis=2) for frame in frames]
     begin = time.process_time()
@@ -83,9 +86,9 @@ def follow_opencv(name: str, frames: np.ndarray, box: np.ndarray) -> Run:
 
 
 def follow(name: str, frames: np.ndarray, given: Mapping[int, np.ndarray]) -> Run:
-    """Through grey frames (t, h, w) of bytes; ``given`` has the boxes that are told, 0 among them.
+    """Follow a box through grey frames (t, h, w) of bytes.
 
-    OpenCV's trackers take the first alone.
+    ``given`` maps frames to known boxes, frame 0 among them. OpenCV's trackers use the first alone.
     """
     if name in OPENCV:
         return follow_opencv(name, frames, given[0])
@@ -104,10 +107,10 @@ def follow(name: str, frames: np.ndarray, given: Mapping[int, np.ndarray]) -> Ru
 
 
 def overlap_of(truth: np.ndarray, boxes: np.ndarray) -> np.ndarray:
-    """Frame by frame: (t, 4), (t, 4) -> (t,)."""
+    """Return overlaps frame by frame: (t, 4), (t, 4) -> (t,)."""
     return np.array([overlaps(a, b[None])[0] for a, b in zip(truth, boxes, strict=True)])
 
 
 def distance_of(truth: np.ndarray, boxes: np.ndarray) -> np.ndarray:
-    """How far the centres are apart, frame by frame: (t,)."""
+    """Return the distance of the centres, frame by frame: (t,)."""
     return np.hypot(*(truth[:, :2] + truth[:, 2:] / 2 - boxes[:, :2] - boxes[:, 2:] / 2).T)

@@ -1,8 +1,8 @@
-"""Learnt fields against what people use instead: a classifier, a Potts weight and a bias, tuned.
+"""Learnt fields against common practice: a classifier, a Potts weight and a bias, all tuned.
 
-No table of the paper. The 60 Weizmann horses as in Table 6, each half tested with the other; all
-settings are chosen inside the training half, and in the rows "chosen" the row too: which
-classifier, which edges, which learner and which decision.
+The paper has no such table. The data are the 60 Weizmann horses as in Table 6, each half tested
+with the other. All settings are chosen inside the training half. In the rows "chosen", so is the
+row itself: the classifier, the edges, the learner and the decision.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ CHOSEN, RIVAL_CHOSEN = "field, chosen", "rival, chosen"
 class Answer:
     """Labels of the test images, seconds, and the mean IoU on images held out of the training half.
 
-    Those of a rival are the images that chose its weights and bias, from scores out of fold.
+    For a rival, the held-out images are those that chose its weights and bias, by scores out of
+    fold.
     """
 
     labels: list[np.ndarray]
@@ -66,7 +67,7 @@ class Answer:
 
 @dataclass(frozen=True, eq=False)
 class Half:
-    """Photographs to learn from and others, as graphs with neighbours alone and with far edges."""
+    """Training and test photographs, as graphs with neighbours alone and with distant edges."""
 
     train: list[Horse]
     test: list[Horse]
@@ -78,7 +79,7 @@ class Half:
 
     @property
     def pixels(self) -> list[np.ndarray]:
-        """The pixels of each superpixel, over their mean: what a mistake costs."""
+        """The pixels of each superpixel over their mean, which is the cost of a mistake."""
         sizes = [one.counts.sum(axis=1) for one in self.train]
         return [of / np.concatenate(sizes).mean() for of in sizes]
 
@@ -91,7 +92,7 @@ def half(train: list[Horse], test: list[Horse], seed: int, rounds: int) -> Half:
 
 
 def overlap(horses: Sequence[Horse], labels: Sequence[np.ndarray]) -> np.ndarray:
-    """Intersection over union of the horse in each photograph, in pixels."""
+    """Return the IoU of the horse in each photograph, in pixels."""
     counts = confusion(horses, labels)
     union = counts.sum(axis=(1, 2)) - counts[:, 0, 0]
     return counts[:, 1, 1] / np.maximum(union, 1)
@@ -101,7 +102,7 @@ def overlap(horses: Sequence[Horse], labels: Sequence[np.ndarray]) -> np.ndarray
 
 
 def scores(make: Callable, given: Half) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Logits of the training images, out of fold, and of the others."""
+    """Return logits of the training images, out of fold, and of the test images."""
     X, others = given.graphs["near"]
     known: list[np.ndarray] = [np.empty(0)] * len(X)
 
@@ -122,7 +123,7 @@ def scores(make: Callable, given: Half) -> tuple[list[np.ndarray], list[np.ndarr
 
 
 def cut(X: Sequence[tuple], of: Sequence[np.ndarray], setting: tuple) -> list[np.ndarray]:
-    """Labels by a Potts weight on the nearness of colour, one on far edges, and a bias."""
+    """Return labels by a Potts weight on colour nearness, a weight on distant edges, and a bias."""
     weight, far_weight, bias = setting
     labels = []
     for (_, edges, pairs), f in zip(X, of, strict=True):
@@ -133,7 +134,7 @@ def cut(X: Sequence[tuple], of: Sequence[np.ndarray], setting: tuple) -> list[np
 
 
 def rivals(given: Half) -> dict[str, Answer]:
-    """A classifier, alone and with weights and a bias that were tuned."""
+    """Return the rivals' answers: a classifier alone, and with tuned weights and bias."""
     answers = {}
     kinds = {
         "": ("near", (0.0,), (0.0,), (0.0,)),
@@ -159,7 +160,7 @@ def rivals(given: Half) -> dict[str, Answer]:
 
 
 def learnt(name: str, given: Half, grid: Sequence[Sequence[float]]) -> Answer:
-    """A learnt field; C by the mean intersection over union in parts of the training images."""
+    """Return a learnt field's answer, with C chosen by mean IoU in cross-validation."""
     X, others = given.graphs[next((kind for kind in ("far", "regions") if kind in name), "near")]
     n = len(X)
     options: dict = {"measure": "jaccard", "cv": FOLDS, "tol": TOLERANCE}
@@ -173,7 +174,7 @@ def learnt(name: str, given: Half, grid: Sequence[Sequence[float]]) -> Answer:
     else:
         model, values = sw.FieldSVM(max_iter=1000, **options), [C / n for C in grid[0]]
     plain = clone(model).set_params(measure=None, scores=None)
-    # Scores out of fold are the same for all C: they are learnt once, as the model will.
+    # Scores out of fold are the same for all C, so they are computed once.
     known = X
     if model.scores is not None:
         found = scores(CLASSIFIERS["gradient boosting"], given)[0]
@@ -188,9 +189,9 @@ def learnt(name: str, given: Half, grid: Sequence[Sequence[float]]) -> Answer:
 
 
 def held_out(model: sw.FieldSVM | sw.FieldBoost, X: Sequence[tuple], given: Half) -> float:
-    """Mean IoU in pixels on parts of the training images, all that is learnt of a row without them.
+    """Return the mean pixel IoU on parts of the training images, learning the row without them.
 
-    Its C alone was chosen with them in view, by another measure, as a rival's weights were.
+    Only its C was chosen with these parts in view, by another measure, as a rival's weights were.
     """
     found: list[np.ndarray] = [np.empty(0)] * len(X)
     for rest, held in KFold(PARTS).split(X):
@@ -202,13 +203,13 @@ def held_out(model: sw.FieldSVM | sw.FieldBoost, X: Sequence[tuple], given: Half
 
 
 def chosen(answers: dict[str, Answer]) -> Answer:
-    """The row that was best inside the training half; the seconds are those of all of them."""
+    """Return the best row inside the training half; its seconds are those of all rows."""
     best = max(answers.values(), key=lambda answer: answer.inside)
     return replace(best, seconds=sum(answer.seconds for answer in answers.values()))
 
 
 def mean_overlap(model: sw.FieldSVM | sw.FieldBoost, X: Sequence, Y: Sequence) -> float:
-    """Mean intersection over union, in superpixels."""
+    """Return mean intersection over union, in superpixels."""
     found = model.predict(X)
     return float(
         np.mean([1 - sw.losses.get("jaccard")(y, z) for y, z in zip(Y, found, strict=True)])
@@ -229,8 +230,8 @@ ROWS = (
 
 
 def answers_of(split: tuple, *, seed: int, rounds: int, grid: Sequence) -> dict[str, Answer]:
-    """All rows of one half."""
-    warnings.simplefilter("ignore", ConvergenceWarning)  # of single values of C in the search
+    """Return all rows of one half."""
+    warnings.simplefilter("ignore", ConvergenceWarning)  # of some values of C in the search
     part = half(*split, seed, rounds)
     fields = {name: learnt(name, part, grid) for name in progress(ROWS, "fields")}
     others = rivals(part)
@@ -238,7 +239,7 @@ def answers_of(split: tuple, *, seed: int, rounds: int, grid: Sequence) -> dict[
 
 
 def interval(one: np.ndarray, other: np.ndarray, seed: int) -> str:
-    """Mean difference, and 95 % of its bootstrap over photographs."""
+    """Return the mean difference, and 95 % of its bootstrap over photographs."""
     rng = np.random.default_rng(seed)
     drawn = (one - other)[rng.integers(len(one), size=(DRAWS, len(one)))].mean(axis=1)
     low, high = np.quantile(drawn, (0.025, 0.975))

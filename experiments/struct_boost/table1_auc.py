@@ -2,8 +2,9 @@
 
     python experiments/struct_boost/table1_auc.py [--quick] [--jobs 1]
 
-UCI sets with one class positive and the rest negative; half to train, a quarter to choose C among
-six from 10 to 1000, a quarter to test; decision stumps, at most 200. Draws results/figure3.png.
+The data are UCI sets with one class positive and the rest negative. Half is for training, a quarter
+for the choice of C among six values from 10 to 1000, a quarter for the test. There are at most 200
+decision stumps. The script draws results/figure3.png.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ SETS = ("wine", "glass", "svmguide2", "svmguide4", "vowel", "dna", "segment", "s
 FIGURE = ("svmguide2", "vowel")
 GRID = np.logspace(1, 3, 6)
 STUMPS = 200
-# Beyond so many pairs the m-slack form is tried once, for so many seconds and so much memory.
+# Above MOST_PAIRS pairs the m-slack form is tried once, with limits on seconds and memory.
 MOST_PAIRS, SECONDS, MEMORY = 50_000, 60, 8 << 30
 # Time in seconds, AUC on training and test data, with their standard deviations.
 PAPER = {
@@ -51,7 +52,7 @@ NAMES = {"1": "1-slack", "m": "m-slack"}
 
 
 def split(name: str, repeat: int, seed: int) -> tuple:
-    """Rows and labels for training, validation and test; the first class is positive."""
+    """Return rows and labels for training, validation and test; the first class is positive."""
     sample = multiclass(name)
     y = sample.y == sample.y.min()
     order = np.random.default_rng([seed, repeat]).permutation(len(y))
@@ -61,19 +62,19 @@ def split(name: str, repeat: int, seed: int) -> tuple:
 
 
 def n_pairs(y: np.ndarray) -> int:
-    """How many pairs of a positive and a negative."""
+    """Return the number of pairs of a positive and a negative."""
     return int(np.sum(y) * np.sum(~y))
 
 
 def timed(X: np.ndarray, y: np.ndarray, C: float, form: str) -> tuple:
-    """A fit and the processor time it took."""
+    """Return a fit and its processor time."""
     start = time.process_time()
     model = sw.StructBoostRanker(C=C, n_estimators=STUMPS, slack=SLACKS[form]).fit(X, y)
     return model, time.process_time() - start
 
 
 def facts(model: sw.StructBoostRanker, seconds: float, train: tuple, test: tuple) -> dict:
-    """What one fit says."""
+    """Return the figures of one fit."""
     return {
         "seconds": seconds,
         "training": model.score(*train),
@@ -86,7 +87,7 @@ def facts(model: sw.StructBoostRanker, seconds: float, train: tuple, test: tuple
 
 
 def one_split(task: tuple[str, int], seed: int, grid: np.ndarray) -> dict[str, dict]:
-    """Both forms on one split: C by validation with the 1-slack form, then the m-slack form."""
+    """Fit both forms on one split, the m-slack form with the C validated for the 1-slack form."""
     name, repeat = task
     train, valid, test = split(name, repeat, seed)
     fits = [timed(*train, C, "1") for C in grid]
@@ -99,7 +100,7 @@ def one_split(task: tuple[str, int], seed: int, grid: np.ndarray) -> dict[str, d
 
 
 def try_m_slack(name: str, seed: int, limit: int) -> str:
-    """The m-slack form of a large problem in a process of its own: what became of it."""
+    """Try the m-slack form of a large problem in a process of its own, and return the outcome."""
     train = split(name, 0, seed)[0]
 
     def fit() -> None:
@@ -118,7 +119,7 @@ def try_m_slack(name: str, seed: int, limit: int) -> str:
 
 
 def curves(name: str, seed: int) -> dict[str, dict[str, list[float]]]:
-    """Objective and processor time against the number of stumps, at C = 100."""
+    """Return objective and processor time against the number of stumps, at C = 100."""
     X, y = split(name, 0, seed)[0]
     answer = {}
     for form, slack in SLACKS.items():
@@ -136,7 +137,7 @@ def curves(name: str, seed: int) -> dict[str, dict[str, list[float]]]:
 
 
 def draw_picture(figures: dict[str, dict]) -> None:
-    """Objective (above) and seconds (below) against the number of stumps, a column a set."""
+    """Draw objective (above) and seconds (below) against the number of stumps, a column per set."""
     import matplotlib.pyplot as plt
 
     picture, axes = plt.subplots(
@@ -159,13 +160,13 @@ def draw_picture(figures: dict[str, dict]) -> None:
 
 
 def estimate(values: list[float]) -> Estimate:
-    """Mean and standard deviation, as the paper has them."""
+    """Return mean and standard deviation, as in the paper."""
     array = np.array(values)
     return Estimate(float(array.mean()), float(array.std(ddof=1)) if len(array) > 1 else None)
 
 
 def row(name: str, form: str, fits: list[dict]) -> list[str]:
-    """Paper and ours in turn: seconds, AUC on training data, on test data."""
+    """Return a row of seconds, training AUC and test AUC, the paper's beside ours."""
     printed = PAPER.get((name, form))
     cells = [name, NAMES[form]]
     for k, (key, digits) in enumerate((("seconds", 2), ("training", 3), ("test", 3))):

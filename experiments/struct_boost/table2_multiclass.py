@@ -1,7 +1,8 @@
 """StructBoost's Table 2 and Figure 4: multi-class test errors beside other boosting and SVMs.
 
-What was computed is kept in the cache (``experiments/shared/cache.py``), a file for each set, split
-and method, so that a broken run goes on: empty its folder ``table2`` when the library has changed.
+Results are cached (``experiments/shared/cache.py``), in a file per set, split and method, so that
+an interrupted run can be resumed. Empty the folder ``table2`` of the cache after a change of the
+library.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ from experiments.shared.data import Sample
 from experiments.shared.report import Table, arguments, parallel, report, result
 from experiments.struct_boost._multiclass_sets import multiclass, split
 
-# Test error in per cent with its deviation, as printed; MNIST there has 60,000 examples, our
-# mnist1000 has 1,000.
+# Test error in per cent with its deviation, as printed. MNIST has 60,000 examples in the paper;
+# mnist1000 here has 1,000.
 OF_PAPER = ("stumps", "perceptrons", "output codes", "AdaBoost", "linear SSVM", "one against rest")
 PAPER = {
     "glass": ((35.8, 6.2), (37.3, 6.2), (32.7, 4.9), (32.3, 5.0), (38.8, 8.7), (40.8, 7.0)),
@@ -50,11 +51,11 @@ PAPER = {
     "pendigits": ((3.9, 0.4), (1.8, 0.3), (8.4, 0.7), (7.4, 0.5), (5.2, 0.3), (8.1, 0.5)),
     "mnist1000": ((12.5, 0.4), (6.5, 0.6), (15.8, 0.3), (13.4, 0.4), (9.6, 0.2), (9.2, 0.2)),
 }
-# Two surrogates of ours, stumps with balanced levels and a penalty by groups, and the one of the
-# three that the validation part takes: no fit of its own.
+# The hinge and the logistic surrogate, and stumps with balanced levels and a group penalty.
+# "chosen" is the one of these three with the least validation error, and needs no fit of its own.
 HINGE, LOGISTIC, STEPS, CHOSEN = "stumps", "stumps, logistic", "steps", "chosen"
-OURS = (STEPS, LOGISTIC, HINGE)  # of equal errors of validation the first is taken
-# The paper's other weak learners, trees, which it has not, and the choice with both.
+OURS = (STEPS, LOGISTIC, HINGE)  # if validation errors tie, the first is chosen
+# The paper's other weak learners; trees, which the paper does not use; and the choice among all.
 PERCEPTRONS, TREES, ANY = "perceptrons", "trees", "chosen of all"
 GRADIENT = (
     CHOSEN,
@@ -83,18 +84,18 @@ METHODS = (
     "output codes",
 )
 LARGE = {"satimage", "usps", "pendigits", "mnist1000"}  # many rows, or many features
-# Repeats: 3, and 1 on the large sets.
+# These methods have 3 repeats, and 1 on the large sets.
 FEWER = set(METHODS) - {*OURS, PERCEPTRONS, TREES, "HGB stumps", "linear SSVM"}
-ROUNDS, GAP, LIMIT = 200, 0.05, 60.0  # the last is seconds by the clock
-# With the logistic surrogate the gap decides how many; HGB's stumps are 200 for each class.
+ROUNDS, GAP, LIMIT = 200, 0.05, 60.0  # the last is in seconds of wall-clock time
+# With the logistic surrogate, the gap determines the number of stumps; HGB has 200 per class.
 MORE, WIDE_GAP, STEPS_GAP = 1000, 0.15, 0.02
-DEPTH = 5  # of trees
+DEPTH = 5  # depth of the trees
 RATES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 Answer = Mapping[str, np.ndarray]
 
 
 def candidates(method: str, name: str) -> dict[float, Any]:
-    """The estimators of a method by the setting that the validation part chooses."""
+    """Return the estimators of a method by the setting that the validation part chooses."""
     if method in ("stumps", "stumps, a class each"):
         columns = "class" if method == "stumps, a class each" else "shared"
         return {
@@ -187,7 +188,7 @@ def error(model: Any, sample: Sample) -> float:
 
 
 def compute(job: tuple[str, int, str], seed: int) -> dict[str, object]:
-    """Test error, chosen setting, and seconds of its fit; for ours also the errors of stages."""
+    """Return test error, chosen setting, and seconds of its fit; for ours also errors by stage."""
     name, repeat, method = job
     train, validation, test = split(multiclass(name), seed + repeat)
     best, chosen, seconds, least = None, 0.0, 0.0, np.inf
@@ -195,7 +196,7 @@ def compute(job: tuple[str, int, str], seed: int) -> dict[str, object]:
         start = process_time()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # of the gap, and of liblinear
-            warnings.simplefilter("ignore", UserWarning)  # of C below what any learner asks for
+            warnings.simplefilter("ignore", UserWarning)  # of too small values of C
             model.fit(train.X, train.y)
         spent = process_time() - start
         missed = error(model, validation)
@@ -210,7 +211,7 @@ def compute(job: tuple[str, int, str], seed: int) -> dict[str, object]:
 
 
 def run(job: tuple[str, int, str], seed: int) -> Answer:
-    """What ``compute`` says, or said before."""
+    """Return the result of ``compute``, from the cache if it is there."""
     name, repeat, method = job
     words = "_".join(method.replace(",", "").split())
     path = cache_folder() / "table2" / f"{name}-{seed + repeat}-{words}.npz"
@@ -222,7 +223,7 @@ def run(job: tuple[str, int, str], seed: int) -> Answer:
 
 
 def draw(answers: dict[tuple[str, int, str], Answer], names: list[str]) -> None:
-    """Figure 4: error against the number of weak learners, first split."""
+    """Draw Figure 4: error against the number of weak learners, first split."""
     colors = {
         STEPS: "black",
         HINGE: "tab:blue",
@@ -251,7 +252,7 @@ def spread(values: np.ndarray) -> str:
 def goals(
     own: str, errors: dict[str, dict[str, np.ndarray]], ratios: dict[str, dict[str, float]]
 ) -> list[str]:
-    """On which sets the stumps with shared weights of a row reach what they should."""
+    """Return the sets on which the stumps with shared weights of a row reach their goals."""
 
     def difference(name: str, method: str) -> np.ndarray:
         ours, other = errors[name][own], errors[name][method]
@@ -262,7 +263,7 @@ def goals(
         return bool(by.mean() > (by.std(ddof=1) / np.sqrt(len(by)) if len(by) > 1 else 0.0))
 
     names = list(errors)
-    printed = OF_PAPER.index(own) if own in OF_PAPER else 0  # beside stumps where it has no column
+    printed = OF_PAPER.index(own) if own in OF_PAPER else 0  # by default the column of stumps
     tests = {
         "within the printed deviation of the paper, or below it": [
             name for name in names if errors[name][own].mean() <= sum(PAPER[name][printed])

@@ -17,7 +17,8 @@ from experiments.shared.data import Sample, standardized
 from experiments.shared.report import Estimate, Table, arguments, estimate, parallel, report
 from experiments.struct_boost._multiclass_sets import hierarchical
 
-# The paper's sets are scenes of SUN, which are not here: (1/0 loss, tree loss) as printed there.
+# (1/0 loss, tree loss) as printed. The paper's sets are scenes of SUN, which are not available
+# here.
 PAPER = {
     "6 scenes": {"tree": (0.322, 0.337), "flat": (0.343, 0.380), "Ada.MH": (0.315, 0.346)},
     "15 scenes": {"tree": (0.394, 0.504), "flat": (0.396, 0.536), "Ada.MH": (0.418, 0.551)},
@@ -25,11 +26,11 @@ PAPER = {
 LEARNERS = {"SVMs": ("linear", 200), "stumps": ("stump", 500)}
 STRENGTHS = (30.0, 200.0)
 TRAIN, VALIDATE = 1000, 1000
-FEW = 100  # rows to learn from in the quick form; weak learners in proportion
+FEW = 100  # training rows in the quick run; weak learners in proportion
 
 
 def drawn(sample: Sample, n: int, seed: int) -> tuple[Sample, Sample]:
-    """``n`` rows to learn from, at least one of each class, and others to choose C with."""
+    """Draw ``n`` training rows, at least one of each class, and others to choose C with."""
     rng = np.random.default_rng(seed)
     rows = rng.permutation(len(sample))
     _, first = np.unique(sample.y[rows], return_index=True)
@@ -51,7 +52,7 @@ def model(learner: str, n: int, parents: np.ndarray | None, C: float) -> sw.Stru
 
 
 def run(job: tuple[str, int], n: int, seed: int) -> dict[str, tuple[float, float]]:
-    """1/0 loss and tree loss on the official test part, of every method."""
+    """Return 1/0 loss and tree loss on the official test part, of every method."""
     name, repeat = job
     dataset, parents = hierarchical(name)
     train, validation = drawn(dataset.train, n, seed + repeat)
@@ -68,7 +69,7 @@ def run(job: tuple[str, int], n: int, seed: int) -> dict[str, tuple[float, float
             best, least = None, np.inf
             for C in STRENGTHS:
                 with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # C too small for any learner to pay
+                    warnings.simplefilter("ignore")  # of too small values of C
                     boosted = model(learner, n, parents if kind == "tree" else None, C)
                     fitted = boosted.fit(X, train.y)
                 loss = losses(fitted, X_validation, validation.y)[kind == "tree"]
@@ -81,7 +82,7 @@ def run(job: tuple[str, int], n: int, seed: int) -> dict[str, tuple[float, float
 
 
 def _heights(parents: np.ndarray, k: int) -> np.ndarray:
-    """(k, k): the height of the first common ancestor of two leaves; every leaf has depth 3."""
+    """Return the height of the first common ancestor of two leaves, (k, k); leaves have depth 3."""
     paths = []
     for leaf in range(k):
         path = [leaf]

@@ -1,8 +1,8 @@
 """Table 6 and Figure 7 of the StructBoost paper: a field learnt for segmentation.
 
-The paper has 300 images of Graz-02 (bikes, cars, people), which are not to be had; ours are the 60
-Weizmann horses. What can agree is the order of the rows: a field that is learnt beats classifiers
-of superpixels, and boosting on the potentials beats their best linear combination.
+The paper has 300 images of Graz-02 (bikes, cars, people), which are not available; ours are the 60
+Weizmann horses. Only the order of the rows can agree: a learnt field beats classifiers of
+superpixels, and boosting on the potentials beats their best linear combination.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from experiments.struct_boost._segmentation_measures import (
 
 GRID = tuple(float(C) for C in np.geomspace(0.1, 1e3, 6).round(2))
 LEARNERS = 100  # 50 rounds of two, as in the paper
-PARTS = 3  # of the training images, to choose C
+PARTS = 3  # parts of the training images, to choose C
 DRAWS = 2000
 TOLERANCE = 1e-2
 PAPER = {  # bike, car, people: intersection over union, pixel accuracy, precision = recall
@@ -53,10 +53,11 @@ MEASURES = ("intersection / union", "pixel accuracy", "precision = recall")
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What one row says of the test images.
+    """The answer of one row for the test images.
 
-    ``counts`` (n, 2, 2) has pixels by image, truth and answer, ``even`` the same where as many
-    pixels are called horse as are, so that precision is recall.
+    ``counts`` (n, 2, 2) has pixels by image, truth and answer. ``even`` has the same counts at the
+    constant where as many pixels are labelled horse as belong to it, so that precision equals
+    recall.
     """
 
     labels: list[np.ndarray]
@@ -67,19 +68,19 @@ class Answer:
 
 
 def without_edges(X: Sequence[tuple]) -> list:
-    """The same nodes, each by itself."""
+    """Return the same nodes without edges."""
     return [(nodes, np.zeros((0, 2), int), np.zeros((0, 2))) for nodes, _, _ in X]
 
 
 def machine(name: str, C: float, images: int) -> sw.FieldSVM | sw.FieldBoost:
-    """The learner of a row; C multiplies the mean over the images in both."""
+    """Return the learner of a row; C multiplies the mean over the images in both."""
     if name.startswith("StructBoost"):
         return sw.FieldBoost(C=C, n_estimators=LEARNERS, tol=TOLERANCE)
     return sw.FieldSVM(C / images, tol=TOLERANCE, max_iter=1000)
 
 
 def choose(name: str, X: Sequence[tuple], horses: Sequence[Horse], grid: Sequence[float]) -> float:
-    """The C of the best mean intersection over union in three parts of the training images."""
+    """Return the C with the best mean IoU in cross-validation over the training images."""
     Y = [one.labels for one in horses]
     best, value = grid[0], -1.0
     for C in grid:
@@ -99,7 +100,7 @@ def choose(name: str, X: Sequence[tuple], horses: Sequence[Horse], grid: Sequenc
 def run(
     train: Sequence[Horse], test: Sequence[Horse], seed: int, rounds: int, grid: Sequence[float]
 ) -> dict[str, Answer]:
-    """All rows on one split."""
+    """Return all rows on one split."""
     scores = potentials(train, test, seed, rounds)
     X = near([*train, *test], scores, train)
     known, unknown, Y = X[: len(train)], X[len(train) :], [one.labels for one in train]
@@ -123,7 +124,7 @@ def run(
 
 
 def interval(one: Answer, other: Answer, seed: int) -> tuple[float, float, float]:
-    """Difference of the mean intersection over union, and 95 % of its bootstrap over images."""
+    """Return the difference of the mean IoU, and 95 % of its bootstrap over images."""
     rng = np.random.default_rng(seed)
     n = len(one.counts)
     drawn = rng.integers(n, size=(DRAWS, n))
@@ -136,7 +137,7 @@ def interval(one: Answer, other: Answer, seed: int) -> tuple[float, float, float
 
 
 def together(parts: Sequence[Answer]) -> Answer:
-    """The splits as one: every image was tested once."""
+    """Join the splits: every image was tested once."""
     return Answer(
         [z for part in parts for z in part.labels],
         np.concatenate([part.counts for part in parts]),
@@ -147,13 +148,13 @@ def together(parts: Sequence[Answer]) -> Answer:
 
 
 def show(values: np.ndarray) -> str:
-    """Mean (foreground, background), in per cent, as the paper prints them."""
+    """Format mean (foreground, background), in per cent, as in the paper."""
     fore, back = 100 * values
     return f"{(fore + back) / 2:.1f} ({fore:.1f}, {back:.1f})"
 
 
 def draw(horses: Sequence[Horse], answers: dict[str, Answer]) -> None:
-    """Figure 7: from the image where StructBoost gains most over SSVM to where it loses most."""
+    """Draw Figure 7: from the image where StructBoost gains most over SSVM to the largest loss."""
     columns = ("AdaBoost", "SVM", "SSVM", "StructBoost")
     right = {
         name: np.array([np.trace(c) / c.sum() for c in answers[name].counts]) for name in columns
@@ -176,7 +177,7 @@ def _cut_out(image: np.ndarray, where: np.ndarray) -> np.ndarray:
 
 def main() -> None:
     given = arguments(__doc__, repeats=2)
-    warnings.simplefilter("ignore", ConvergenceWarning)  # of single values of C in the search
+    warnings.simplefilter("ignore", ConvergenceWarning)  # of some values of C in the search
     start = perf_counter()
     chosen, rounds, grid = (names()[:16], 10, (1.0,)) if given.quick else (names(), ROUNDS, GRID)
     horses = [horse(name) for name in chosen]

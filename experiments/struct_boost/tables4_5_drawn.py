@@ -1,7 +1,7 @@
-"""Sequences that are drawn, followed by our tracker and those of OpenCV: overlap, and speed.
+"""Our tracker and those of OpenCV on synthetic sequences: overlap, and speed.
 
-The sequences are of two halves: one that the tracker was developed on, and one with other seeds and
-textures that was looked at once everything was settled. A box is given in the first frame alone.
+The sequences have two halves: one that the tracker was developed on, and one with other seeds and
+textures that was evaluated after all choices were made. A box is given in the first frame alone.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ TRACKERS = ("StructBoost", "StructBoost, sizes", *OPENCV)
 
 
 def follow_drawn(task: tuple[str, str, int], length: int) -> dict[str, tuple[float, float]]:
-    """For each tracker the mean overlap where half of the patch is seen, and frames a second."""
+    """Return for each tracker frames per second, and the mean overlap in some frames.
+
+    Those are the frames in which at least half of the patch is visible.
+    """
     half, kind, seed = task
     drawn = sequence(kind, half, seed, length)
     seen = drawn.visible >= 0.5

@@ -1,10 +1,9 @@
 """StructBoost's Tables 4 and 5 and Figures 5 and 6: following the girl of one sequence.
 
-Overlap (area of the intersection over that of the union) and distance of the centres, in the
-frames that have a box, for the tracker that optimises the overlap, for one that boosts "object"
-against "background" by AdaBoost with the same stumps and features, for three trackers of OpenCV,
-and for the run of MIL that lies beside the data. ``tables4_5_drawn.py``
-has sequences that are drawn.
+The measures are overlap (area of the intersection over that of the union) and distance of the
+centres, in the frames that have a box. The trackers are ours, which optimises the overlap; one that
+boosts "object" against "background" by AdaBoost with the same stumps and features; three of OpenCV;
+and the run of MIL that comes with the data. ``tables4_5_drawn.py`` has synthetic sequences.
 """
 
 from __future__ import annotations
@@ -41,23 +40,23 @@ COLORS = {
 
 
 def truth() -> np.ndarray:
-    """(frames, 4), zeros where the sequence has no box."""
+    """Return (frames, 4), zeros where the sequence has no box."""
     return np.loadtxt(require("tracking_girl", "girl_gt.txt"), delimiter=",")
 
 
 def frame(t: int) -> np.ndarray:
     image = imread(require("tracking_girl", "imgs", f"img{t:05d}.jpg"))
-    return image if image.ndim == 2 else image[:, :, 0]  # the three channels are one
+    return image if image.ndim == 2 else image[:, :, 0]  # the three channels are equal
 
 
 def judged(length: int) -> np.ndarray:
-    """Frames that have a box and were not given to anyone."""
+    """Return the frames that have a box and were not given to any tracker."""
     frames = np.flatnonzero(truth()[:length, 2] > 0)
     return frames[~np.isin(frames, LABELED)]
 
 
 def spread(values: np.ndarray, digits: int) -> str:
-    """Mean and standard deviation over frames, as in the paper's tables."""
+    """Format mean and standard deviation over frames, as in the paper's tables."""
     return f"{values.mean():.{digits}f} ± {values.std():.{digits}f}"
 
 
@@ -68,7 +67,7 @@ def follow_girl(name: str, length: int) -> Run:
 
 
 def girl(length: int, jobs: int) -> tuple[Table, dict[str, Run]]:
-    """Tables 4 and 5."""
+    """Return Tables 4 and 5."""
     runs = dict(parallel(partial(follow_girl, length=length), [*OURS, *OPENCV], "girl", jobs))
     published = np.loadtxt(require("tracking_girl", "girl_MIL_TR001.txt"), delimiter=",")
     runs["MIL (published)"] = Run(published[:length], np.nan, ["following"] * length)
@@ -87,7 +86,7 @@ def girl(length: int, jobs: int) -> tuple[Table, dict[str, Run]]:
 
 
 def draw(paths: dict[str, np.ndarray]) -> None:
-    """Figure 5 (frame by frame) and Figure 6 (boxes in some frames)."""
+    """Draw Figure 5 (frame by frame) and Figure 6 (boxes in some frames)."""
     figure, axes = plt.subplots(2, 1, figsize=(8, 5), sharex=True, layout="constrained")
     for name, path in paths.items():
         frames = judged(len(path))

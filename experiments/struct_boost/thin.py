@@ -1,7 +1,7 @@
 """Fitted ensembles with fewer trees on the sets of StructBoost's Table 2, beside other ways.
 
-What was computed is kept in the cache, a file for each set, ensemble and split: empty its folder
-``thin`` when the library has changed.
+Results are cached, in a file per set, ensemble and split. Empty the folder ``thin`` of the cache
+after a change of the library.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ SETS = (
 )
 TREES, ROUNDS = 200, 30
 ENSEMBLES = ("forest", "boosting", "LightGBM")
-MOST_ROWS = 1000  # of the validation part that the rival by gradient steps sees
+MOST_ROWS = 1000  # the largest number of validation rows for the rival by gradient steps
 BUDGETS = (5, 10, 20, 40, 80)
 
 
@@ -63,14 +63,14 @@ def ensemble(kind: str, seed: int) -> object:
 
 
 def pool_of(model: object, sample: Sample) -> TreePool:
-    """The outputs of all trees on all rows, scaled."""
+    """Return the outputs of all trees on all rows, scaled."""
     trees = trees_of(model)
     n = len(sample.y)
     return tree_pool(trees, trees.rows(model, sample.X), n, np.arange(n))
 
 
 def error_of(model: object, pool: TreePool, weights: np.ndarray, y: np.ndarray) -> float:
-    """The error of the trees with these weights, and of what boosting begins with."""
+    """Return the error of the trees with these weights, plus the initial score of boosting."""
     padded = np.zeros(pool.n_ids)
     padded[: len(weights)] = weights * pool.scale
     scores = pool.scores(padded, len(model.classes_))
@@ -81,10 +81,11 @@ def error_of(model: object, pool: TreePool, weights: np.ndarray, y: np.ndarray) 
 def sparse_logistic(
     model: object, val: Sample, test: Sample, seed: int
 ) -> tuple[int, float, float]:
-    """Trees, test error and seconds of l1 logistic regression on all outputs, C by validation.
+    """Return trees, test error and seconds of l1 logistic regression on all outputs.
 
-    Its features are the outputs, of a forest a probability a class and tree; a tree counts when
-    any of them has a weight. A third of the rows chooses C, then all are fitted.
+    The features are the outputs of the trees, one probability per class and tree for a forest. A
+    tree counts if any of its features has a weight. A third of the rows chooses C; then all rows
+    are fitted.
     """
     start = time.process_time()
     rng = np.random.default_rng(seed)
@@ -122,7 +123,7 @@ def features_of(model: object, X: np.ndarray) -> np.ndarray:
 
 
 def run(job: tuple[str, str, int], seed: int) -> dict[str, object]:
-    """What ``compute`` says, or said before."""
+    """Return the result of ``compute``, from the cache if it is there."""
     name, kind, repeat = job
     path = cache_folder() / "thin" / f"{name}-{seed + repeat}-{kind}.json"
     if not path.exists():
@@ -135,7 +136,7 @@ def run(job: tuple[str, str, int], seed: int) -> dict[str, object]:
 
 
 def compute(job: tuple[str, str, int], seed: int) -> dict[str, object]:
-    """Trees and test errors of one ensemble on one split."""
+    """Return numbers of trees and test errors of one ensemble on one split."""
     name, kind, repeat = job
     train, val, test = split(multiclass(name), seed + repeat)
     answer: dict[str, object] = {}
@@ -167,7 +168,7 @@ def compute(job: tuple[str, str, int], seed: int) -> dict[str, object]:
             answer |= {"oob kept": bags.n_kept}
             answer["oob"] = 100.0 * float(np.mean(bags.predict(test.X) != test.y))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of just that: the trees know these rows
+            warnings.simplefilter("ignore", UserWarning)  # the trees were trained on these rows
             known = sw.thin(model, train.X, train.y, few.C_)
         answer |= {"train kept": known.n_kept}
         answer["train"] = 100.0 * float(np.mean(known.predict(test.X) != test.y))
@@ -187,7 +188,7 @@ def budget_row(
 
 
 def draw(answers: dict[tuple[str, str, int], dict]) -> None:
-    """Test error against the number of trees."""
+    """Draw test error against the number of trees."""
     shown = [job for job in answers if "budgets" in answers[job]]
     figure, axes = plt.subplots(1, len(shown), figsize=(3.2 * len(shown), 3), layout="constrained")
     for axis, job in zip(axes, shown, strict=True):
