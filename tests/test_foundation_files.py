@@ -73,8 +73,10 @@ def test_links_modes_and_devices_stay_what_they_are(tmp_path: Path) -> None:
 STRUCK = """
 import os, signal, sys
 from setwise._foundation import _files
-def strike(number):
-    os.kill(os.getpid(), signal.Signals[sys.argv[2]])
+number = signal.Signals[sys.argv[2]]
+signal.signal(number, signal.SIG_DFL)  # nohup makes it ignored
+def strike(file):
+    os.kill(os.getpid(), number)
 _files.os.fsync = strike
 _files.write_whole(sys.argv[1], b"new")
 """
