@@ -59,7 +59,7 @@ def test_a_mean_over_single_classes_has_the_usual_error() -> None:
 def test_verdicts_are_of_the_asked_pictures_with_the_best_setting_of_the_others(K: int) -> None:
     rng = np.random.default_rng(1)
     fit, asked = (tuple(_picture(rng, K, 60) for _ in range(m)) for m in (5, 3))
-    found = masks.judge(fit, asked)
+    found = masks.evaluate(fit, asked)
     assert len(found) == 2 * (len(masks.RULES) + (K > 1))
     threshold = found["as they are", "tuned threshold"].settings["IoU", "there"].threshold
 

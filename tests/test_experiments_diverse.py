@@ -19,7 +19,7 @@ _cutout, _lists, _regions, _scribbles, _tuning = map(
     import_module,
     (
         "experiments.diverse._cutout",
-        "experiments.diverse._judged_lists",
+        "experiments.diverse._list_scores",
         "experiments.shared.regions",
         "experiments.diverse._scribbles",
         "experiments.diverse._tuning",
@@ -82,7 +82,7 @@ def test_object_is_cut_out_along_its_colour() -> None:
     marks = _scribbles.strokes(truth, np.random.default_rng(1))
     case = _cutout.cutout(_scribbles.Marked("a", "a", photograph(truth), truth, marks))
     best = sw.solve_map(case.field).labels
-    assert _lists.judge(case, best[None]).accuracies[0] > 0.95
+    assert _lists.score_list(case, best[None]).accuracies[0] > 0.95
     of_marks = _regions.majority(case.regions, marks, 2)
     np.testing.assert_array_equal(best[of_marks >= 0], of_marks[of_marks >= 0])
 
@@ -100,7 +100,7 @@ def test_measures_are_those_of_the_pixels() -> None:
     rng = np.random.default_rng(0)
     cases = [random_case(str(k), rng) for k in range(4)]
     labelings = [rng.integers(0, 3, (6, 5)) for _ in cases]
-    lists = [_lists.judge(case, some) for case, some in zip(cases, labelings, strict=True)]
+    lists = [_lists.score_list(case, some) for case, some in zip(cases, labelings, strict=True)]
     known = [case.truth >= 0 for case in cases]
     maps = [y[:, c.regions[k]] for y, c, k in zip(labelings, cases, known, strict=True)]
     truths = [case.truth[k].astype(int) for case, k in zip(cases, known, strict=True)]
@@ -119,7 +119,7 @@ def test_settings_come_from_the_other_half() -> None:
     parts = []
     for _ in range(2):
         scored = {
-            (float(s),): [_lists.judge(case, rng.integers(0, 3, (4, 5))) for case in cases]
+            (float(s),): [_lists.score_list(case, rng.integers(0, 3, (4, 5))) for case in cases]
             for s in range(5)
         }
         parts.append(scored)

@@ -39,7 +39,7 @@ class Picture:
 
     probabilities: Mapping[float, np.ndarray]
     truth: np.ndarray
-    judged: np.ndarray
+    valid: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def field_of(p: np.ndarray, image: np.ndarray, strength: float) -> np.ndarray:
 
 def score(mask: np.ndarray, picture: Picture, measure: str) -> np.ndarray:
     """Return IoU or Dice per class, (K,), on the pixels that count; 1 if both sets are empty."""
-    predicted, truth = mask[:, picture.judged], picture.truth[:, picture.judged]
+    predicted, truth = mask[:, picture.valid], picture.truth[:, picture.valid]
     both = np.count_nonzero(predicted & truth, axis=1)
     sizes = np.count_nonzero(predicted, axis=1) + np.count_nonzero(truth, axis=1)
     whole = sizes - both if measure == "IoU" else sizes / 2
@@ -83,7 +83,7 @@ def score(mask: np.ndarray, picture: Picture, measure: str) -> np.ndarray:
 
 def counted(pictures: Sequence[Picture], policy: str) -> np.ndarray:
     """Return the mask of pairs (picture, class) to average: classes in the truth, or all."""
-    there = np.array([p.truth[:, p.judged].any(axis=1) for p in pictures])
+    there = np.array([p.truth[:, p.valid].any(axis=1) for p in pictures])
     return there if policy == "there" else np.ones_like(there)
 
 
@@ -106,7 +106,7 @@ def calibration(pictures: Sequence[Picture], strength: float) -> tuple[float, fl
     """
     parts, hits, weights = [], [], []
     for picture in pictures:
-        some = np.flatnonzero(picture.judged)[::7]  # a sample is enough: neighbours are alike
+        some = np.flatnonzero(picture.valid)[::7]  # a sample is enough: neighbours are alike
         z = _logit(picture.probabilities[strength][:, some]).ravel()
         parts.append(z)
         hits.append(picture.truth[:, some].ravel())
@@ -146,7 +146,7 @@ def decide_with_presence(p: np.ndarray, loss: str, q: np.ndarray, policy: str) -
     return sw.decide(p, loss, sets="rows", presence=q, n_jobs=1).mask
 
 
-def judge(
+def evaluate(
     fit: tuple[Picture, ...], asked: tuple[Picture, ...], decide: Decide = decide_columns
 ) -> dict[tuple[str, str], Verdict]:
     """Return the verdict of each (probabilities, rule) on ``asked``, with settings from ``fit``."""

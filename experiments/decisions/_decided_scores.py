@@ -37,11 +37,11 @@ class Stored(ClassifierMixin, BaseEstimator):
 
 def score(truth: np.ndarray, predicted: np.ndarray, loss: str, sets: str) -> float:
     """Return 1 minus the mean loss of rows, of labels, or the loss of all cells."""
-    judge = sw.losses.get(loss)
+    loss_of = sw.losses.get(loss)
     if sets == "cells":
-        return 1.0 - judge(truth.ravel(), predicted.ravel())
+        return 1.0 - loss_of(truth.ravel(), predicted.ravel())
     turned = (truth.T, predicted.T) if sets == "columns" else (truth, predicted)
-    return 1.0 - float(np.mean(judge(*turned)))
+    return 1.0 - float(np.mean(loss_of(*turned)))
 
 
 def one_threshold(p: np.ndarray, Y: np.ndarray, loss: str, sets: str) -> float:
@@ -52,11 +52,11 @@ def one_threshold(p: np.ndarray, Y: np.ndarray, loss: str, sets: str) -> float:
 
 def thresholds_of_labels(p: np.ndarray, Y: np.ndarray, loss: str) -> np.ndarray:
     """Return the best threshold of each label by itself, on scores out of fold."""
-    judge = sw.losses.get(loss)
+    loss_of = sw.losses.get(loss)
     cuts = np.append(CUTS, 0.5)
     losses = np.array(
         [
-            judge(np.tile(Y[:, j], (len(cuts), 1)), p[:, j] > cuts[:, None])
+            loss_of(np.tile(Y[:, j], (len(cuts), 1)), p[:, j] > cuts[:, None])
             for j in range(Y.shape[1])
         ]
     )

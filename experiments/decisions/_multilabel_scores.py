@@ -104,10 +104,10 @@ def chances(model: object, X: np.ndarray) -> np.ndarray:
     """Return probabilities, or a monotone map of scores to (0, 1)."""
     if isinstance(model, sw.SetClassifier):
         return expit(model.decision_function(X))
-    told = model.predict_proba(X)
-    if not isinstance(told, list):
-        return np.asarray(told)
-    columns = zip(told, model.classes_, strict=True)
+    answer = model.predict_proba(X)
+    if not isinstance(answer, list):
+        return np.asarray(answer)
+    columns = zip(answer, model.classes_, strict=True)
     return np.stack([t[:, -1] * (len(c) > 1 or c[0] == 1) for t, c in columns], axis=1)
 
 

@@ -184,8 +184,8 @@ def behind(found: dict[str, list[dict]], measures: list[str]) -> str:
                     if gain.mean < -(gain.error or 0.0):
                         shown = f"{-gain.mean:.3f} ± {gain.error or 0.0:.3f}"
                         lost.append(f"{kind}, {name}, {measure}: {rule} by {shown}")
-    said = "SetDecision behind a rival on the same probabilities by more than a standard error: "
-    return said + ("; ".join(lost) if lost else "nowhere")
+    head = "SetDecision behind a rival on the same probabilities by more than a standard error: "
+    return head + ("; ".join(lost) if lost else "nowhere")
 
 
 if __name__ == "__main__":

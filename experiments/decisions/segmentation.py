@@ -24,8 +24,8 @@ from experiments.decisions._decided_masks import (
     Verdict,
     calibration,
     counted,
+    evaluate,
     field_of,
-    judge,
     mean,
 )
 from experiments.decisions._horse_masks import FOLDS, both_halves, decide_tensor
@@ -73,7 +73,7 @@ def crossed(pictures: list[Picture], folds: int) -> Verdicts:
     for k in progress(range(folds), "parts"):
         fit = tuple(p for p, part in zip(pictures, part_of, strict=True) if part != k)
         asked = tuple(p for p, part in zip(pictures, part_of, strict=True) if part == k)
-        parts.append((np.flatnonzero(part_of == k), judge(fit, asked)))
+        parts.append((np.flatnonzero(part_of == k), evaluate(fit, asked)))
     return joined(parts, len(pictures))
 
 
@@ -102,9 +102,9 @@ def shown(title: str, verdicts: Verdicts, counts: np.ndarray, policy: str) -> tu
             cells += [value.show(), "" if verdict is plain else above.show()]
             row[measure] = {"mean": value, "above argmax": above}
         chosen = verdict.settings["IoU", policy]
-        said = [f"strength {chosen.strength:g}"] if source == "the field's" else []
-        said += [f"threshold {chosen.threshold:g}"] if chosen.threshold is not None else []
-        table.rows.append([source, rule, *cells, ", ".join(said)])
+        words = [f"strength {chosen.strength:g}"] if source == "the field's" else []
+        words += [f"threshold {chosen.threshold:g}"] if chosen.threshold is not None else []
+        table.rows.append([source, rule, *cells, ", ".join(words)])
         data[f"{source}, {rule}"] = row
     return table, data
 
@@ -138,7 +138,7 @@ def main() -> None:
         fit, asked = both_halves(seed, steps, STRENGTHS)
         curves[f"horses, seed {seed}, training half"] = calibration(fit, 0.0)
         curves[f"horses, seed {seed}, test half"] = calibration(asked, 0.0)
-        runs.append(judge(tuple(fit), tuple(asked), decide_tensor))
+        runs.append(evaluate(tuple(fit), tuple(asked), decide_tensor))
     title = f"Horses, {len(asked)} test photographs, mean of {given.repeats} networks"
     counts = counted(asked, "there")
     table, data["horses"] = shown(title, averaged(runs), counts, "there")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import setwise as sw
-from experiments.diverse._judged_lists import Case
+from experiments.diverse._list_scores import Case
 from experiments.shared.msrc import scene
 from experiments.shared.regions import contrast_edges, region_means, superpixels
 

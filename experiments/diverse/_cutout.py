@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.svm import SVC
 
 import setwise as sw
-from experiments.diverse._judged_lists import Case
+from experiments.diverse._list_scores import Case
 from experiments.diverse._scribbles import Marked
 from experiments.shared.regions import appearances, contrast_edges, majority, superpixels
 

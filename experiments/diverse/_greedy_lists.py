@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 import setwise as sw
-from experiments.diverse._judged_lists import Case, Judged, judge, shares_of
+from experiments.diverse._list_scores import Case, ListScores, score_list, shares_of
 from experiments.diverse._restarts import restarted_list
 from experiments.diverse._tuning import Setting
 from experiments.shared.cache import cache_folder, keep
@@ -131,11 +131,11 @@ def sampled(case: Case, m: int, setting: Setting) -> np.ndarray:
 class Lists:
     """All lists of all cases: what they get right, and the seconds per list.
 
-    ``judged[name][setting]`` has an entry per case. ``seconds[name]`` is the mean processor time
+    ``scores[name][setting]`` has an entry per case. ``seconds[name]`` is the mean processor time
     over cases and settings.
     """
 
-    judged: Mapping[str, Mapping[Setting, Sequence[Judged]]]
+    scores: Mapping[str, Mapping[Setting, Sequence[ListScores]]]
     seconds: Mapping[str, float]
 
 
@@ -145,7 +145,7 @@ def make_lists(
     """Make every list of m labellings."""
     task = partial(_lists_of_case, methods=dict(methods), m=m)
     made = [answer for _, answer in parallel(task, cases, label, jobs)]
-    judged = {
+    scores = {
         name: {s: [one[0][name][s] for one in made] for s in method.settings}
         for name, method in methods.items()
     }
@@ -153,20 +153,20 @@ def make_lists(
         name: float(np.mean([one[1][name] for one in made])) / len(method.settings)
         for name, method in methods.items()
     }
-    return Lists(judged, seconds)
+    return Lists(scores, seconds)
 
 
 def _lists_of_case(
     case: Case, methods: Mapping[str, Method], m: int
-) -> tuple[dict[str, dict[Setting, Judged]], dict[str, float]]:
-    judged: dict[str, dict[Setting, Judged]] = {name: {} for name in methods}
+) -> tuple[dict[str, dict[Setting, ListScores]], dict[str, float]]:
+    scores: dict[str, dict[Setting, ListScores]] = {name: {} for name in methods}
     seconds = dict.fromkeys(methods, 0.0)
     for name, method in methods.items():
         for setting in method.settings:
             labelings, spent = _kept(case, name, method, m, setting)
-            judged[name][setting] = judge(case, labelings)
+            scores[name][setting] = score_list(case, labelings)
             seconds[name] += spent
-    return judged, seconds
+    return scores, seconds
 
 
 def _kept(

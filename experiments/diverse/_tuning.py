@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from experiments.diverse._judged_lists import Case, Judged, joined, shares_of
+from experiments.diverse._list_scores import Case, ListScores, joined, shares_of
 from experiments.shared.report import Estimate, Table, estimate
 
 Setting = tuple[float | str, ...]
-Measure = Callable[[Sequence[Judged]], float]
-Scored = Mapping[Setting, Sequence[Judged]]
+Measure = Callable[[Sequence[ListScores]], float]
+Scored = Mapping[Setting, Sequence[ListScores]]
 """The list of every image under each setting of a diversity."""
 
 
@@ -28,7 +28,7 @@ def choose(scored: Scored, rows: np.ndarray, m: int, measure: Measure) -> Settin
 
 def held_out(
     parts: Sequence[Scored], half: np.ndarray, m: int, measure: Measure
-) -> tuple[list[Judged], list[list[Setting]]]:
+) -> tuple[list[ListScores], list[list[Setting]]]:
     """Return for each image its list by the other half's settings, and those settings.
 
     With several parts (the rows that are circled in the paper) each part makes a share of the list,

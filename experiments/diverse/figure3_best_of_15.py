@@ -16,7 +16,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from experiments.diverse._categories import categories
 from experiments.diverse._greedy_lists import concatenated
-from experiments.diverse._judged_lists import Case, judge
+from experiments.diverse._list_scores import Case, score_list
 from experiments.diverse.table2_categories import METHODS, length_of, parts_of, title_of
 from experiments.shared.msrc import FEW, legend, palette
 from experiments.shared.pictures import Panel, draw_rows
@@ -32,7 +32,7 @@ def best_of(case: Case, row: str, settings: list[list[Any]]) -> tuple[np.ndarray
     methods = [METHODS[part] for part in parts_of(row)[0]]
     chosen = [tuple(setting) for setting in settings]
     labelings = concatenated(case, methods, chosen, length_of(row, LENGTH))
-    accuracies = judge(case, labelings).accuracies
+    accuracies = score_list(case, labelings).accuracies
     return labelings[accuracies.argmax()], float(accuracies.max())
 
 
@@ -61,7 +61,7 @@ def main() -> None:
         start = METHODS["DivMBest"].make(case, 1, (0.0,))[0]
         half = data["half"][k]
         shown = [
-            (start, float(judge(case, start[None]).accuracies[0])),
+            (start, float(score_list(case, start[None]).accuracies[0])),
             *(best_of(case, name, outcomes[name]["by_accuracy"][half]) for name in DRAWN),
         ]
         row += [panel(labels[case.regions], f"{100 * share:.1f} %") for labels, share in shown]

@@ -33,12 +33,12 @@ from experiments.diverse._greedy_lists import (
     restarted,
     sampled,
 )
-from experiments.diverse._judged_lists import (
+from experiments.diverse._list_scores import (
     Case,
     corpus_overlap,
-    judge,
     mean_accuracy,
     oracle_accuracies,
+    score_list,
 )
 from experiments.diverse._tuning import Scored, Setting, by_group, halves, held_out, settings_table
 from experiments.shared.msrc import names
@@ -146,7 +146,7 @@ def scored_parts(made: Lists, row: str) -> list[Scored]:
     """Return the lists of each part of a row, restricted to its h."""
     parts, h = parts_of(row)
     return [
-        {s: lists for s, lists in made.judged[part].items() if h is None or s[0] == h}
+        {s: lists for s, lists in made.scores[part].items() if h is None or s[0] == h}
         for part in parts
     ]
 
@@ -203,12 +203,12 @@ def from_results(images: list[str], best: Outcome) -> tuple[dict[str, dict[int, 
 
 
 def main() -> None:
-    told = "only rows that the results have not yet"
-    given = arguments("Diverse sets, Table 2", repeats=1, flags={"added": told})
+    help_text = "only rows that the results have not yet"
+    given = arguments("Diverse sets, Table 2", repeats=1, flags={"added": help_text})
     images = names("validation")[: 2 if given.quick else None]
     cases = [case for _, case in parallel(categories, images, "fields", given.jobs)]
     half = halves(cases, given.seed)
-    first = [judge(case, sw.solve_map(case.field, n_jobs=1).labels[None]) for case in cases]
+    first = [score_list(case, sw.solve_map(case.field, n_jobs=1).labels[None]) for case in cases]
     best = Outcome(100 * corpus_overlap(first), 100 * oracle_accuracies(first), [[], []], [[], []])
     known, seconds = from_results(images, best) if given.added else ({}, {})
     methods = {name: m for name, m in METHODS.items() if not given.added or name in ADDED}

@@ -33,13 +33,13 @@ from experiments.diverse._greedy_lists import (
     sampled,
     with_path,
 )
-from experiments.diverse._judged_lists import (
+from experiments.diverse._list_scores import (
     Case,
-    judge,
     mean_accuracy,
     mean_object_overlap,
     object_overlaps,
     oracle_accuracies,
+    score_list,
 )
 from experiments.diverse._scribbles import Marked, grabcut, grabcut_names, horse
 from experiments.diverse._tuning import Setting, by_group, halves, held_out, settings_table
@@ -163,18 +163,18 @@ def run(label: str, marked: list[Marked], seed: int, jobs: int) -> Run:
     for name, parts in PARTS.items():
         accuracies, overlaps, settings = {}, {}, {}
         for m in LENGTHS:
-            judged = shorter[m].judged if m in shorter and name in apart else made.judged
-            scored = [judged[part] for part in parts]
+            scores = shorter[m].scores if m in shorter and name in apart else made.scores
+            scored = [scores[part] for part in parts]
             lists, settings[m] = held_out(scored, half, m, mean_accuracy)
             accuracies[m] = 100 * oracle_accuracies(lists)
             lists, _ = held_out(scored, half, m, mean_object_overlap)
             overlaps[m] = 100 * object_overlaps(lists)
         outcomes[name] = Outcome(accuracies, overlaps, settings)
-    any_list = next(iter(made.judged["DivMBest"].values()))
+    any_list = next(iter(made.scores["DivMBest"].values()))
     best = 100 * oracle_accuracies([one.first(1) for one in any_list])
     overlap = 100 * object_overlaps([one.first(1) for one in any_list])
     decided = {
-        name: 100 * object_overlaps([judge(case, answer(case)[None]) for case in cases])
+        name: 100 * object_overlaps([score_list(case, answer(case)[None]) for case in cases])
         for name, answer in ANSWERS.items()
     }
     return Run(marked, cases, half, best, overlap, decided, outcomes, dict(made.seconds))
@@ -245,7 +245,7 @@ def panels(found: Run, k: int) -> list[Panel]:
         settings = found.outcomes[name].settings[most][found.half[k]]
         methods = [METHODS[part] for part in PARTS[name]]
         labelings = concatenated(case, methods, settings, most)
-        accuracies = judge(case, labelings).accuracies
+        accuracies = score_list(case, labelings).accuracies
         best = labelings[accuracies.argmax()]
         row.append((dimmed(case.image, best[case.regions]), f"{100 * accuracies.max():.1f} %"))
     return row

@@ -73,9 +73,9 @@ def one_repeat(repeat: int, seed: int, scale: float) -> dict[str, dict[str, floa
     rng = np.random.default_rng([seed, repeat])
     train, validation, test = (bags(int(n * scale), rng) for n in (TRAIN, VALIDATION, TEST))
     results = {}
-    for name, (surrogate, judge) in METHODS.items():
+    for name, (surrogate, criterion) in METHODS.items():
         fits = path(BagRisk(surrogate, *train), GRID, TOLERANCE, ROUNDS)
-        held_out = [mean_losses(*validation, fit.w)[judge] for fit in fits]
+        held_out = [mean_losses(*validation, fit.w)[criterion] for fit in fits]
         best = int(np.argmin(held_out))
         at_test = mean_losses(*test, fits[best].w)
         results[name] = {

@@ -117,7 +117,7 @@ def classifier(trained: str, c: float, n: int) -> sw.SetClassifier:
     )
 
 
-def judged(model: sw.SetClassifier, X: Any, y: np.ndarray) -> dict[str, float]:
+def losses_of(model: sw.SetClassifier, X: Any, y: np.ndarray) -> dict[str, float]:
     """Return the Jaccard loss of the sample as one set, and the share of mistakes."""
     predicted = model.predict(X)
     return {"jaccard": float(JACCARD(y, predicted)), "zero_one": float(np.mean(y != predicted))}
@@ -135,14 +135,19 @@ def one_class(
         for rows, others in splits:
             part, rest = train.take(rows), train.take(others)
             models = [classifier(trained, c, len(part)).fit(part.X, part.y) for c in grid]
-            losses.append([judged(model, rest.X, rest.y) for model in models])
+            losses.append([losses_of(model, rest.X, rest.y) for model in models])
     answer = {}
-    for row, (trained, judge) in ROWS.items():
-        means = np.mean([[loss[judge] for loss in fold] for fold in held_out[trained]], axis=0)
+    for row, (trained, criterion) in ROWS.items():
+        means = np.mean([[loss[criterion] for loss in fold] for fold in held_out[trained]], axis=0)
         best = grid[int(np.argmin(means))]
         model = classifier(trained, best, len(train)).fit(train.X, train.y)
         length = float(np.hypot(np.linalg.norm(model.coef_), model.intercept_[0]))
-        answer[row] = {**judged(model, test.X, test.y), "c": best, "gap": model.gap_, "w": length}
+        answer[row] = {
+            **losses_of(model, test.X, test.y),
+            "c": best,
+            "gap": model.gap_,
+            "w": length,
+        }
     return answer
 
 

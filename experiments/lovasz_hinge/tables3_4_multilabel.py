@@ -81,7 +81,7 @@ PAPER = {
 
 
 def validated(
-    surrogate: Surrogate, judge: sw.losses.Loss, train: Sample, seed: int
+    surrogate: Surrogate, criterion: sw.losses.Loss, train: Sample, seed: int
 ) -> tuple[np.ndarray, float]:
     """Return weights for the C with the least loss in two-fold cross-validation, and C."""
     rng = np.random.default_rng(seed)
@@ -94,7 +94,7 @@ def validated(
         fits = path(LabelRisk(surrogate, fitted.X, fitted.y), grid, TOLERANCE, ROUNDS)
         for k, fit in enumerate(fits):
             predicted = labels(LabelRisk.scores(others.X, fit.w))
-            held_out[k] += np.mean(judge(others.y, predicted))
+            held_out[k] += np.mean(criterion(others.y, predicted))
     best = grid[int(np.argmin(held_out))]
     return path(LabelRisk(surrogate, train.X, train.y), [best], TOLERANCE, ROUNDS)[0].w, best
 
@@ -115,8 +115,8 @@ def one_repeat(task: tuple[str, str, int], seed: int) -> dict[str, dict[str, Los
             if method == "0-1" and hinge is not None:
                 w, C = hinge  # the same for every loss
             else:
-                judge = ZERO_ONE if method == "0-1" else loss
-                w, C = validated(make_surrogate(method, loss), judge, train, seed + repeat)
+                criterion = ZERO_ONE if method == "0-1" else loss
+                w, C = validated(make_surrogate(method, loss), criterion, train, seed + repeat)
             if method == "0-1":
                 hinge = (w, C)
             predicted = labels(LabelRisk.scores(test.X, w))

@@ -37,8 +37,8 @@ def modes(colors: np.ndarray, spatial: int, color: float, rounds: int = 20) -> n
     image = np.ascontiguousarray(framed.reshape(-1, 3).T)
     place = np.indices((h, w)).reshape(2, -1).astype(np.float32)
     point = np.ascontiguousarray(colors.reshape(-1, 3).T.astype(np.float32))
-    reach = range(-spatial, spatial + 1)
-    disc = [(a, b) for a in reach for b in reach if a * a + b * b <= spatial**2]
+    offsets = range(-spatial, spatial + 1)
+    disc = [(a, b) for a in offsets for b in offsets if a * a + b * b <= spatial**2]
     moving = np.arange(h * w)
     for _ in range(rounds):
         now, here = point[:, moving], place[:, moving]

@@ -114,7 +114,7 @@ def posterior(
     return found
 
 
-def told(
+def probabilities_of(
     which: str, name: str, step: int, point: Point
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Return the truth and each row's probabilities at the pixels that count, cached on disk."""
@@ -179,8 +179,8 @@ class KeptTrials:
             def one(name: str) -> dict[str, np.ndarray]:
                 return measured(which, name, step, point)
 
-            said = f"{which}, {point.method}, t {point.temperature:.3g}, a {point.scale:.3g}"
-            self._found[point] = [got for _, got in parallel(one, self._names, said, self._jobs)]
+            title = f"{which}, {point.method}, t {point.temperature:.3g}, a {point.scale:.3g}"
+            self._found[point] = [got for _, got in parallel(one, self._names, title, self._jobs)]
         return self._found[point]
 
     def scored(self, column: int) -> _Scored:

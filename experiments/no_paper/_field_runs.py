@@ -94,7 +94,7 @@ def best_temperature(last: Last, logits: Tensor, x: Tensor, y: Tensor) -> float:
     return min(scores, key=lambda temperature: scores[temperature])
 
 
-def judged(last: Last, held: tuple[Tensor, ...], test: tuple[Tensor, ...]) -> dict:
+def test_figures(last: Last, held: tuple[Tensor, ...], test: tuple[Tensor, ...]) -> dict:
     """Return test figures of a last layer on logits, images and masks.
 
     The temperature is chosen on the held-out images.
@@ -134,7 +134,7 @@ def one_run(case: Case) -> dict:
                 logits, x, y = on_held
                 tried = [Last(behind, weight) for weight in WEIGHTS]
                 last = max(tried, key=lambda one: jaccard(one(logits, x), y))
-            found[row] = judged(last, on_held, on_test) | {"rate": rate}
+            found[row] = test_figures(last, on_held, on_test) | {"rate": rate}
         return found
 
     return kept(f"{size}-{steps}-{rate:g}-{seed}-{name}", make)

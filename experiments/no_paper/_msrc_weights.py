@@ -97,7 +97,7 @@ def probabilities(of: Images, weights: Weights) -> Tensor:
     return layer(logits, image=of.pictures, regions=of.regions)
 
 
-def judged(case: tuple[Weights, int, int]) -> dict[str, np.ndarray]:
+def scores_of(case: tuple[Weights, int, int]) -> dict[str, np.ndarray]:
     """Return the scores of each image and each label, and seconds of processor time.
 
     By image they are pixels, hits, sums of Brier and NLL (n, 4); by label pixels and hits (n, 21,
@@ -113,8 +113,8 @@ def judged(case: tuple[Weights, int, int]) -> dict[str, np.ndarray]:
         for of, p in answers:
             for k, place in enumerate(of.places):
                 truth = of.truth[k].ravel().numpy()
-                said = p[k].flatten(1).T.numpy()
-                sums[place], labels[place] = _sums(said[truth >= 0], truth[truth >= 0])
+                predicted = p[k].flatten(1).T.numpy()
+                sums[place], labels[place] = _sums(predicted[truth >= 0], truth[truth >= 0])
         keep(path, sums=sums, labels=labels, seconds=np.array(seconds))
     with np.load(path) as arrays:
         return dict(arrays)

@@ -28,7 +28,7 @@ from experiments.no_paper._calibrated_fields import (
     STRENGTH,
     KeptTrials,
     names,
-    told,
+    probabilities_of,
 )
 from experiments.shared.msrc import FEW
 from experiments.shared.report import Table, arguments, parallel, report
@@ -66,13 +66,13 @@ def pooled(
     """Return the reliability of a row's probabilities over all pixels, each image at its point."""
 
     def one(case: tuple[str, Point]) -> tuple[np.ndarray, np.ndarray]:
-        truth, rows = told(which, case[0], step, case[1])
+        truth, rows = probabilities_of(which, case[0], step, case[1])
         return truth, rows[BELOW if row == BELOW else case[1].method]
 
     cases = list(zip(kept, points, strict=True))
     found = [answer for _, answer in parallel(one, cases, f"{which}, {row}", jobs)]
-    truths, said = zip(*found, strict=True)
-    return sw.inference.reliability(np.concatenate(truths), np.concatenate(said))
+    truths, predicted = zip(*found, strict=True)
+    return sw.inference.reliability(np.concatenate(truths), np.concatenate(predicted))
 
 
 def table_of(
@@ -105,12 +105,12 @@ def table_of(
             seconds = by_image[:, 2].mean()
             numbers = [getattr(true, measure) for measure in MEASURES]
             taken = sorted(set(points))
-            said = ", ".join(
+            point_text = ", ".join(
                 (f"{p.method} " if row == DEFAULT else "")
                 + f"t {p.temperature:.3g}, a {p.scale:.3g}"
                 for p in taken
             )
-            label = at if at == "1" else f"{at}: {said}"
+            label = at if at == "1" else f"{at}: {point_text}"
             table.rows.append([row, label, *(f"{x:.4f}" for x in numbers), f"{seconds:.2f}"])
             figures[f"{row}, {at}"] = dict(zip(MEASURES, numbers, strict=True)) | {
                 "points": taken,
@@ -143,18 +143,20 @@ def verdicts(
     apart = [line for line in others if line.partition(",")[0] not in took]
     found = []
     for column, measure in enumerate(("nll", "brier")):
-        ours, said = figures[default][measure], []
+        ours, comparisons = figures[default][measure], []
         for what, lines in (("another method", apart), ("all", others)):
             theirs, best = min((figures[line][measure], line) for line in lines)
             groups = (sums[default] - sums[best])[:, column] / figures[default]["n"]
             error = float(np.sqrt(len(groups)) * groups.std(ddof=1))
             more = ours - theirs
             verdict = "level" if abs(more) <= error else "ahead" if more < 0 else "behind"
-            said.append(
+            comparisons.append(
                 f"the best line of {what} ({best}) {theirs:.4f}, "
                 f"{more:+.4f} ± {error:.4f}: {verdict}"
             )
-        found.append(f"{which}, {measure}: the default, by NLL, has {ours:.4f}; {'; '.join(said)}")
+        found.append(
+            f"{which}, {measure}: the default, by NLL, has {ours:.4f}; {'; '.join(comparisons)}"
+        )
     return found
 
 

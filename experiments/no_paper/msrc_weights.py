@@ -26,8 +26,8 @@ from experiments.no_paper._msrc_weights import (
     START,
     TOLERANCE,
     Weights,
-    judged,
     learnt,
+    scores_of,
 )
 from experiments.shared.msrc import FEW, names
 from experiments.shared.report import Table, arguments, estimate, parallel, report
@@ -94,8 +94,8 @@ def main() -> None:
     cases = [(what, half, count, step) for what in ("regions", "pairs", "scale") for half in (0, 1)]
     fitted = {case[:2]: answer for case, answer in parallel(learnt, cases, "learnt", given.jobs)}
     points += [weights for weights, _ in fitted.values()]
-    judge = [(weights, count, step) for weights in dict.fromkeys(points)]
-    found = {case[0]: answer for case, answer in parallel(judged, judge, "points", given.jobs)}
+    tasks = [(weights, count, step) for weights in dict.fromkeys(points)]
+    found = {case[0]: answer for case, answer in parallel(scores_of, tasks, "points", given.jobs)}
     rows: dict[str, list[Weights]] = {
         "unaries alone": [Weights()] * 2,
         "scale, learnt": [fitted["scale", half][0] for half in (0, 1)],

@@ -61,7 +61,7 @@ def best_threshold(scores: np.ndarray, y: np.ndarray) -> float:
     return float(0.5 * (ranked[k] + below[k]))
 
 
-def judged(model: object, validation: tuple, test: tuple) -> dict[str, float]:
+def evaluate(model: object, validation: tuple, test: tuple) -> dict[str, float]:
     """Return a model's Jaccard index as it is, and with the threshold tuned on validation data."""
     X, y = test
     scores = model.decision_function(X)  # type: ignore[attr-defined]
@@ -78,7 +78,7 @@ def one_repeat(repeat: int, seed: int, scale: float) -> dict[str, dict[str, dict
         sizes = (int(TRAIN * scale), int(TRAIN * scale), TEST)
         train, validation, test = (sample(n, noise, rng) for n in sizes)
         found = results[f"{noise:g}"] = {}
-        found[CONTROL] = judged(LogisticRegression().fit(*train), validation, test)
+        found[CONTROL] = evaluate(LogisticRegression().fit(*train), validation, test)
         for name, (options, grid) in METHODS.items():
             models = [
                 sw.SetClassifier("jaccard", C=C, tol=TOLERANCE, max_iter=ROUNDS, **options).fit(
@@ -88,7 +88,7 @@ def one_repeat(repeat: int, seed: int, scale: float) -> dict[str, dict[str, dict
             ]
             best = models[int(np.argmax([model.score(*validation) for model in models]))]
             found[name] = {
-                **judged(best, validation, test),
+                **evaluate(best, validation, test),
                 "norm": float(np.hypot(np.linalg.norm(best.coef_), best.intercept_[0])),
                 "zero": float(not any(model.coef_.any() for model in models)),
                 "gap": max(model.gap_ for model in models),

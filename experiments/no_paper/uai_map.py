@@ -66,7 +66,7 @@ def main() -> None:
         )
     binary = [row for row in data if row["method"] == "cut"]
     agreeing = sum(row["agrees"] for row in binary)
-    told = [row for row in data if row["known"] is not None]
+    known = [row for row in data if row["known"] is not None]
     report(
         __file__,
         "UAI 2014: MAP",
@@ -82,8 +82,8 @@ def main() -> None:
             f"Of the other {len(data) - len(binary)} models "
             f"{sum(row['exact'] for row in data) - sum(row['exact'] for row in binary)} are proved "
             f"best; the largest relative gap is {max(row['relative_gap'] for row in data):.1e}.",
-            f"Of {len(told)} maxima that are known {sum(row['agrees'] for row in told)} were found"
-            + "".join(f"; not that of {row['model']}" for row in told if not row["agrees"])
+            f"Of {len(known)} maxima that are known {sum(r['agrees'] for r in known)} were found"
+            + "".join(f"; not that of {row['model']}" for row in known if not row["agrees"])
             + ".",
             "ln max is minus the energy; the gap is how much a better labelling could add to it.",
         ],

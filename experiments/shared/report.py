@@ -44,8 +44,8 @@ def arguments(
     parser.add_argument("--repeats", type=int, help=f"default {repeats}, quick {quick_repeats}")
     parser.add_argument("--seed", type=int, default=0, help="of the random draws, default 0")
     parser.add_argument("--jobs", type=int, default=2, help="processes, default 2")
-    for name, told in (flags or {}).items():
-        parser.add_argument(f"--{name}", action="store_true", help=told)
+    for name, help_text in (flags or {}).items():
+        parser.add_argument(f"--{name}", action="store_true", help=help_text)
     given = parser.parse_args()
     if given.repeats is None:
         given.repeats = quick_repeats if given.quick else repeats

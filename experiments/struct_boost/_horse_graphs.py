@@ -97,9 +97,9 @@ def around(values: np.ndarray, edges: np.ndarray) -> np.ndarray:
     n = len(values)
     both = np.vstack([edges, edges[:, ::-1]])
     step = coo_array((np.ones(len(both)), both.T), shape=(n, n)).tocsr() + eye_array(n)
-    reach = (step @ step).tocsr()
-    reach.data[:] = 1.0
-    return reach @ values
+    within_two = (step @ step).tocsr()
+    within_two.data[:] = 1.0
+    return within_two @ values
 
 
 def _words(responses: np.ndarray, one: Horse, codes: tuple[np.ndarray, np.ndarray]) -> np.ndarray:

@@ -96,12 +96,12 @@ def follow(name: str, frames: np.ndarray, given: Mapping[int, np.ndarray]) -> Ru
         tracker = AdaBoostTracker(n_estimators=100)
     else:
         tracker = sw.StructBoostTracker(scales=SCALES if name.endswith("sizes") else (1.0,))
-    told = {0: given[0]} if name.endswith("one box") else given
+    start_boxes = {0: given[0]} if name.endswith("one box") else given
     begin = time.process_time()
     tracker.start(frames[0], given[0])
     boxes, states = [given[0]], ["following"]
     for t in range(1, len(frames)):
-        boxes.append(tracker.update(frames[t], told.get(t)))
+        boxes.append(tracker.update(frames[t], start_boxes.get(t)))
         states.append(tracker.state_)
     return Run(np.array(boxes), len(frames) / (time.process_time() - begin), states)
 

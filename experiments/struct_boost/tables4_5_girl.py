@@ -49,7 +49,7 @@ def frame(t: int) -> np.ndarray:
     return image if image.ndim == 2 else image[:, :, 0]  # the three channels are equal
 
 
-def judged(length: int) -> np.ndarray:
+def frames_to_score(length: int) -> np.ndarray:
     """Return the frames that have a box and were not given to any tracker."""
     frames = np.flatnonzero(truth()[:length, 2] > 0)
     return frames[~np.isin(frames, LABELED)]
@@ -73,7 +73,7 @@ def girl(length: int, jobs: int) -> tuple[Table, dict[str, Run]]:
     runs["MIL (published)"] = Run(published[:length], np.nan, ["following"] * length)
     head = ["tracker", "overlap, paper", "ours", "second half", "centre error, paper", "ours"]
     table = Table("The girl", [*head, "frames/s"])
-    frames = judged(length)
+    frames = frames_to_score(length)
     late = frames >= length // 2
     for name, run in runs.items():
         overlap = overlap_of(truth()[frames], run.boxes[frames])
@@ -89,7 +89,7 @@ def draw(paths: dict[str, np.ndarray]) -> None:
     """Draw Figure 5 (frame by frame) and Figure 6 (boxes in some frames)."""
     figure, axes = plt.subplots(2, 1, figsize=(8, 5), sharex=True, layout="constrained")
     for name, path in paths.items():
-        frames = judged(len(path))
+        frames = frames_to_score(len(path))
         overlap = overlap_of(truth()[frames], path[frames])
         axes[0].plot(frames, overlap, color=COLORS[name], label=name)
         axes[1].plot(frames, distance_of(truth()[frames], path[frames]), color=COLORS[name])
@@ -121,7 +121,7 @@ def main() -> None:
     if not given.quick:
         draw({name: runs[name].boxes for name in COLORS})
     states = runs["StructBoost"].states
-    frames = judged(length)
+    frames = frames_to_score(length)
     report(
         __file__,
         "StructBoost, Tables 4 and 5: the girl sequence",

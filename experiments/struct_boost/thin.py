@@ -92,11 +92,11 @@ def sparse_logistic(
     rows = rng.permutation(len(val.y))[:MOST_ROWS]
     features = [features_of(model, sample.X) for sample in (val, test)]
     owner = np.repeat(np.arange(features[0].shape[1] // width(model)), width(model))
-    learn, judge = rows[len(rows) // 3 :], rows[: len(rows) // 3]
+    learn, held_out = rows[len(rows) // 3 :], rows[: len(rows) // 3]
     best, least = 1.0, np.inf
     for C in (0.03, 0.3, 3.0):
         fitted = logistic(C).fit(features[0][learn], val.y[learn])
-        error = np.mean(fitted.predict(features[0][judge]) != val.y[judge])
+        error = np.mean(fitted.predict(features[0][held_out]) != val.y[held_out])
         if error < least:
             best, least = C, error
     fitted = logistic(best).fit(features[0][rows], val.y[rows])

@@ -61,12 +61,12 @@ class Case:
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class ListScores:
     """The correct pixels of the labellings of a list, label by label, in one image.
 
     Attributes
     ----------
-    right, said : array of int, shape (m, L)
+    right, predicted : array of int, shape (m, L)
         The number of pixels to which a labelling gives a label correctly, and in total. Void is
         left out.
     true : array of int, shape (L,)
@@ -74,7 +74,7 @@ class Judged:
     """
 
     right: np.ndarray
-    said: np.ndarray
+    predicted: np.ndarray
     true: np.ndarray
 
     @property
@@ -82,61 +82,61 @@ class Judged:
         """The share of correct pixels of each labelling, shape (m,)."""
         return self.right.sum(axis=1) / self.true.sum()
 
-    def first(self, m: int) -> Judged:
+    def first(self, m: int) -> ListScores:
         """Return the first m labellings of the list."""
-        return Judged(self.right[:m], self.said[:m], self.true)
+        return ListScores(self.right[:m], self.predicted[:m], self.true)
 
     @property
     def overlaps(self) -> np.ndarray:
         """Mean IoU (m,) over the labels that a labelling or the truth uses."""
-        union = self.said + self.true - self.right
+        union = self.predicted + self.true - self.right
         return np.nanmean(np.where(union > 0, self.right / np.maximum(union, 1), np.nan), axis=1)
 
 
-def judge(case: Case, labelings: np.ndarray) -> Judged:
+def score_list(case: Case, labelings: np.ndarray) -> ListScores:
     """Count the pixels that each labelling (m, S) gets right."""
     labels = np.arange(case.field.n_labels)
     chosen = labelings[:, :, None] == labels
     right = (chosen * case.counts).sum(axis=1)
-    said = (chosen * case.counts.sum(axis=1)[:, None]).sum(axis=1)
-    return Judged(right, said, case.counts.sum(axis=0))
+    predicted = (chosen * case.counts.sum(axis=1)[:, None]).sum(axis=1)
+    return ListScores(right, predicted, case.counts.sum(axis=0))
 
 
-def joined(lists: Sequence[Judged]) -> Judged:
+def joined(lists: Sequence[ListScores]) -> ListScores:
     """Concatenate lists of one image."""
-    return Judged(
+    return ListScores(
         np.concatenate([one.right for one in lists]),
-        np.concatenate([one.said for one in lists]),
+        np.concatenate([one.predicted for one in lists]),
         lists[0].true,
     )
 
 
-def oracle_accuracies(lists: Sequence[Judged]) -> np.ndarray:
+def oracle_accuracies(lists: Sequence[ListScores]) -> np.ndarray:
     """Return the share of correct pixels of the best labelling in each image's list, (n,)."""
     return np.array([one.accuracies.max() for one in lists])
 
 
-def mean_accuracy(lists: Sequence[Judged]) -> float:
+def mean_accuracy(lists: Sequence[ListScores]) -> float:
     """Return the mean oracle accuracy over images."""
     return float(oracle_accuracies(lists).mean())
 
 
-def object_overlaps(lists: Sequence[Judged]) -> np.ndarray:
+def object_overlaps(lists: Sequence[ListScores]) -> np.ndarray:
     """Return for each list the largest IoU of label 1 over its labellings, (n,)."""
     return np.array(
         [
-            (one.right[:, 1] / (one.said[:, 1] + one.true[1] - one.right[:, 1])).max()
+            (one.right[:, 1] / (one.predicted[:, 1] + one.true[1] - one.right[:, 1])).max()
             for one in lists
         ]
     )
 
 
-def mean_object_overlap(lists: Sequence[Judged]) -> float:
+def mean_object_overlap(lists: Sequence[ListScores]) -> float:
     """Return the mean over images of the best IoU with the object."""
     return float(object_overlaps(lists).mean())
 
 
-def corpus_overlap(lists: Sequence[Judged]) -> float:
+def corpus_overlap(lists: Sequence[ListScores]) -> float:
     """Return IoU of each label over all images, averaged over the labels that occur.
 
     Each list contributes the labelling with the largest overlap in its image, as in
@@ -144,10 +144,10 @@ def corpus_overlap(lists: Sequence[Judged]) -> float:
     """
     best = [int(one.overlaps.argmax()) for one in lists]
     right = sum(one.right[k] for one, k in zip(lists, best, strict=True))
-    said = sum(one.said[k] for one, k in zip(lists, best, strict=True))
+    predicted = sum(one.predicted[k] for one, k in zip(lists, best, strict=True))
     true = sum(one.true for one in lists)
     occurs = true > 0
-    return float(np.mean(right[occurs] / (said + true - right)[occurs]))
+    return float(np.mean(right[occurs] / (predicted + true - right)[occurs]))
 
 
 def shares_of(m: int, parts: int) -> list[int]:
