@@ -40,11 +40,11 @@ def seconds_of_list(
     return process_time() - start, found
 
 
-def seconds_of_biases(field: sw.fields.Field, reach: float) -> float:
+def seconds_of_biases(field: sw.fields.Field, largest: float) -> float:
     """Time six best labellings under equally spaced biases: the baseline of alternatives."""
     field = fresh(field)
     start = process_time()
-    for bias in np.linspace(-reach, reach, 6):
+    for bias in np.linspace(-largest, largest, 6):
         sw.solve_map(field.with_unary(field.unary + np.array([0.0, bias])), n_jobs=1)
     return process_time() - start
 
@@ -131,10 +131,10 @@ def main() -> None:
         for strength in (0.5, 2.0, 8.0):
             field = scene(shape, strength)
             times = {"map": [], "list": [], "biases": []}
-            reach = float(np.abs(make(field).biases).max())
+            largest = float(np.abs(make(field).biases).max())
             for _ in range(repeats):
                 times["map"].append(seconds_of_map(field))
-                times["biases"].append(seconds_of_biases(field, reach))
+                times["biases"].append(seconds_of_biases(field, largest))
                 again, start = fresh(field), process_time()
                 found = make(again)
                 times["list"].append(process_time() - start)

@@ -42,7 +42,7 @@ def run(modules: list[str] | None, verbose: bool) -> dict[str, np.ndarray]:
             start = time.perf_counter()
             try:
                 answer = ask()
-            except Exception as error:  # told, and the others are asked all the same
+            except Exception as error:  # report it, and continue with the other problems
                 answer = Failure(f"{type(error).__name__}: {error}")
                 print(f"FAILED {name}: {answer}", flush=True)
             took = time.perf_counter() - start

@@ -1,4 +1,4 @@
-"""A report in pictures, which ``make demo`` writes: ``python -m demo --out out``.
+"""The report with pictures that ``make demo`` writes: ``python -m demo --out out``.
 
-Python imports this before ``__main__``, so that nothing here may need what the extra brings.
+Python imports this before ``__main__``, so nothing here may need the packages of the extra.
 """

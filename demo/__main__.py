@@ -1,4 +1,4 @@
-"""``python -m demo``: write the report and say where it is."""
+"""``python -m demo`` writes the report and prints its path."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Read the command line, write the report, print what it says."""
+    """Read the command line, write the report and print its summary."""
     parser = argparse.ArgumentParser(prog="python -m demo", description=__doc__)
     parser.add_argument("--out", default="out", help="folder for the page and its pictures")
     parser.add_argument("--quick", action="store_true", help="a few seconds, to see that it works")

@@ -1,4 +1,4 @@
-"""Three strokes on a photograph: six ways to cut out what they mean, and where that is open."""
+"""Three strokes on a photograph: six possible masks, and where the model is uncertain."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from setwise.inference import DiverseResult, MarginalsResult, diverse, marginals
 
 SIDE, QUICK_SIDE = 192, 48
 N_ITEMS = 6
-# Label, then the points of a stroke as shares of the side: row, column. One on her, one on either
-# side of her.
+# Each entry has a label and the points of a stroke, as (row, column) relative to the side. One
+# stroke is on the astronaut, one on either side of her.
 STROKES: tuple[tuple[int, tuple[tuple[float, float], ...]], ...] = (
     (1, ((0.2, 0.41), (0.45, 0.45), (0.88, 0.35))),
     (0, ((0.16, 0.11), (0.59, 0.06))),
@@ -27,7 +27,7 @@ TOL = 1e-2
 
 @dataclass(frozen=True)
 class Alternatives:
-    """The photograph, the scribbles, and what inference makes of them."""
+    """The photograph, the scribbles, and the results of inference."""
 
     image: FloatArray
     """(H, W, 3), between 0 and 1."""

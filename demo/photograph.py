@@ -1,4 +1,4 @@
-"""A photograph in six labels: the labelling of least energy, and how sure one can be of it."""
+"""A photograph in six labels: the labelling of least energy, and its uncertainty."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from setwise.inference import MapResult, MarginalsResult, marginals, solve_map
 
 N_LABELS = 6
 SIDE, QUICK_SIDE = 192, 64
-# A superpixel for about so many pixels.
+# The mean number of pixels per superpixel.
 SUPERPIXEL = 46
 TOL = 1e-3
 
 
 @dataclass(frozen=True)
 class Segmentation:
-    """The photograph and what inference says of it."""
+    """The photograph and the results of inference."""
 
     image: FloatArray
     """(H, W, 3), between 0 and 1."""
     colors: FloatArray
-    """(L, 3): what the labels stand for."""
+    """(L, 3): the colour of each label."""
     superpixels: IntArray
     """(H, W)"""
     best: MapResult
     post: MarginalsResult
     flat: MarginalsResult
-    """By projection, which keeps no pairs: how wide the interval around log Z would be."""
+    """Marginals by projection, which keeps no pairs; their interval around log Z is wider."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -61,7 +61,7 @@ def segment(side: int) -> Segmentation:
 
 
 def make_field(lab: FloatArray, centers: FloatArray, superpixels: IntArray) -> Field:
-    """Squared distances to the colours, contrast weights between neighbours, robust superpixels."""
+    """Make a field of colour distances, contrast-weighted neighbours and robust superpixels."""
     unary = ((lab.reshape(-1, 1, 3) - centers) ** 2).sum(axis=2) / 600
     edges = grid_edges(lab.shape[:2])
     neighbors = Potts(edges, 0.8 * contrast_weights(lab, edges))

@@ -1,4 +1,4 @@
-"""The pictures of the report, each a figure of its own."""
+"""The figures of the report, one function per figure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from setwise.surrogates import (
     Surrogate,
 )
 
-# Okabe and Ito's colours, and a marker each: the pictures also read in grey.
+# Okabe and Ito's colours. Each has its own marker, so that the figures can be read in grey too.
 _LOOKS: dict[str, dict[str, Any]] = {
     "half": {"color": "#999999", "marker": "v"},
     "tuned": {"color": "#E69F00", "marker": "^"},
@@ -38,17 +38,17 @@ _LOOKS: dict[str, dict[str, Any]] = {
 
 
 def piles(results: list[Piles]) -> Figure:
-    """Left: four piles and what is said of them. Right: the index of each method on each seed."""
+    """Draw four piles with their predictions, and the index of each method on each seed."""
     figure = Figure(figsize=(11.0, 4.2), layout="constrained")
     parts: Any = figure.subfigures(1, 2, width_ratios=(1.0, 1.3))
     left, right = parts
     first = results[0]
     for row, ax in enumerate(left.subplots(2, 2).flat):
         ax.imshow(first.X[row].reshape(8, 8), cmap="gray_r")
-        told = {name: first.answers[name][row] for name in ("half", "decision")}
+        predicted = {name: first.answers[name][row] for name in ("half", "decision")}
         ax.set_title(
-            f"truth: {_digits(first.Y[row])}\n1/2: {_digits(told['half'])}"
-            f"   decided: {_digits(told['decision'])}",
+            f"truth: {_digits(first.Y[row])}\n1/2: {_digits(predicted['half'])}"
+            f"   decided: {_digits(predicted['decision'])}",
             fontsize=9,
         )
         ax.set_axis_off()
@@ -73,7 +73,7 @@ def _digits(row: Any) -> str:
 
 
 def decision(results: list[Piles]) -> Figure:
-    """Probabilities of one pile, no label above 1/2: which set each rule takes."""
+    """Draw the probabilities of one pile, all below 1/2 if possible, and the set of each rule."""
     first = results[0]
     missed = ~first.answers["half"].any(axis=1) & (first.answers["decision"] == first.Y).all(axis=1)
     row = int(np.argmax(missed & (first.Y.sum(axis=1) > 1))) if missed.any() else 0
@@ -97,7 +97,7 @@ def decision(results: list[Piles]) -> Figure:
 
 
 def surfaces() -> Figure:
-    """Six surfaces over two elements: the paper's three losses, and its Figure 4."""
+    """Draw six surfaces over two elements: three losses and Figure 4 of the Lovász hinge paper."""
     increasing, falling, growing = (
         SetLoss(Table([0.0, 1.0, 1.0, both])) for both in (1.2, 0.4, 2.8)
     )
@@ -112,7 +112,7 @@ def surfaces() -> Figure:
         ("slack rescaling\nsupermodular: 0, 1, 1, 2.8", SlackRescaling(growing)),
         ("decomposed hinge\nsupermodular: 0, 1, 1, 2.8", DecomposedHinge(growing)),
     ]
-    # Room at the sides for the labels in space, which the layout does not see.
+    # The layout does not measure three-dimensional labels, so this adds space at the sides.
     figure = Figure(figsize=(10.5, 6.6), layout=ConstrainedLayoutEngine(w_pad=0.2))
     axes = figure.subplots(2, 3, subplot_kw={"projection": "3d"})
     for ax, (title, surrogate) in zip(axes.flat, panels, strict=True):

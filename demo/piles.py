@@ -1,4 +1,4 @@
-"""Piles of digits: which lie there? Each row has a set of labels, judged by its Jaccard index."""
+"""Piles of digits, a multi-label problem: each row has a set of labels, scored by Jaccard."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from setwise.estimators import SetClassifier, SetDecision
 
 NOISE = 0.5
 MOST = 3
-SHARE = 2 / 3  # of the digits, for training; the others are for testing
+SHARE = 2 / 3  # share of the digits for training; the others are for testing
 METHODS = {
     "half": "logistic regression, threshold 1/2",
     "tuned": "logistic regression, tuned threshold",
@@ -26,7 +26,7 @@ METHODS = {
 
 @dataclass(frozen=True)
 class Settings:
-    """How much work the experiment does; the same for all methods."""
+    """The amount of work of the experiment, the same for all methods."""
 
     n_seeds: int = 5
     n_train: int = 600
@@ -40,18 +40,18 @@ QUICK = Settings(n_seeds=2, n_train=120, n_test=200, n_inner=2, Cs=(0.1,))
 
 @dataclass(frozen=True)
 class Piles:
-    """The test piles of one seed, and what each method says of them."""
+    """The test piles of one seed, and the predictions of each method."""
 
     X: FloatArray
     Y: BoolArray
     answers: dict[str, BoolArray]
-    """For each method (n, 10): which digits."""
+    """For each method the predicted digits, (n, 10)."""
     probabilities: FloatArray
     """(n, 10), of the logistic regression."""
 
     @property
     def scores(self) -> dict[str, float]:
-        """For each method the mean Jaccard index of the rows."""
+        """The mean Jaccard index of the rows, for each method."""
         return {name: jaccard(self.Y, answer) for name, answer in self.answers.items()}
 
 
@@ -72,7 +72,7 @@ def jaccard(Y: BoolArray, answer: BoolArray) -> float:
 
 
 def run(settings: Settings) -> list[Piles]:
-    """Each seed divides the digits, draws piles of either part, and fits every method."""
+    """For each seed, split the digits, draw piles from each part, and fit every method."""
     from sklearn.datasets import load_digits
 
     from setwise._foundation._threads import one_thread
@@ -100,7 +100,7 @@ def _compare(
         grid = {name: settings.Cs}
         search = GridSearchCV(model, grid, scoring="jaccard_samples", cv=settings.n_inner)
         with warnings.catch_warnings():
-            # A fit with a small C that finds no label says so; the search sees its score.
+            # A fit with a small C that predicts no label warns; the search sees its low score.
             warnings.simplefilter("ignore", UserWarning)
             return search.fit(X, Y).best_estimator_
 
@@ -118,11 +118,11 @@ def _compare(
 
 
 def verdict(results: list[Piles], first: str, second: str) -> str:
-    """Which of two methods is ahead over the seeds, by Student's t at 95 %."""
+    """Return a sentence on which method is ahead over the seeds, by Student's t at 95 %."""
     differences = np.array([one.scores[first] - one.scores[second] for one in results])
     mean = float(differences.mean())
     error = float(differences.std(ddof=1)) / np.sqrt(len(differences))
-    told = f"{METHODS[first]} minus {METHODS[second]}: {mean:+.3f} ± {error:.3f}"
+    text = f"{METHODS[first]} minus {METHODS[second]}: {mean:+.3f} ± {error:.3f}"
     if abs(mean) <= stdtrit(len(differences) - 1, 0.975) * error:
-        return f"{told}, no difference beyond chance."
-    return f"{told}, {'ahead' if mean > 0 else 'behind'} by more than chance."
+        return f"{text}, no difference beyond chance."
+    return f"{text}, {'ahead' if mean > 0 else 'behind'} by more than chance."

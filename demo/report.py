@@ -24,17 +24,17 @@ def write_report(out: str | Path = "out", *, quick: bool = False) -> tuple[Path,
     Parameters
     ----------
     out : str or Path
-        The folder, made if it is not there.
+        The folder, which is made if it does not exist.
     quick : bool
-        Two seeds, one C, few piles and small photographs: to see that it works, not what comes
-        out.
+        Whether to use two seeds, one C, few piles and small photographs, which only checks that
+        everything runs.
 
     Returns
     -------
     page : Path
         ``index.html`` in the folder.
     summary : str
-        What was found, in a few lines.
+        The results in a few lines.
     """
     settings = QUICK if quick else Settings()
     folder = Path(out)
@@ -56,7 +56,7 @@ def write_report(out: str | Path = "out", *, quick: bool = False) -> tuple[Path,
 
 
 def _save(figure: Figure, path: Path) -> None:
-    # Without the version of matplotlib in it a picture changes only when what it shows does.
+    # Without matplotlib's version in the metadata, a file changes only when its picture changes.
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=110, metadata={"Software": None})
     write_whole(path, buffer.getvalue())
@@ -84,7 +84,10 @@ def _page(
 
 
 def _rows(results: list[Piles]) -> list[tuple[str, str, str]]:
-    """For each method its name, mean ± standard error over seeds, and the share without labels."""
+    """Return for each method its name, its score and the share of piles without labels.
+
+    A score is the mean ± standard error over seeds.
+    """
     rows = []
     for name, label in METHODS.items():
         scores = np.array([one.scores[name] for one in results])
@@ -99,7 +102,7 @@ def _html_row(row: tuple[str, str, str]) -> str:
 
 
 def _piles_summary(results: list[Piles]) -> str:
-    lines = ["Which digits lie in the pile? Jaccard index of a row (mean ± standard error):"]
+    lines = ["Digits of a pile: Jaccard index of a row (mean ± standard error):"]
     lines += [f"  {label:38s} {index}" for label, index, _ in _rows(results)]
     return "\n".join([*lines, *(verdict(results, *pair) for pair in _PAIRS)])
 
@@ -116,7 +119,7 @@ def _photograph_figures(segmented: Segmentation) -> dict[str, str]:
         "n_labels": str(N_LABELS),
         "n_superpixels": f"{len(np.unique(segmented.superpixels)):,}",
         "energy": f"{best.value:,.1f}",
-        # Rounded to the side on which they stay true.
+        # Bounds are rounded outwards, so that the printed values remain bounds.
         "energy_bound": f"{np.floor(10 * best.bound) / 10:,.1f}",
         "energy_gap": f"{np.ceil(1e4 * best.relative_gap) / 100:.2f}",
         "log_lower": f"{np.floor(post.log_partition_lower):,.0f}",
@@ -135,7 +138,7 @@ def _photograph_summary(segmented: Segmentation) -> str:
     known = _photograph_figures(segmented)
     return Template(
         "A photograph in $n_labels labels: energy $energy, no labelling below $energy_bound;\n"
-        "  log Z between $log_lower and $log_upper, $log_width nats a pixel ($log_flat_width by "
+        "  log Z between $log_lower and $log_upper, $log_width nats per pixel ($log_flat_width by "
         "projection,\n"
         "  $log_times times as wide), mean entropy $mean_entropy nats"
     ).substitute(known)
@@ -159,7 +162,7 @@ def _alternatives_figures(cut: Alternatives) -> dict[str, str]:
 
 def _alternatives_summary(cut: Alternatives) -> str:
     return Template(
-        "Three strokes, $n_items ways to cut out what they mean: energy $cut_energy, the others "
+        "Three strokes, $n_items ways to cut out the object: energy $cut_energy, the others "
         "$cut_least to $cut_most more;\n"
         "  each is proved to be the best under its bias"
     ).substitute(_alternatives_figures(cut))

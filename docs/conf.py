@@ -27,7 +27,7 @@ extensions = [
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "gallery/**/*.ipynb", "gallery/**/*.py", "gallery/**/*.md5"]
 nitpicky = True
-# Without intersphinx a reference to another project's page has nothing to point at.
+# References to other projects have no target, because there is no intersphinx.
 _OTHERS = "numpy|np|scipy|sklearn|matplotlib|torch|dask|distributed|collections"
 nitpick_ignore_regex = [("py:.*", rf"({_OTHERS})\b.*")]
 
@@ -35,7 +35,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"setwise {release}"
 html_theme_options = {
     "navbar_end": ["theme-switcher"],
-    "navbar_persistent": ["search-button"],  # a field would not fit beside the links
+    "navbar_persistent": ["search-button"],  # the navigation bar has no space for a search field
     "show_prev_next": False,
 }
 html_show_sourcelink = False
@@ -43,11 +43,11 @@ html_static_path = ["_static"]
 html_css_files = ["setwise.css"]
 html_js_files = ["copy.js"]
 
-# Docstrings write the size of a set as |A|, which reads well in a terminal and would be the name of
-# a substitution here.
+# Docstrings write the size of a set as |A|, which Sphinx would read as a substitution. Here the
+# substitutions are defined, as formulas.
 rst_prolog = "\n".join(f".. |{it}| replace:: :math:`|{it}|`" for it in ("A", "I", "P", "V - P"))
 
-# Types stand in the docstrings, in words.
+# Types are described in the docstrings.
 autodoc_typehints = "none"
 autosummary_generate = True
 autosummary_imported_members = True  # public names are re-exported by the folders' __init__
@@ -63,18 +63,18 @@ sphinx_gallery_conf = {
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",
     "within_subsection_order": "gallery_order.PhotographsFirst",
-    # It starts processes that import it, which a script run by the gallery cannot be.
+    # The script starts processes that import it, which the gallery does not support.
     "ignore_pattern": r"torch_distributed\.py$",
     "abort_on_example_error": True,
     "download_all_examples": False,
     "show_signature": False,
     "remove_config_comments": True,
-    "capture_repr": (),  # what a script prints is shown, what its last line returns is not
-    "min_reported_time": 3600,  # running times say something about the machine only
+    "capture_repr": (),  # show what a script prints, but not the value of its last line
+    "min_reported_time": 3600,  # hide running times, which depend on the machine
     "write_computation_times": False,
 }
 
-# One script and its fonts out of the 24 MB in the wheel.
+# Copy only this script and its fonts, of the 24 MB in the wheel.
 mathjax_path = "mathjax/tex-chtml-full.js"
 mathjax3_config = {"chtml": {"displayAlign": "left"}}
 
@@ -99,7 +99,7 @@ def typeset_norms(app: Sphinx, what: str, name: str, it: object, opts: object, d
 def skip_foreign(
     app: Sphinx, what: str, name: str, it: object, skip: bool, opts: object
 ) -> bool | None:
-    """Leave out what base classes of scikit-learn and torch bring: their own references have it."""
+    """Skip members inherited from scikit-learn and torch, which their own references document."""
     home = str(getattr(it, "__module__", ""))
     return True if home.startswith(("sklearn.", "torch.", "dask.", "distributed.")) else None
 

@@ -1,4 +1,4 @@
-"""The order of the gallery: photographs first, then what is learnt, then the set functions."""
+"""The order of the gallery: photographs first, then learning, then set functions."""
 
 ORDER = (
     # photographs
@@ -15,7 +15,7 @@ ORDER = (
 
 
 class PhotographsFirst:
-    """The key of a script: its place in ORDER; what is not there comes last, by name."""
+    """The sort key of scripts: the index in ORDER; other scripts follow, by name."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder

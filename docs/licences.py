@@ -20,7 +20,7 @@ from packaging.requirements import Requirement
 PAGE = Path(__file__).with_name("licences.md")
 PROJECT = tomllib.loads((PAGE.parents[1] / "pyproject.toml").read_text("utf-8"))["project"]
 REFUSED = re.compile(r"\b(A?GPL|GNU (Affero )?General Public|research only|non-?commercial)", re.I)
-# Short names for what a package says in many words, or in classifiers alone.
+# Short names for licences that packages describe in many words, or in classifiers alone.
 KNOWN = {
     "Apache Software License": "Apache-2.0",
     "BSD License": "BSD",
@@ -45,14 +45,14 @@ def licence(name: str) -> str:
 
     It is its expression, its classifiers, or its free text.
     """
-    told = metadata.metadata(name)
-    if told["License-Expression"]:
-        return str(told["License-Expression"])
-    classifiers = [c for c in told.get_all("Classifier", []) if c.startswith("License ::")]
+    fields = metadata.metadata(name)
+    if fields["License-Expression"]:
+        return str(fields["License-Expression"])
+    classifiers = [c for c in fields.get_all("Classifier", []) if c.startswith("License ::")]
     names = [c.rpartition(" :: ")[2] for c in classifiers if c != "License :: OSI Approved"]
     if names:
         return " and ".join(KNOWN.get(name, name) for name in names)
-    text = str(told["License"] or "").strip().splitlines()
+    text = str(fields["License"] or "").strip().splitlines()
     if not text:
         sys.exit(f"{name} states no licence")
     return KNOWN.get(text[0], text[0])

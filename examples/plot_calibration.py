@@ -67,10 +67,10 @@ said = {
     "calibrated": [found.marginals(f, tol=1e-2).probabilities for f in fields[test]],
 }
 for name, p in said.items():
-    told = sw.inference.reliability(y, np.stack(p).reshape(*y.shape, 3))
+    rated = sw.inference.reliability(y, np.stack(p).reshape(*y.shape, 3))
     print(
-        f"{name}: accuracy {told.accuracy:.3f}, ECE {told.ece:.3f}, Brier {told.brier:.3f}, "
-        f"NLL {told.nll:.3f}, errors detected {told.auroc:.3f}"
+        f"{name}: accuracy {rated.accuracy:.3f}, ECE {rated.ece:.3f}, Brier {rated.brier:.3f}, "
+        f"NLL {rated.nll:.3f}, errors detected {rated.auroc:.3f}"
     )
 
 # %%

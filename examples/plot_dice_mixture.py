@@ -84,12 +84,12 @@ weights = {name: train(surrogate, x_train, y_train) for name, surrogate in surro
 
 losses = {"Dice": sw.losses.Dice(), "mistakes": sw.losses.Hamming()}
 for name, w in weights.items():
-    told = []
+    cells = []
     for measure, loss in losses.items():
         values = loss(y_test, with_intercept(x_test) @ w > 0)
         error = values.std(ddof=1) / np.sqrt(len(values))
-        told.append(f"{measure} {values.mean():.4f} ± {error:.4f}")
-    print(f"{name:26s}{', '.join(told)}")
+        cells.append(f"{measure} {values.mean():.4f} ± {error:.4f}")
+    print(f"{name:26s}{', '.join(cells)}")
 
 fig, ax = plt.subplots(figsize=(7.6, 5.0), layout="constrained")
 points, labels = x_train.reshape(-1, 2), y_train.reshape(-1)

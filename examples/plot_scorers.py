@@ -41,10 +41,10 @@ Cs = np.logspace(0, 3, 7)
 judge = sw.losses.scorer("jaccard")
 names = ("jaccard", "dice", "hamming")
 options = {"Cs": Cs, "cv": 4, "reduction": "mean", "tol": 1e-2}
-own, alike = {}, {}
+own, same_score = {}, {}
 for name in names:
     own[name] = sw.SetClassifierCV(name, **options).fit(X, Y)
-    alike[name] = sw.SetClassifierCV(name, scoring=judge, **options).fit(X, Y)
+    same_score[name] = sw.SetClassifierCV(name, scoring=judge, **options).fit(X, Y)
 
 # %%
 # Any estimator can be scored, also one that does not know sets: one logistic regression per label.
@@ -59,7 +59,7 @@ level = cross_val_score(rival, X, Y, scoring=judge, cv=4).mean()
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.9), layout="constrained", sharey=True)
 styles = {"jaccard": ("o-", "#0072B2"), "dice": ("^-.", "#009E73"), "hamming": ("s--", "#D55E00")}
 titles = ("Each by its own loss", "All by the Jaccard index")
-for ax, models, title in zip(axes, (own, alike), titles, strict=True):
+for ax, models, title in zip(axes, (own, same_score), titles, strict=True):
     for name, (style, color) in styles.items():
         scores = models[name].scores_
         mean, error = scores.mean(axis=0), scores.std(axis=0, ddof=1) / np.sqrt(len(scores))
@@ -75,10 +75,10 @@ _ = axes[1].legend(*([item[-1:] for item in axes[1].get_legend_handles_labels()]
 # %%
 # A search would choose the loss with the highest score:
 
-for how, models in (("its own loss", own), ("the Jaccard index", alike)):
+for how, models in (("its own loss", own), ("the Jaccard index", same_score)):
     best = {name: model.scores_.mean(axis=0).max() for name, model in models.items()}
-    told = ", ".join(f"{name} {value:.3f}" for name, value in best.items())
-    print(f"judged by {how}: {told}; the best is {max(best, key=best.get)}")
+    best_scores = ", ".join(f"{name} {value:.3f}" for name, value in best.items())
+    print(f"judged by {how}: {best_scores}; the best is {max(best, key=best.get)}")
 print(f"logistic regression by the Jaccard index: {level:.3f}")
 
 # %%

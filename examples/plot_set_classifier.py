@@ -109,12 +109,12 @@ _ = axes[0].legend(frameon=False)
 # The best score of each model over C, with the standard error over the samples.
 
 for name, values in index.items():
-    told = []
+    cells = []
     for k, kind in enumerate(("rows", "columns")):
         best = values[:, :, k].mean(axis=0).argmax()
         error = values[:, best, k].std(ddof=1) / np.sqrt(SAMPLES)
-        told.append(f"{kind} {values[:, best, k].mean():.3f} ± {error:.3f}")
-    print(f"{name:22s}{', '.join(told)}")
+        cells.append(f"{kind} {values[:, best, k].mean():.3f} ± {error:.3f}")
+    print(f"{name:22s}{', '.join(cells)}")
 
 # %%
 # C is chosen on the test examples, which favours all three models alike; a search would choose it

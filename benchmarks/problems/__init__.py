@@ -82,7 +82,7 @@ class Failure(str):
     """An error that no build should raise: an unknown spelling, or a bug."""
 
 
-class Heard(list[dict[str, Any]]):
+class Recorder(list[dict[str, Any]]):
     """A callback that records its arguments and never stops a search."""
 
     def __init__(self, *names: str) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import diags_array
 from sklearn.tree import DecisionTreeClassifier
 
-from benchmarks.problems import Heard, Problem, call, named
+from benchmarks.problems import Problem, Recorder, call, named
 from benchmarks.shared.multilabel import problem
 from setwise import learning
 
@@ -76,7 +76,7 @@ def boosted(m: int, slack: str, per_round: int, name: str) -> Any:
     rng = np.random.default_rng(m)
     X = rng.normal(size=(m, 6))
     y = np.where(X[:, 0] + 0.7 * X[:, 1] - 0.4 * X[:, 2] + 0.5 * rng.normal(size=m) > 0, 1.0, -1.0)
-    heard = Heard("n_iter", "value", "bound")
+    heard = Recorder("n_iter", "value", "bound")
     fit = learning.struct_boost(
         Hinge(y),
         search(name, X, 1),

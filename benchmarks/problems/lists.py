@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.problems import Heard, Problem, attempt, call
+from benchmarks.problems import Problem, Recorder, attempt, call
 from benchmarks.problems.potentials import Shape, field_of, forbidden, ties
 from benchmarks.shared.fields import fresh, scene, superpixels
 from setwise import diversities as d
@@ -66,7 +66,7 @@ def worth(diversity: d.Diversity, field: fields.Field) -> Any:
 
 
 def listed(make: Callable[[], fields.Field], m: int, diversity: Any, method: str) -> Any:
-    heard = Heard("n_items", "value", "gain", "gap", "labels")
+    heard = Recorder("n_items", "value", "gain", "gap", "labels")
     found = inference.diverse(make(), m, diversity, method=method, n_jobs=1, callback=heard)
     return {"result": found, "heard": heard}
 

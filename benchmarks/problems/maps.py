@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.problems import Heard, Problem, attempt, call
+from benchmarks.problems import Problem, Recorder, attempt, call
 from benchmarks.problems.potentials import all_fields, field_of
 from benchmarks.shared.fields import fresh, image, scene
 from setwise import fields, solve_map
@@ -20,7 +20,7 @@ def with_options(make: Callable[[], fields.Field], method: str) -> Any:
     """Solve from a start, in a random order, and record what the callback receives."""
     field = make()
     start = np.random.default_rng(0).integers(0, field.n_labels, field.n_variables)
-    heard = Heard("n_iter", "value", "bound")
+    heard = Recorder("n_iter", "value", "bound")
     options = {"rng": 7, "init": start, "tol": 1e-3, "max_iter": 20, "n_jobs": 1}
     found = call(solve_map, field, method, callback=heard, **options)
     return {"result": found, "heard": heard}

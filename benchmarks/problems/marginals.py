@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.problems import Heard, Problem, attempt, call
+from benchmarks.problems import Problem, Recorder, attempt, call
 from benchmarks.problems.potentials import all_fields, field_of
 from benchmarks.shared.fields import fresh, image
 from setwise import fields
@@ -31,7 +31,7 @@ PASSES = {"perturb": 5}
 
 def warm(make: Callable[[], fields.Field], method: str) -> Any:
     """Run a second search from a first answer, at another temperature, and record its progress."""
-    heard = Heard("n_iter", "value", "relative_gap")
+    heard = Recorder("n_iter", "value", "relative_gap")
     options = {"temperature": 1.7, "n_jobs": 1}
     first = marginals(make(), method, tol=1e-2, max_iter=50, **options)
     field = make()

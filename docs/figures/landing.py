@@ -16,7 +16,7 @@ import setwise as sw
 
 WIDTH, HEIGHT = 480, 320
 ORANGE, BLUE = (240, 140, 0), (0, 130, 220)
-# Label, then the points of a stroke as shares of height and width.
+# Each entry has a label and the points of a stroke, relative to height and width.
 CUP = (
     (1, (0.65, 0.2), (0.8, 0.35), (0.8, 0.6)),
     (1, (0.25, 0.33), (0.5, 0.33)),
@@ -98,7 +98,7 @@ def alternatives(side):
 
 
 def write(folder, height=HEIGHT, width=WIDTH):
-    """All three, as JPEG."""
+    """Write all three photographs as JPEG."""
     pictures = {
         "proof": proof(height, width),
         "uncertainty": uncertainty(height // 2, width // 2),

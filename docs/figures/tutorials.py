@@ -67,7 +67,7 @@ def photograph_figures():
 
 
 def torch_figure():
-    """One image and its masks; the mean overlaps in the titles."""
+    """Draw one image and its masks, with the mean overlaps in the titles."""
     known = names_of("torch")
     overlap, k = known["overlap"], 0
     masks = {
@@ -82,7 +82,7 @@ def torch_figure():
 
 
 def write(folder, settings=None):
-    """All pictures."""
+    """Write all pictures."""
     cup, learnt = photograph_figures()
     cup.savefig(Path(folder) / "tutorial_photograph.jpg", dpi=100)
     learnt.savefig(Path(folder) / "tutorial_learnt.jpg", dpi=100)
