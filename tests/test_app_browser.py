@@ -12,7 +12,7 @@ from drawings import picture
 from page_screenshots import write_screenshots
 from PIL import Image
 
-from setwise.app._drawing import Drawing
+from setwise.app._drawing._drawing import Drawing
 
 pytestmark = needs_chromium
 

@@ -14,16 +14,16 @@ import pytest
 from drawings import Desk, Queue, line, picture, random_stroke, two_strokes
 
 import setwise as sw
-from setwise.app import _drawing_strokes, _drawing_work
-from setwise.app._drawing import Drawing
-from setwise.app._drawing_answers import (
+from setwise.app._drawing import _jobs, _strokes
+from setwise.app._drawing._answers import (
     AlternativeList,
     Failed,
     MaskAnswer,
     UncertaintyMap,
     as_percent,
 )
-from setwise.app._drawing_levels import (
+from setwise.app._drawing._drawing import Drawing
+from setwise.app._drawing._levels import (
     CUT_BYTES,
     LEVEL_BYTES,
     ImageLevel,
@@ -31,10 +31,10 @@ from setwise.app._drawing_levels import (
     enlarged,
     factor_for,
 )
-from setwise.app._drawing_strokes import MOST_LABELS, Stroke, draw
+from setwise.app._drawing._memory import MemoryBudget
+from setwise.app._drawing._strokes import MOST_LABELS, Stroke, draw
 from setwise.app._drawings import Drawings, Workers
 from setwise.app._exports import drawing_bytes, drawing_from_json, drawing_json
-from setwise.app._memory import MemoryBudget
 from setwise.app._session import Session
 
 
@@ -285,13 +285,13 @@ def test_uncertainty_is_the_entropy_of_the_marginals():
     desk.work.want("uncertainty", True)
     desk.draw(*two_strokes(desk.drawing.shape))
     desk.run()
-    doubt = desk.work.doubt
+    found = desk.work.uncertainty
     post = sw.marginals(desk.drawing.level().field(desk.drawing.state()), tol=1e-2, dtype="float32")
     heat = 255 * post.entropy.reshape(desk.drawing.shape) / np.log(2)
-    np.testing.assert_allclose(doubt.heat, heat, atol=1.0)
+    np.testing.assert_allclose(found.heat, heat, atol=1.0)
     marked = desk.drawing.state().marks >= 0
-    assert not doubt.heat[marked].any()
-    assert all(region.doubt >= 0.25 for region in doubt.regions)
+    assert not found.heat[marked].any()
+    assert all(region.entropy >= 0.25 for region in found.regions)
 
 
 # ---- versions and cancellation
@@ -452,7 +452,7 @@ def test_nothing_is_shared_between_drawings():
     assert MOST_LABELS == 9
     assert factor_for((480, 640), 80_000) == 2
     assert isinstance(State(0, first.drawing.state().marks).labels, tuple)
-    assert not isinstance(first.work.doubt, UncertaintyMap)
+    assert not isinstance(first.work.uncertainty, UncertaintyMap)
 
 
 # ---- memory
@@ -721,7 +721,7 @@ def test_drawings_have_their_turns_one_after_the_other():
 def test_every_piece_of_the_background_has_a_limit_and_its_own_turn(monkeypatch):
     clock = [0.0]
     limits = []
-    monkeypatch.setattr(_drawing_work, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(_jobs, "monotonic", lambda: clock[0])
 
     def heed(check, function):
         found = function()
@@ -734,11 +734,11 @@ def test_every_piece_of_the_background_has_a_limit_and_its_own_turn(monkeypatch)
             clock[0] += 1000.0
             return function(*arguments, **{**named, "time_limit": None})
 
-        monkeypatch.setattr(_drawing_work, name, call)
+        monkeypatch.setattr(_jobs, name, call)
 
-    monkeypatch.setattr(_drawing_work, "_core", SimpleNamespace(heed=heed))
+    monkeypatch.setattr(_jobs, "_core", SimpleNamespace(heed=heed))
     for name in ("diverse", "marginals", "solve_map"):
-        endless(name, getattr(_drawing_work, name))
+        endless(name, getattr(_jobs, name))
     desk = Desk(picture(24, 30))
     for stroke in (*two_strokes((24, 30)), line(2, (27.0, 20.0))):
         desk.drawing.add(stroke)
@@ -750,7 +750,7 @@ def test_every_piece_of_the_background_has_a_limit_and_its_own_turn(monkeypatch)
         turns += 1
     assert turns == 4  # the mask, its proof, the uncertainty, the alternatives
     assert [name for name, _ in limits] == ["solve_map", "marginals", "diverse"]
-    assert {limit for _, limit in limits} == {_drawing_work._BACKGROUND_SECONDS}
+    assert {limit for _, limit in limits} == {_jobs.BACKGROUND_SECONDS}
     told = [event.words for event in desk.events if isinstance(event, Failed)]
     assert len(told) == 2
     assert all("takes more than" in words for words in told)
@@ -780,7 +780,7 @@ def test_a_mask_ends_when_the_last_tab_closes(monkeypatch):
             ends.append("cancelled")
             raise
 
-    monkeypatch.setattr(_drawing_work, "_core", SimpleNamespace(heed=heed))
+    monkeypatch.setattr(_jobs, "_core", SimpleNamespace(heed=heed))
     entry.work.changed()
     queue.run()
     assert ends == ["cancelled"]
@@ -813,8 +813,8 @@ def test_long_segments_are_drawn_in_blocks(monkeypatch):
     for _ in range(20):
         stroke = random_stroke(rng, (60, 80))
         whole, parts = np.full((2, 60, 80), -1, np.int8)
-        monkeypatch.setattr(_drawing_strokes, "_BLOCK_PIXELS", 2**18)
+        monkeypatch.setattr(_strokes, "BLOCK_SIDE", 512)
         draw(whole, stroke)
-        monkeypatch.setattr(_drawing_strokes, "_BLOCK_PIXELS", 100)
+        monkeypatch.setattr(_strokes, "BLOCK_SIDE", 10)
         draw(parts, stroke)
         np.testing.assert_array_equal(parts, whole)

@@ -30,14 +30,15 @@ from starlette.websockets import WebSocketDisconnect
 from websockets.sync.client import connect
 
 import setwise as sw
-from setwise.app import _decoding, _drawing, _drawing_strokes, _exports, _outlines, _server
+from setwise.app import _decoding, _exports, _http_app, _outlines
 from setwise.app._decoding import Refused, as_picture, decode, working_picture
-from setwise.app._drawing_answers import MaskAnswer
-from setwise.app._drawing_levels import ImageLevel
+from setwise.app._drawing import _drawing, _strokes
+from setwise.app._drawing._answers import MaskAnswer
+from setwise.app._drawing._levels import ImageLevel
+from setwise.app._drawing._memory import MemoryBudget
 from setwise.app._exports import coco, drawing_from_json, polygons, run_lengths
-from setwise.app._memory import MemoryBudget
+from setwise.app._http_app import make_app
 from setwise.app._outlines import outlines
-from setwise.app._server import make_app
 
 TOKEN, PORT = "a-token", 8123
 HERE = f"http://127.0.0.1:{PORT}"
@@ -279,7 +280,7 @@ def test_long_bodies_are_refused_before_they_are_read(client, monkeypatch):
         headers={"content-length": str(10**12)},
     )
     assert answer.status_code == 413
-    monkeypatch.setattr("setwise.app._server.MOST_BYTES", 1000)
+    monkeypatch.setattr("setwise.app._http_app.MOST_BYTES", 1000)
 
     parts = (bytes(400) for _ in range(10))  # sent in chunks, without a length
     answer = client.post("/api/drawings", params={"token": TOKEN}, content=parts)
@@ -290,7 +291,7 @@ def test_no_path_of_the_client_is_opened(client):
     for path in (
         "/api/samples/..%2f..%2fetc%2fpasswd",
         "/api/samples/__init__",
-        "/static/../_server.py",
+        "/static/../_http_app.py",
         "/..%2f_server.py",
         "/api/drawings/..%2f..",
     ):
@@ -678,10 +679,10 @@ def test_a_size_that_no_image_has_is_not_believed(original):
     assert drawing.original == drawing.shape
 
 
-def test_steps_have_a_limit_on_their_memory(monkeypatch):
-    monkeypatch.setattr(_drawing, "MOST_STEP_BYTES", 20_000)
+def test_steps_have_a_limit_on_their_memory():
     drawing = _drawing.Drawing(picture())
-    while drawing.steps[-1:] == () or drawing.steps[-1].total < 20_000:
+    drawing.count_in(MemoryBudget(100_000))
+    while drawing.steps[-1:] == () or drawing.steps[-1].total < 50_000:
         drawing.add(line(len(drawing.steps) % 2, (0.0, 0.0), (90.0, 60.0)))
     kept = drawing.version, len(drawing.steps)
     whole = drawing.nbytes
@@ -694,7 +695,7 @@ def test_steps_have_a_limit_on_their_memory(monkeypatch):
 
 
 def test_strokes_that_would_take_long_are_refused(monkeypatch):
-    monkeypatch.setattr(_drawing_strokes, "MOST_WORK", 10_000)
+    monkeypatch.setattr(_strokes, "MOST_WORK", 10_000)
     drawing = _drawing.Drawing(picture())
     drawing.add(line(0, (1.0, 1.0), (9.0, 9.0), key="a"))
     with pytest.raises(ValueError, match="a stroke must be shorter"):
@@ -703,13 +704,13 @@ def test_strokes_that_would_take_long_are_refused(monkeypatch):
 
 
 def test_a_socket_that_is_never_read_is_not_written_without_end(monkeypatch):
-    framed, sizes = _server.framed, []
+    framed, sizes = _http_app.framed, []
 
     def counted(message, buffers):
         sizes.append(sum(map(len, buffers)))
         return framed(message, buffers)
 
-    monkeypatch.setattr(_server, "framed", counted)
+    monkeypatch.setattr(_http_app, "framed", counted)
     with served() as page, socket.socket() as never:
         entry = page.drawings.add(_drawing.Drawing(np.zeros((500, 500, 3), np.uint8)))
         never.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -723,7 +724,7 @@ def test_a_socket_that_is_never_read_is_not_written_without_end(monkeypatch):
         told = 0
         for turn in range(200):
             labels = np.full((500, 500), turn % 2, np.uint8)
-            entry.tell(MaskAnswer(0, labels, 1, 0.0, 0.0, 0.0, True, True, 0.0))
+            entry.emit(MaskAnswer(0, labels, 1, 0.0, 0.0, 0.0, True, True, 0.0))
             told += labels.size
             time.sleep(0.001)
         assert sum(sizes) < 0.5 * told
@@ -806,8 +807,8 @@ UPGRADE = (
 
 def test_nothing_that_a_client_sends_prints_a_traceback(tmp_path):
     code = (
-        "import setwise as sw; from setwise.app import _connections\n"
-        "_connections.PATIENCE = 1.0; sw.app.serve(open_browser=False)"
+        "import setwise as sw; from setwise.app import _http_server\n"
+        "_http_server.PATIENCE = 1.0; sw.app.serve(open_browser=False)"
     )
     with open(tmp_path / "errors", "w") as errors, running(code, stderr=errors) as own:
         asked = own.request(
@@ -976,13 +977,13 @@ def test_the_event_loop_parses_nothing_takes_no_lock_of_a_drawing_and_writes_no_
         drawing._lock = Noted(drawing._lock, locks)
 
     monkeypatch.setattr(_drawing.Drawing, "__init__", made)
-    note(_server.json, "loads")
+    note(_http_app.json, "loads")
     note(_exports, "_value")
-    note(_server, "framed")
-    note(_server, "png")
+    note(_http_app, "framed")
+    note(_http_app, "png")
     note(_decoding, "_three_channels")
     for name in ("begin", "receive", "messages"):
-        note(_server.Session, name)
+        note(_http_app.Session, name)
     body = json.dumps(as_json(steps=[line(1, (9.0, 9.0), (30.0, 20.0)).as_json()] * 50)).encode()
     with served() as page:
         asked = urllib.request.Request(
@@ -1062,7 +1063,7 @@ def test_a_drawing_is_read_piece_by_piece_as_json_is(monkeypatch):
             json.loads(wrong)
         with pytest.raises(ValueError, match=r"."):
             _exports._members(wrong)
-    monkeypatch.setattr(_exports, "_MOST_OF_A_VALUE", 20_000)
+    monkeypatch.setattr(_exports, "MOST_STROKE_BYTES", 20_000)
     for long in ([0] * 9000, {"steps": [line(1, *[(1.5, 1.5)] * 3000).as_json()]}):
         with pytest.raises(ValueError, match="at most 20000 characters"):
             _exports._members(json.dumps(long if isinstance(long, dict) else {"a": long}))
@@ -1108,7 +1109,7 @@ def without_ties(source, target):
 
 @pytest.mark.parametrize("mode", ["L", "1", "P", "LA", "RGB", "RGBA", "I;16", "F"])
 def test_a_picture_in_blocks_is_the_picture(mode, monkeypatch):
-    monkeypatch.setattr(_decoding, "_BLOCK_SIDE", 16)
+    monkeypatch.setattr(_decoding, "BLOCK_SIDE", 16)
     rng = np.random.default_rng(6)
     for turn in range(12):
         size = tuple(int(side) for side in rng.integers(1, 90, 2))
@@ -1153,8 +1154,8 @@ def test_decoding_takes_little_beside_the_decoded_picture(mode, monkeypatch):
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert max(converted) <= (_decoding._BLOCK_SIDE + 2) ** 2  # blocks may share a pixel
-    assert peak < 16 * _decoding._BLOCK_SIDE**2 + 2**20  # of six million pixels
+    assert max(converted) <= (_decoding.BLOCK_SIDE + 2) ** 2  # blocks may share a pixel
+    assert peak < 16 * _decoding.BLOCK_SIDE**2 + 2**20  # of six million pixels
     assert memory.used == 0
     with pytest.raises(MemoryError):
         decode(out.getvalue(), MemoryBudget(10 * 2**20))

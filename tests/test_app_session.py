@@ -6,7 +6,7 @@ import numpy as np
 from drawings import Desk, line, picture, random_stroke, two_strokes
 
 from setwise.app import _session
-from setwise.app._drawing_answers import MaskAnswer
+from setwise.app._drawing._answers import MaskAnswer
 from setwise.app._drawings import Entry
 from setwise.app._session import Session, box_of_changes, framed
 
@@ -93,7 +93,7 @@ def test_an_answer_waits_for_the_version_it_answers():
     version = table.drawing.version + 1
     labels = np.zeros(table.drawing.shape, np.uint8)
     # A job that is under way may see a stroke before the one who drew it says so.
-    table.entry.tell(MaskAnswer(version, labels, 1, 0.0, 0.0, 0.0, True, True, 0.0))
+    table.entry.emit(MaskAnswer(version, labels, 1, 0.0, 0.0, 0.0, True, True, 0.0))
     assert not session.messages()
     table.stroke(session, line(1, (20.0, 20.0)), n=7)
     kinds = [(message["type"], message.get("echo")) for message, _ in session.messages()]

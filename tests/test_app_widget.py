@@ -21,7 +21,7 @@ def widget():
 
 def draw(widget):
     for stroke in two_strokes((60, 80)):
-        widget._asked(widget, {"type": "stroke", "stroke": stroke.as_json()}, [])
+        widget._receive(widget, {"type": "stroke", "stroke": stroke.as_json()}, [])
 
 
 def test_labels_certificate_and_alternatives(widget):
@@ -38,8 +38,8 @@ def test_labels_certificate_and_alternatives(widget):
         time.sleep(0.01)
     assert widget.alternatives.shape == (6, 60, 80)
     np.testing.assert_array_equal(widget.alternatives[0], widget.labels)
-    widget._asked(widget, {"type": "undo"}, [])
-    widget._asked(widget, {"type": "undo"}, [])
+    widget._receive(widget, {"type": "undo"}, [])
+    widget._receive(widget, {"type": "undo"}, [])
     assert widget.labels is None
 
 
@@ -75,7 +75,7 @@ def test_the_widget_in_a_browser(widget):
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.route("**/*", lambda route: route.abort())
         page.route("http://notebook.test/*", answer)
-        page.expose_function("toPython", lambda message: widget._asked(widget, message, []))
+        page.expose_function("toPython", lambda message: widget._receive(widget, message, []))
         page.goto("http://notebook.test/")
 
         def pump(selector):

@@ -208,7 +208,7 @@ def draw_on_the_page() -> None:
     pytest.importorskip("starlette")
     from page_client import TestClient
 
-    from setwise.app._server import make_app
+    from setwise.app._http_app import make_app
 
     port, known = 8123, {"token": "a-token"}
     with TestClient(make_app(**known, port=port), base_url=f"http://127.0.0.1:{port}") as client:

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from setwise.app._connections import server_for
-from setwise.app._server import make_app
+from setwise.app._http_app import make_app
+from setwise.app._http_server import server_for
 
 CHROMIUM = os.environ.get("CHROMIUM") or next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from setwise.app._drawing import Drawing
-from setwise.app._drawing_strokes import Stroke
-from setwise.app._drawing_work import Work
+from setwise.app._drawing._drawing import Drawing
+from setwise.app._drawing._jobs import Work
+from setwise.app._drawing._strokes import Stroke
 
 
 def picture(height=40, width=56, seed=0):

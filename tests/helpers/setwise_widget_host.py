@@ -1,6 +1,6 @@
 """A page that shows a widget as a notebook does: a model that sends messages and hands them out."""
 
-from setwise.app._server import static
+from setwise.app._http_app import static
 
 MODULE, STYLE = static("segment.js"), static("segment.css")
 PAGE = """<!doctype html><html><head><link rel="stylesheet" href="segment.css">

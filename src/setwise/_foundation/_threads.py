@@ -18,9 +18,9 @@ T = TypeVar("T")
 S = TypeVar("S")
 
 MOST_THREADS = 1024  # larger values of ``n_jobs`` are reduced to this, far above any machine
-# Seconds between two checks of the time limit while the threads of a pool work. A time limit is
-# exceeded by at most this, and the checks cost nothing that can be measured.
-_PAUSE = 0.02
+# Seconds between two checks of something to wait for, such as the time limit while the threads of
+# a pool work. A person does not notice the delay, and the checks cost nothing that can be measured.
+PAUSE = 0.02
 
 
 def as_jobs(n_jobs: object) -> int | None:
@@ -88,7 +88,7 @@ class Pool:
 
 def _result(future: Future[S]) -> S:
     """Return the result of a thread, and check the time limits of this one while waiting."""
-    while _core.heeds() and not wait([future], _PAUSE).done:
+    while _core.heeds() and not wait([future], PAUSE).done:
         _core.poll()
     return future.result()
 

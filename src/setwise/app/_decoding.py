@@ -15,20 +15,20 @@ from numpy.typing import ArrayLike, NDArray
 from setwise._foundation._arguments import as_array
 from setwise._foundation._imports import load
 from setwise._foundation._pictures import FORMATS, check_single
-from setwise.app._memory import MemoryBudget
+from setwise.app._drawing._memory import MemoryBudget
+from setwise.app._drawing._strokes import BLOCK_SIDE
 
-MOST_BYTES = 64 * 2**20
+MOST_BYTES = 64 * 2**20  # of a file, more than photographs of MOST_PIXELS take as JPEG
+# The most pixels of a file, below the size at which Pillow warns of a decompression bomb.
 MOST_PIXELS = 64_000_000
-# Larger pictures are reduced to this size, and masks are enlarged again when they are exported.
+# Larger pictures are reduced to this size, and masks are enlarged again when they are exported. A
+# cut of this size takes 1.8 GB.
 WORKING_PIXELS = 4_000_000
 SAMPLES = ("astronaut", "coffee", "chelsea", "rocket", "page", "coins")
 
 # The most bytes per pixel while a picture is decoded: the picture (4) and the coefficients of a
 # progressive JPEG (8).
 _DECODING_BYTES = 12
-# The side of the blocks in which a picture is converted and reduced. A block takes about 1 MB.
-_BLOCK_SIDE = 512
-_ORIENTATION = 0x0112  # an EXIF tag; the values 5 to 8 exchange height and width
 
 # Pillow reports decompression bombs through Python's warnings, which all threads share.
 _ONE_AT_A_TIME = Lock()
@@ -85,11 +85,13 @@ def _upright(image: Any) -> tuple[NDArray[np.uint8], tuple[int, int]]:
     """Return an upright picture of working size, and the original height and width."""
     images = load("PIL.Image")
     small = images.fromarray(_three_channels(image))
-    orientation = image.getexif().get(_ORIENTATION, 1)
-    small.getexif()[_ORIENTATION] = orientation
+    tag = load("PIL.ExifTags").Base.Orientation
+    orientation = image.getexif().get(tag, 1)
+    small.getexif()[tag] = orientation
     picture = np.asarray(load("PIL.ImageOps").exif_transpose(small))
     width, height = image.size
-    return picture, (width, height) if orientation in (5, 6, 7, 8) else (height, width)
+    turned = orientation in (5, 6, 7, 8)  # by 90 degrees
+    return picture, (width, height) if turned else (height, width)
 
 
 def _three_channels(image: Any) -> NDArray[np.uint8]:
@@ -110,7 +112,7 @@ def _three_channels(image: Any) -> NDArray[np.uint8]:
 
 def _blocks(source: int, target: int) -> Iterator[tuple[slice, tuple[int, int], tuple[float, ...]]]:
     """Yield parts of a side: a slice of the target, a range of the source, and exact limits."""
-    number = min(ceil(source / _BLOCK_SIDE), target)
+    number = min(ceil(source / BLOCK_SIDE), target)
     for k in range(number):
         first, last = k * target // number, (k + 1) * target // number
         begin, end = first * source / target, last * source / target

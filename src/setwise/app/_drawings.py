@@ -10,13 +10,13 @@ from secrets import token_urlsafe
 from threading import Lock
 from typing import Protocol
 
-from setwise.app._drawing import Drawing
-from setwise.app._drawing_answers import Event
-from setwise.app._drawing_work import Work, WorkQueue
-from setwise.app._memory import MemoryBudget
+from setwise.app._drawing._answers import Event
+from setwise.app._drawing._drawing import Drawing
+from setwise.app._drawing._jobs import Work, WorkQueue
+from setwise.app._drawing._memory import MemoryBudget
 
-MEMORY_LIMIT = 2 * 2**30
-MOST_DRAWINGS = 200
+MEMORY_LIMIT = 2 * 2**30  # enough for one picture of the largest working size
+MOST_DRAWINGS = 200  # bounds what is not counted, such as the objects of each drawing
 # The number of threads. With three, two slow jobs leave one thread for masks of other drawings.
 _THREADS = 3
 
@@ -42,7 +42,7 @@ class Workers:
         # The first owner has the next turn.
         self._waiting: dict[JobOwner, deque[tuple[str, bool]]] = {}
         self._running: Counter[JobOwner] = Counter()
-        self._idly = 0
+        self._n_background = 0
         """the number of running jobs that are not urgent"""
 
     def submit(self, owner: JobOwner, job: str, *, urgent: bool) -> None:
@@ -74,7 +74,7 @@ class Workers:
                 owner.run(job)
             finally:
                 with self._lock:
-                    self._idly -= not urgent
+                    self._n_background -= not urgent
                     self._running[owner] -= 1
                     if not self._running[owner]:
                         del self._running[owner]
@@ -82,7 +82,7 @@ class Workers:
     def _take(self) -> tuple[JobOwner, str, bool] | None:
         with self._lock:
             for wanted in (True, False):
-                if not wanted and self._idly >= self._most:
+                if not wanted and self._n_background >= self._most:
                     return None
                 for owner, jobs in self._waiting.items():
                     found = next((one for one in jobs if one[1] is wanted), None)
@@ -93,7 +93,7 @@ class Workers:
                     if jobs:
                         self._waiting[owner] = jobs  # at the end: its next turn comes last
                     self._running[owner] += 1
-                    self._idly += not wanted
+                    self._n_background += not wanted
                     return owner, *found
         return None
 
@@ -113,7 +113,7 @@ class Entry:
         self.drawing = drawing
         self._watchers: list[Callable[[Event | Changed], None]] = []
         self._lock = Lock()
-        self.work = Work(drawing, workers, self.tell)
+        self.work = Work(drawing, workers, self.emit)
         self.work.pause()  # until there is a watcher
 
     @property
@@ -139,7 +139,7 @@ class Entry:
 
         return stop
 
-    def tell(self, event: Event | Changed) -> None:
+    def emit(self, event: Event | Changed) -> None:
         """Send an event to all watchers."""
         with self._lock:
             watchers = tuple(self._watchers)

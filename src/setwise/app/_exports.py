@@ -16,24 +16,22 @@ from numpy.typing import NDArray
 from setwise import _core
 from setwise._foundation._arguments import BoolArray, IntArray
 from setwise._foundation._pictures import png
-from setwise.app._decoding import MOST_PIXELS, Refused, decode
-from setwise.app._drawing import Drawing
-from setwise.app._drawing_answers import AlternativeList
-from setwise.app._drawing_levels import Tilt, resampled
-from setwise.app._drawing_strokes import MOST_LABELS, Stroke
-from setwise.app._memory import MemoryBudget
+from setwise.app._decoding import MOST_PIXELS, WORKING_PIXELS, Refused, decode
+from setwise.app._drawing._answers import AlternativeList
+from setwise.app._drawing._drawing import Drawing
+from setwise.app._drawing._jobs import N_ALTERNATIVES
+from setwise.app._drawing._levels import Tilt, resampled
+from setwise.app._drawing._memory import MemoryBudget
+from setwise.app._drawing._strokes import MOST_LABELS, MOST_STROKE_BYTES, Stroke
 from setwise.app._outlines import pieces
 
 Labels = NDArray[np.uint8]
 
 _FORMAT, _FORMAT_VERSION = "setwise drawing", 1
-_MOST_AGAINST = 64  # labellings per choice that are read
 # Limits for costs of a choice in a file. Real costs are far smaller, and sums cannot overflow.
 _LARGEST_BIAS, _LARGEST_WEIGHT = 1e6, 1e12
 # Bytes of memory per byte of a file that is read, for its text and the points of strokes.
 _READING_BYTES = 6
-# The most characters of a JSON value. A step is no longer than the message of a stroke.
-_MOST_OF_A_VALUE = 8 * 2**20
 _SPACE = re.compile(r"[ \t\n\r]*")
 
 
@@ -52,15 +50,15 @@ def mask_npy(labels: Labels) -> bytes:
 def alternatives_zip(listed: AlternativeList, shape: tuple[int, int]) -> bytes:
     """Return a ZIP file with a PNG per alternative, and their energies."""
     out = io.BytesIO()
-    told = []
+    entries = []
     with zipfile.ZipFile(out, "w") as archive:
         for number, item in enumerate(listed.items, 1):
             name = f"alternative_{number}.png"
             archive.writestr(name, mask_png(resampled(item.labels, shape)))
-            told.append(
+            entries.append(
                 {"mask": name, "energy": item.value, "above": item.above, "differs": item.differs}
             )
-        archive.writestr("alternatives.json", json.dumps(told, indent=1))
+        archive.writestr("alternatives.json", json.dumps(entries, indent=1))
     return out.getvalue()
 
 
@@ -224,7 +222,7 @@ def _value(text: str, at: int) -> tuple[Any, int]:
     decode_at = json.JSONDecoder().raw_decode
     if text.startswith('"', at):
         return decode_at(text, at)
-    for most in (2**14, _MOST_OF_A_VALUE):
+    for most in (2**14, MOST_STROKE_BYTES):
         part = text[at : at + most]
         try:
             value, end = decode_at(part)
@@ -233,7 +231,7 @@ def _value(text: str, at: int) -> tuple[Any, int]:
                 raise
             continue
         return value, at + end
-    raise ValueError(f"a value must have at most {_MOST_OF_A_VALUE} characters")
+    raise ValueError(f"a value must have at most {MOST_STROKE_BYTES} characters")
 
 
 def _as_stroke(step: object) -> object:
@@ -299,7 +297,7 @@ def _do(drawing: Drawing, step: object) -> None:
 def _read_tilt(step: dict[str, Any]) -> Tilt:
     try:
         bias, weight = float(step["bias"]), float(step["weight"])
-        against = tuple(_read_labels(packed) for packed in step["against"][:_MOST_AGAINST])
+        against = tuple(_read_labels(packed) for packed in step["against"][:N_ALTERNATIVES])
     except (KeyError, TypeError, OverflowError, zlib.error) as error:
         raise ValueError("a choice must have a bias, a weight and labellings") from error
     if not (abs(bias) <= _LARGEST_BIAS and abs(weight) <= _LARGEST_WEIGHT):
@@ -312,7 +310,7 @@ def _read_tilt(step: dict[str, Any]) -> Tilt:
 
 def _read_labels(packed: dict[str, Any]) -> Labels:
     height, width = (int(side) for side in packed["shape"])
-    if not 1 <= height * width <= 4_000_000 or min(height, width) < 1:
+    if not 1 <= height * width <= WORKING_PIXELS or min(height, width) < 1:
         raise ValueError(f"a labelling must have a size, got {height} x {width}")
     data = base64.b64decode(packed["labels"], validate=True)
     flat = zlib.decompressobj().decompress(data, height * width)

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from setwise._foundation._arguments import as_count, as_flag
 from setwise._foundation._imports import load
 from setwise.app._decoding import decode, working_picture
-from setwise.app._drawing import Drawing
+from setwise.app._drawing._drawing import Drawing
 
 
 def serve(
@@ -57,8 +57,8 @@ def serve(
     first = _first(image)
     try:
         load("uvicorn")
-        make_app = load("setwise.app._server").make_app
-        server_for = load("setwise.app._connections").server_for
+        make_app = load("setwise.app._http_app").make_app
+        server_for = load("setwise.app._http_server").server_for
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         if missing not in ("uvicorn", "starlette", "websockets", "anyio"):

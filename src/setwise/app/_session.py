@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from setwise.app._drawing import DrawingStep
-from setwise.app._drawing_answers import (
+from setwise.app._drawing._answers import (
     AlternativeList,
     Event,
     Failed,
@@ -20,17 +19,17 @@ from setwise.app._drawing_answers import (
     UncertaintyMap,
     Working,
 )
-from setwise.app._drawing_levels import resampled
-from setwise.app._drawing_strokes import Stroke
+from setwise.app._drawing._drawing import DrawingStep
+from setwise.app._drawing._levels import resampled
+from setwise.app._drawing._strokes import Stroke
 from setwise.app._drawings import Changed, Entry
 from setwise.app._outlines import outlines
 
 Message = tuple[dict[str, Any], Sequence[bytes]]
 """A message and its buffers."""
 
-# The longer side of the thumbnail of an alternative, in pixels.
+# The longer side of the thumbnail of an alternative, in pixels, on screens with two per point.
 _THUMBNAIL = 240
-_PROTOCOL = 3
 # The number of points per message of a history. A message has about 0.2 MB and is written in some
 # milliseconds.
 _POINTS_PER_MESSAGE = 10_000
@@ -61,7 +60,7 @@ class Session:
         """the numbers of the steps that the host has after all messages"""
         self._own: dict[str, int] = {}
         """the hash of each stroke of the host by its key; such strokes are not sent back"""
-        self._stop: Callable[[], None] = entry.watch(self._told)
+        self._stop: Callable[[], None] = entry.watch(self._receive_event)
 
     def begin(self) -> None:
         """Send the drawing, its history and all present results."""
@@ -70,9 +69,9 @@ class Session:
             self._latest = drawing.version, None
             self._waiting = {"drawing": None, "history": Changed(drawing.version)}
             self._own = {}
-        for event in (work.answer, work.alternatives, work.doubt):
+        for event in (work.answer, work.alternatives, work.uncertainty):
             if event is not None and event.version == drawing.version:
-                self._told(event)
+                self._receive_event(event)
         self._wake()
         work.changed()
 
@@ -92,15 +91,15 @@ class Session:
                         waiting[kind] = event
             errors = list(self._errors)
             self._errors.clear()
-        told = [self._message(kind, event) for kind, event in waiting.items()]
-        return told + [({"type": "error", "words": words}, ()) for words in errors]
+        answers = [self._message(kind, event) for kind, event in waiting.items()]
+        return answers + [({"type": "error", "words": words}, ()) for words in errors]
 
     def receive(self, message: object) -> None:
         """Process a message. An invalid message is answered with an error."""
         try:
             self._do(message)
         except (ValueError, MemoryError) as error:
-            self._say(str(error))
+            self._report_error(str(error))
 
     def close(self) -> None:
         """End the session and a stroke that is not complete yet."""
@@ -147,17 +146,17 @@ class Session:
         with self._lock:
             self._latest = drawing.version, number if isinstance(number, int) else None
             version = self._latest[0]
-        self.entry.tell(Changed(version))
+        self.entry.emit(Changed(version))
         work.changed(live=message.get("live") is True)
 
-    def _say(self, words: str) -> None:
+    def _report_error(self, words: str) -> None:
         with self._lock:
             self._errors.append(words)
         self._wake()
 
-    def _told(self, event: Event | Changed) -> None:
+    def _receive_event(self, event: Event | Changed) -> None:
         if isinstance(event, Failed):
-            self._say(event.words)
+            self._report_error(event.words)
             return
         kind = _KINDS[type(event)]
         with self._lock:
@@ -178,7 +177,7 @@ class Session:
                 small = [_thumbnail(item.labels) for item in event.items]
                 return _alternatives(event, small), [_bytes(picture) for picture in small]
             case UncertaintyMap():
-                return _doubt(event), [_bytes(event.heat)]
+                return _uncertainty(event), [_bytes(event.heat)]
             case Working():
                 return {"type": kind, "what": event.what, "share": event.share}, ()
         return self._drawing(), ()
@@ -189,7 +188,6 @@ class Session:
         height, width = drawing.shape
         return {
             "type": "drawing",
-            "protocol": _PROTOCOL,
             "key": self.entry.key,
             "name": drawing.name,
             "height": height,
@@ -218,7 +216,7 @@ class Session:
         same = next((k for k, (number, step) in enumerate(pairs) if number != step.number), None)
         keep = min(len(self._listed), len(steps)) if same is None else same
         del self._listed[keep:]
-        told: list[dict[str, Any]] = []
+        new: list[dict[str, Any]] = []
         points = 0
         for step in steps[keep:]:
             if points > _POINTS_PER_MESSAGE:  # the rest is sent with the next message
@@ -226,10 +224,10 @@ class Session:
                     self._waiting.setdefault("history", Changed(version))
                 self._wake()
                 break
-            told.append(self._step(step))
+            new.append(self._step(step))
             self._listed.append(step.number)
-            points += 1 + len(told[-1].get("points", ()))
-        return {**message, "keep": keep, "steps": told}
+            points += 1 + len(new[-1].get("points", ()))
+        return {**message, "keep": keep, "steps": new}
 
     def _step(self, step: DrawingStep) -> dict[str, Any]:
         if step.stroke is None:
@@ -329,20 +327,20 @@ def _alternatives(listed: AlternativeList, small: list[NDArray[np.uint8]]) -> di
     }
 
 
-def _doubt(doubt: UncertaintyMap) -> dict[str, Any]:
-    height, width = doubt.heat.shape
+def _uncertainty(found: UncertaintyMap) -> dict[str, Any]:
+    height, width = found.heat.shape
     regions = []
-    for region in doubt.regions:
+    for region in found.regions:
         corner = region.columns[0], region.rows[0]
         rings = [
-            ((ring + np.array(corner)) * doubt.factor).tolist() for ring in outlines(region.mask)
+            ((ring + np.array(corner)) * found.factor).tolist() for ring in outlines(region.mask)
         ]
-        regions.append({"doubt": region.doubt, "words": region.words, "rings": rings})
+        regions.append({"entropy": region.entropy, "words": region.words, "rings": rings})
     return {
         "type": "uncertainty",
-        "version": doubt.version,
+        "version": found.version,
         "height": height,
         "width": width,
-        "factor": doubt.factor,
+        "factor": found.factor,
         "regions": regions,
     }

@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from setwise._foundation._pictures import png
+from setwise._foundation._threads import PAUSE
 from setwise.app._decoding import working_picture
-from setwise.app._drawing import Drawing
-from setwise.app._drawing_answers import MaskAnswer
-from setwise.app._drawing_levels import resampled
+from setwise.app._drawing._answers import MaskAnswer
+from setwise.app._drawing._drawing import Drawing
+from setwise.app._drawing._jobs import MASK_SECONDS
+from setwise.app._drawing._levels import resampled
 from setwise.app._drawings import Drawings
 from setwise.app._session import Session
 
@@ -27,8 +29,6 @@ except ModuleNotFoundError as error:
     ) from error
 
 _STATIC = Path(__file__).parent / "static"
-# The seconds to wait for the mask of the last change.
-_PATIENCE = 60.0
 
 
 class SegmentWidget(anywidget.AnyWidget):
@@ -68,15 +68,15 @@ class SegmentWidget(anywidget.AnyWidget):
         drawing.original = original
         self._drawings = Drawings()
         self._entry = self._drawings.add(drawing)
-        self._telling = Lock()
-        self._session = Session(self._entry, self._tell)
-        self.on_msg(self._asked)
+        self._sending = Lock()
+        self._session = Session(self._entry, self._send_messages)
+        self.on_msg(self._receive)
 
-    def _asked(self, widget: object, message: object, buffers: object) -> None:
+    def _receive(self, widget: object, message: object, buffers: object) -> None:
         self._session.receive(message)
 
-    def _tell(self) -> None:
-        with self._telling:  # keeps the messages of one thread together
+    def _send_messages(self) -> None:
+        with self._sending:  # keeps the messages of one thread together
             for message, buffers in self._session.messages():
                 if message["type"] == "drawing":
                     buffers = [png(self._entry.drawing.image)]
@@ -85,14 +85,14 @@ class SegmentWidget(anywidget.AnyWidget):
     def _answer(self) -> MaskAnswer | None:
         """Wait for the answer for the present strokes and return it."""
         drawing, work = self._entry.drawing, self._entry.work
-        end = monotonic() + _PATIENCE
+        end = monotonic() + MASK_SECONDS
         while not drawing.empty and monotonic() < end:
             answer = work.answer
             if answer is not None and answer.factor == 1 and answer.version == drawing.version:
                 return answer
             if work.idle:
                 work.changed()
-            sleep(0.01)
+            sleep(PAUSE)
         return None
 
     @property

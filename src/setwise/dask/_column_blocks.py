@@ -15,12 +15,11 @@ from sklearn.utils import check_array
 
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_sample_weights
 from setwise.dask._partitions import check_lengths, row_parts
+from setwise.dask._placement import BLOCKS_PER_THREAD
 from setwise.estimators._boosting._distinct_rows import _STRANGE, _filled, _projection
 from setwise.learning import Column, Executor, StumpSearch
 from setwise.learning._weak_learners._one_feature import rounding_of
 from setwise.learning._weak_learners._rows import as_segments
-
-_BLOCKS_PER_THREAD = 2  # more blocks than threads let fast workers take over from slow ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +151,7 @@ class ColumnTable:
         executor, width = self._executor, self.seen.width
         client = getattr(executor, "client", None)
         threads = 1 if client is None else sum(client.nthreads().values())
-        cuts = np.linspace(0, width, min(width, _BLOCKS_PER_THREAD * threads) + 1).astype(int)
+        cuts = np.linspace(0, width, min(width, BLOCKS_PER_THREAD * threads) + 1).astype(int)
         take, stack = delayed(_columns_of, pure=False), delayed(_block, pure=False)
         order = delayed(_identity, pure=False)(kept)
         blocks = []

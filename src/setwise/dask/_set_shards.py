@@ -21,8 +21,6 @@ from setwise.losses._scoring._layout import Arrangement, Sets, arrange
 from setwise.losses._scoring._score import worst_losses
 from setwise.surrogates import Surrogate
 
-_FEW = 5  # the number of labels that an error message shows for a matrix of labels
-
 
 @dataclass(frozen=True, eq=False)
 class SetRows:
@@ -81,7 +79,7 @@ def read_rows(part: Mapping[str, Any], place: int) -> SetRows:
 def summarize(rows: SetRows) -> SetSummary:
     """Return the summary of a part."""
     labels, counts = np.unique(rows.y, return_counts=True)
-    few = slice(None) if rows.y.ndim == 1 else slice(_FEW)
+    few = slice(None) if rows.y.ndim == 1 else slice(5)  # a matrix needs them for messages only
     return SetSummary(
         n=len(rows.y),
         width=rows.X.shape[1],

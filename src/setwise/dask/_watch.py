@@ -12,9 +12,9 @@ import dask
 from dask.utils import format_time, parse_timedelta
 from distributed import Client, Future
 
-# The seconds between two looks at the cluster. Each look sends one request to the scheduler. A
-# round of milliseconds ends before the first look.
-_LOOK = 1.0
+# The seconds between two checks of the cluster. Each check sends one request to the scheduler.
+# A round of milliseconds ends before the first check.
+_INTERVAL = 1.0
 # The time to wait for a worker if dask's configuration does not set one: the queue of a cluster
 # can take minutes to start a worker.
 _PATIENCE = "10 minutes"
@@ -66,10 +66,10 @@ def watched(
     watch = WorkerWatch(client, parse_timedelta(dask.config.get(_SETTING, None) or _PATIENCE))
     done = Event()
 
-    def look() -> None:
+    def check_regularly() -> None:
         last, stuck = monotonic(), False
         with suppress(Exception):  # a closed client raises an error in the waiting thread
-            while not done.wait(min(_LOOK, watch.patience)):
+            while not done.wait(min(_INTERVAL, watch.patience)):
                 live: dict[str, Any] = client.nthreads()
                 if live:
                     last, before = monotonic(), stuck
@@ -84,7 +84,7 @@ def watched(
                     cancel(client, futures)
                 return
 
-    thread = Thread(target=look, name="setwise-watch", daemon=True)
+    thread = Thread(target=check_regularly, name="setwise-watch", daemon=True)
     thread.start()
     try:
         yield watch

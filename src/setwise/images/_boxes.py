@@ -13,8 +13,9 @@ from setwise.fields import Field
 from setwise.images._colors import ColorModel
 from setwise.inference import solve_map
 
-# Rounds are few, some five to twenty; a mixture is fitted by steps, so they might go in circles.
-_MOST_ROUNDS = 100
+# The most rounds of learning colours from labels and labels from colours. Five to twenty are usual,
+# but the fit of a mixture is not exact, so that rounds may repeat.
+MOST_ROUNDS = 100
 
 
 def as_boxes(boxes: ArrayLike, shape: tuple[int, ...]) -> IntArray:
@@ -65,7 +66,7 @@ def refit_until_still(
     barred = np.zeros((len(fixed), 2), np.bool_)
     barred[known, 1 - fixed[known]] = True
     seen: set[bytes] = set()
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(MOST_ROUNDS):
         unary = model.costs(labels, 2, covering=True)
         unary[barred] = np.inf
         field = field_of(unary)

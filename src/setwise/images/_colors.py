@@ -14,12 +14,14 @@ from setwise.images._pixels import Pixels
 
 # Cells along each axis of the space of colours, by how many axes there are.
 _CELLS = {1: 256, 2: 64, 3: 32, 4: 16}
-_FLOOR = 0.3  # times the density that is the same for all colours
-_SPREAD = 1.0  # of a histogram's counts, in cells
-_LEAST_COUNT = 1e-3  # what a colour that was never marked counts
-_STROKE = 1000.0  # pixels that a label's colours count for where it covers much of the image
-# Parts of a nat that histograms' and locations' costs are rounded to: sums of such numbers are
-# exact, and a stroke of colours that are known well changes next to nothing.
+# The share of the uniform density over all colours that is added to the density of a label, so that
+# a colour that the label has never had does not cost too much.
+_FLOOR = 0.3
+_LEAST_COUNT = 1e-3  # the count of a colour that was never marked, in pixels
+# The number of pixels that the colours of a label count for if the label covers much of the image.
+_STROKE = 1000.0
+# Costs of histograms and locations are rounded to parts of a nat, this many per nat. Sums of them
+# are exact, and a stroke of well known colours changes almost no cost, so that cuts are continued.
 STEPS = 8.0
 
 
@@ -106,10 +108,10 @@ class ColorModel:
         return costs
 
     def _spread(self, weights: FloatArray) -> FloatArray:
-        """Spread the counts (K,) of the cells, each over the cells around it."""
+        """Smooth the counts (K,) of the cells with a standard deviation of one cell."""
         table = np.zeros(self._grid)
         table.ravel()[self._used] = weights
-        spread = gaussian_filter(table, _SPREAD, mode="reflect", truncate=3.0)
+        spread = gaussian_filter(table, sigma=1.0, mode="reflect", truncate=3.0)
         return np.asarray(spread.ravel()[self._used])
 
 

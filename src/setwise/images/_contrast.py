@@ -10,8 +10,6 @@ from setwise.fields import contrast_weights, grid_edges
 from setwise.fields._edges import grid_of
 from setwise.images._pixels import Pixels
 
-_PARTS = 2.0**32  # of 1, to which weights are rounded
-
 
 def contrast_edges(
     pixels: Pixels, connectivity: int | ArrayLike | None = None, beta: float | None = None
@@ -35,7 +33,7 @@ def contrast_edges(
         if length != 1.0:
             weights[start:end] /= length
         start = end
-    weights *= _PARTS
+    np.ldexp(weights, 32, out=weights)
     np.rint(weights, out=weights)
-    weights /= _PARTS
+    np.ldexp(weights, -32, out=weights)
     return edges, weights

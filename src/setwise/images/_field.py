@@ -24,10 +24,11 @@ from setwise.images._pixels import Pixels, as_marks, as_pixels
 from setwise.images._superpixels import Regions, as_layers
 
 COLORS = ("mixture", "histogram")
-SMOOTHNESS = 15.0
+# The default weights, in nats: of a unit of border without contrast, with colours learned from an
+# image and with the less noisy probabilities of a network, and of the distance from strokes.
+SMOOTHNESS, _SMOOTHNESS_OF_PROBABILITIES = 15.0, 3.0
 LOCATION = 4.0
-_SMOOTHNESS_OF_PROBABILITIES = 3.0
-# -log of the least probability that a network is believed to mean.
+# Probabilities of a network are raised to at least this, because networks are overconfident.
 _SUREST = 1e-6
 
 

@@ -1,4 +1,4 @@
-"""What lies near a stroke is more often meant by it."""
+"""Costs of labels by the distance from their strokes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from scipy.ndimage import distance_transform_edt
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise.images._colors import STEPS
 
-# Blocks of pixels along the longest side: distances vary so little that one a block will do.
+# The number of blocks along the longest side. The distance is computed once per block, because it
+# varies little within a block.
 _BLOCKS = 160
 
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
 
-_COMPONENTS = 5
-_ROUNDS = 8
+_COMPONENTS = 5  # of a mixture, as in GrabCut
+_ROUNDS = 8  # of expectation and maximisation: the splits are a good start, so that few suffice
 
 
 def mixture_densities(colors: FloatArray, weights: FloatArray, width: float) -> FloatArray:

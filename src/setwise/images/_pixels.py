@@ -11,9 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from setwise._foundation._arguments import SQUARABLE, IntArray, as_array
 
-# Channels that the last axis of an image usually has: grey, colours, colours and opacity.
-_USUAL = (1, 3, 4)
-_MOST_LABELS = 1000
+_MOST_LABELS = 1000  # costs of every pixel and label are kept, and more labels are a mistake
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +91,8 @@ def _usual_axis(shape: tuple[int, ...]) -> int | None:
     """Return where the channels are, when the shape alone has to tell."""
     if len(shape) < 3:
         return None
-    may_be_last, may_be_first = shape[-1] in _USUAL, shape[0] in _USUAL[1:]
+    # Usual numbers of channels: grey (as the last axis only), colours, colours and opacity.
+    may_be_last, may_be_first = shape[-1] in (1, 3, 4), shape[0] in (3, 4)
     if may_be_last and not (may_be_first and len(shape) == 3):
         return len(shape) - 1
     # A side at either end that is short beside the others may hold channels too.

@@ -27,8 +27,8 @@ from setwise.inference import (
     solve_map,
 )
 
-# The tolerance of marginals: their entropy is shown, not summed.
-_TOL = 1e-2
+# The tolerance of marginals whose entropy is only shown.
+MARGINALS_TOL = 1e-2
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -124,7 +124,7 @@ class Segmentation(Record):
     @cached_property
     def marginals(self) -> MarginalsResult:
         """The probabilities of the labels; Ctrl-C raises ``KeyboardInterrupt``."""
-        return completed(marginals(self.field, temperature=self.temperature, tol=_TOL))
+        return completed(marginals(self.field, temperature=self.temperature, tol=MARGINALS_TOL))
 
     @property
     def entropy(self) -> FloatArray:

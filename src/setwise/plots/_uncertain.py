@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.patches import PathPatch
 
-# A smaller piece is a speck, and its mean says nothing of a region: pixels, and share of the image.
+# The size of the smallest piece that is shown, in pixels and as a share of the image. Smaller ones
+# are noise.
 _LEAST_PIXELS, _LEAST_SHARE = 10, 1e-3
-# A region that spans this share of the image's width has room for a number.
+# The least width of a region with a number in it, as a share of the image's width.
 _WIDE = 0.2
 
 

@@ -90,7 +90,7 @@ export function mount(root, host) {
   const state = {
     width: 0, height: 0, label: 1, tool: "brush", radius: 6, opacity: 0.6, version: -1, empty: true,
     zoom: 1, x: 0, y: 0, stroke: null, waiting: false, cursor: null, uncertain: false, began: null, steps: [],
-    alternatives: null, doubt: null, sent: 0, echoed: 0, labels: null, last: null, shown: "none",
+    alternatives: null, uncertainty: null, sent: 0, echoed: 0, labels: null, last: null, shown: "none",
     pending: [], drawn: new Map(), // strokes that are not among the steps yet; all strokes by key
   };
   const ui = build();
@@ -132,7 +132,7 @@ export function mount(root, host) {
     const opacity = slider("Opacity", "opacity", { min: "0", max: "100" }, (v) => seeThrough(v / 100));
     const smooth = slider("Smoothness", "smoothness", { min: "0", max: "100", step: "1" }, (v) => { smooth.output.value = v; });
     smooth.input.addEventListener("change", () => act({ type: "smoothness", value: +smooth.input.value }));
-    const uncertain = button("Uncertainty", "u", () => doubt(!state.uncertain), { "aria-pressed": "false" });
+    const uncertain = button("Uncertainty", "u", () => showUncertain(!state.uncertain), { "aria-pressed": "false" });
     const next = element("ol", { class: "sw-next", hidden: true });
     const zoom = [button("−", "", () => zoomBy(0.8), { "aria-label": "zoom out" }), button("Fit", "0", () => fit()), button("+", "", () => zoomBy(1.25), { "aria-label": "zoom in" })];
     const exports = element("fieldset", {}, element("legend", {}, "Export"),
@@ -392,7 +392,7 @@ export function mount(root, host) {
     else if (key === "b") pick("brush");
     else if (key === "e") pick("erase");
     else if (key === "x") pick("box");
-    else if (key === "u") doubt(!state.uncertain);
+    else if (key === "u") showUncertain(!state.uncertain);
     else if (key === "[") resize(state.radius - 1);
     else if (key === "]") resize(state.radius + 1);
     else if (key === "+" || key === "=") zoomBy(1.25);
@@ -461,24 +461,24 @@ export function mount(root, host) {
         pictured(canvas), element("span", { class: "sw-number" }, `${k + 1}`), element("span", { class: "sw-energy" }, `energy ${energy}`), element("span", { class: "sw-what" }, what));
     }));
   }
-  function doubt(on) {
+  function showUncertain(on) {
     state.uncertain = on;
     ui.uncertain.setAttribute("aria-pressed", String(on));
     host.send({ type: "want", what: "uncertainty", on });
-    showDoubt();
+    drawUncertainty();
   }
-  function showDoubt() {
-    const shown = state.uncertain && state.doubt && state.doubt.version === state.version;
+  function drawUncertainty() {
+    const shown = state.uncertain && state.uncertainty && state.uncertainty.version === state.version;
     ui.layers.heat.hidden = ui.next.hidden = !shown;
-    if (shown) ui.next.replaceChildren(...state.doubt.regions.map((region) => element("li", {}, `${region.words} (${Math.round(100 * region.doubt)} %)`)));
+    if (shown) ui.next.replaceChildren(...state.uncertainty.regions.map((region) => element("li", {}, `${region.words} (${Math.round(100 * region.entropy)} %)`)));
     drawRegions();
   }
   function drawRegions() {
     ui.regions.replaceChildren();
     ui.tags.replaceChildren();
-    if (!(state.uncertain && state.doubt && state.doubt.version === state.version)) return;
+    if (!(state.uncertain && state.uncertainty && state.uncertainty.version === state.version)) return;
     ui.regions.setAttribute("transform", `translate(${state.x} ${state.y}) scale(${state.zoom})`);
-    state.doubt.regions.forEach((region, k) => {
+    state.uncertainty.regions.forEach((region, k) => {
       const d = region.rings.map((ring) => `M${ring.map((p) => p.join(" ")).join("L")}Z`).join("");
       ui.regions.append(svg("path", { class: "sw-region-under", d }), svg("path", { class: "sw-region", d }));
       const points = region.rings[0], top = points.reduce((a, b) => (b[1] < a[1] ? b : a));
@@ -504,12 +504,12 @@ export function mount(root, host) {
   }
   const told = {
     async drawing(message, buffers) {
-      Object.assign(state, { width: message.width, height: message.height, version: -1, steps: [], pending: [], drawn: new Map(), alternatives: null, doubt: null, stroke: null, sent: 0, echoed: 0, labels: null, last: null });
+      Object.assign(state, { width: message.width, height: message.height, version: -1, steps: [], pending: [], drawn: new Map(), alternatives: null, uncertainty: null, stroke: null, sent: 0, echoed: 0, labels: null, last: null });
       for (const canvas of Object.values(ui.layers)) { canvas.width = message.width; canvas.height = message.height; }
       arrive();
       root.dataset.ready = "false";
       showAlternatives();
-      showDoubt();
+      drawUncertainty();
       fit();
       ui.smooth.input.value = ui.smooth.output.value = message.smoothness;
       const picture = await createImageBitmap(await host.image(message, buffers));
@@ -545,7 +545,7 @@ export function mount(root, host) {
       // If the stroke did not grow any more, its mask is already shown.
       if (message.echo !== null && !message.empty && root.dataset.mask !== "waiting" && state.last?.version === message.version) painted(state.last);
       showAlternatives();
-      showDoubt();
+      drawUncertainty();
     },
     labels(message, [bytes]) {
       state.waiting = false;
@@ -581,11 +581,11 @@ export function mount(root, host) {
     },
     uncertainty(message, [heat]) {
       if (message.version < state.version) return;
-      state.doubt = message;
+      state.uncertainty = message;
       paintHeat(heat, message.height, message.width);
       root.dataset.uncertainty = String(message.version);
       ui.busy.hidden = true;
-      showDoubt();
+      drawUncertainty();
     },
     working(message) {
       ui.busy.hidden = message.share >= 1;

@@ -7,37 +7,37 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import count
 from math import ceil
+from sys import getsizeof
 from threading import Lock, RLock
 
 import numpy as np
 from numpy.typing import NDArray
 
-from setwise.app._drawing_levels import (
+from setwise.app._drawing._levels import (
     CUT_BYTES,
     LEVEL_BYTES,
     ImageLevel,
     State,
     Tilt,
     factor_for,
-    solve_nbytes,
+    search_nbytes,
 )
-from setwise.app._drawing_strokes import Marks, Patch, Stroke, check_work, draw, reach
-from setwise.app._memory import MemoryBudget, MemoryShare
+from setwise.app._drawing._memory import MemoryBudget, MemoryShare
+from setwise.app._drawing._strokes import Marks, Patch, Stroke, bounding_box, check_work, draw
 from setwise.images._colors import ColorModel
 from setwise.images._field import SMOOTHNESS
 from setwise.images._pixels import as_pixels
 
 # The most pixels of a preview, which then takes some milliseconds.
 QUICK_PIXELS = 50_000
+# The most steps to undo: each refers to all boxes and choices before it.
 MOST_STEPS = 10_000
-MOST_STEP_BYTES = 2**30
-_BYTES_PER_POINT = 104
+_BYTES_PER_POINT = sum(map(getsizeof, ((0.0, 0.0), 0.0, 0.0)))  # a tuple of two numbers
 # The bytes per pixel of a drawing without levels: the picture (3), its marks and a copy of them
 # (2), the masks of the last answers (3), six alternatives (6), an uncertainty map (1), a copy of a
 # mask for sending (1), and the colour code of each pixel (4).
 _BASE_BYTES = 20
-# The bytes for making a level: per pixel of the level, and per pixel of a picture to reduce.
-_MAKE_BYTES, _REDUCE_BYTES = 300, 60
+_REDUCE_BYTES = 60  # per pixel of a picture while it is reduced
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +135,7 @@ class Drawing:
             pixels = 0
             if stroke.kind != "box":
                 check_work(stroke, self.shape)
-                rows, columns = reach(stroke, self.shape)
+                rows, columns = bounding_box(stroke, self.shape)
                 pixels = (rows.stop - rows.start) * (columns.stop - columns.start)
             total = self._grow(pixels, len(stroke.points), 1 if again else 0)
             if again:
@@ -175,9 +175,10 @@ class Drawing:
         number = len(self._done) - without
         if number >= MOST_STEPS:
             raise ValueError(f"a drawing must have at most {MOST_STEPS} steps")
-        if number and self._done[number - 1].total >= MOST_STEP_BYTES:
+        most = self.memory.limit / 2
+        if number and self._done[number - 1].total >= most:
             raise ValueError(
-                f"the steps of a drawing must take at most {MOST_STEP_BYTES >> 20} MiB: undo some"
+                f"the steps of a drawing must take at most {most / 2**20:.0f} MiB: undo some"
             )
 
     def _push(
@@ -272,7 +273,7 @@ class Drawing:
 
     def level(self, factor: int = 1) -> ImageLevel:
         """Return the level of this reduction, which is made on first use."""
-        with self.memory.holding(lambda: self._wanted(factor, 0), self) as share:
+        with self.memory.holding(lambda: self._wanted(factor, CUT_BYTES), self) as share:
             return self._level(factor, share)
 
     @contextmanager
@@ -289,7 +290,7 @@ class Drawing:
             if level is not None:
                 level.drop_useless_cut(state)
             n_labels = len(state.labels)
-            per_pixel = max(nbytes, solve_nbytes(n_labels))
+            per_pixel = nbytes if n_labels == 2 else max(nbytes, search_nbytes(n_labels))
             if n_labels == 2 and (level is None or level.cut is None):
                 per_pixel += CUT_BYTES
             return self._wanted(factor, per_pixel)
@@ -309,12 +310,15 @@ class Drawing:
         return ceil(height / factor) * ceil(width / factor)
 
     def _wanted(self, factor: int, per_pixel: int) -> int:
-        """Return the bytes of a job on a level, including those of a level to be made."""
+        """Return the bytes of a job on a level, including those of a level to be made.
+
+        Making a level takes less memory than a cut on it.
+        """
         pixels = self._pixels(factor)
         if factor in self._levels:
             return per_pixel * pixels
         reduced = _REDUCE_BYTES * self._pixels(1) if factor > 1 else 0
-        return max(LEVEL_BYTES + per_pixel, _MAKE_BYTES) * pixels + reduced
+        return (LEVEL_BYTES + per_pixel) * pixels + reduced
 
     def _level(self, factor: int, share: MemoryShare) -> ImageLevel:
         with self._making:  # prevents two threads from making the same level
@@ -344,8 +348,7 @@ class Drawing:
         """The bytes that the drawing holds while a mask of two labels is computed."""
         pixels = self.shape[0] * self.shape[1]
         small = self._pixels(self.quick_factor) if self.quick_factor > 1 else 0
-        per_pixel = LEVEL_BYTES + CUT_BYTES + solve_nbytes(2)
-        return self.least_nbytes + per_pixel * (pixels + small)
+        return self.least_nbytes + (LEVEL_BYTES + CUT_BYTES) * (pixels + small)
 
     def release(self, factor: int | None = None) -> None:
         """Release everything that can be computed again, or one level.

@@ -13,9 +13,9 @@ from dask.delayed import Delayed, delayed
 from distributed import Client, Future
 from scipy.sparse import issparse
 
-# The least number of blocks per thread, if there are enough shards: fast threads can then take
+# The least number of blocks per thread, if there are enough of them: fast threads can then take
 # blocks over from slow ones.
-_BLOCKS_PER_THREAD = 2
+BLOCKS_PER_THREAD = 2
 
 # All placed shards of all executors.
 _PLACED: WeakSet[Placed] = WeakSet()
@@ -40,7 +40,7 @@ class Placed(Sequence[Any]):
         self._tied: set[str] = set()
         live = client.nthreads()
         size = 1
-        while len(tasks) >= 2 * size * max(1, sum(live.values()) * _BLOCKS_PER_THREAD):
+        while len(tasks) >= 2 * size * max(1, sum(live.values()) * BLOCKS_PER_THREAD):
             size *= 2
         self.stretches = [
             slice(begin, min(begin + size, len(tasks))) for begin in range(0, len(tasks), size)

@@ -9,15 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setwise._foundation._arguments import FloatArray
-from setwise.app._drawing_levels import Tilt
+from setwise.app._drawing._levels import Tilt
 from setwise.plots._uncertain import uncertain_pieces
 
 Picture = NDArray[np.uint8]
 
-# Suggested regions consist of the pixels whose entropy is above this quantile. At most _REGIONS
-# regions are shown.
-_DOUBTFUL, _REGIONS = 0.94, 3
-_LEAST_DOUBT = 0.25  # the least mean entropy of a suggested region, relative to the maximum
+# At most _MOST_REGIONS regions are suggested. They consist of the pixels whose entropy is above a
+# quantile, and their mean entropy is at least _LEAST_ENTROPY of the maximum.
+_ENTROPY_QUANTILE, _LEAST_ENTROPY, _MOST_REGIONS = 0.94, 0.25, 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +101,7 @@ class Region:
     rows: tuple[int, int]
     columns: tuple[int, int]
     mask: NDArray[np.bool_]
-    doubt: float
+    entropy: float
     """the mean entropy of its pixels, at most 1"""
     words: str
 
@@ -176,9 +175,9 @@ def difference_in_words(labels: Picture, best: Picture) -> str:
     return f"more of {label + 1}, {where(changed & (labels == label))}"
 
 
-def doubtful_regions(entropy: FloatArray) -> tuple[Region, ...]:
+def uncertain_regions(entropy: FloatArray) -> tuple[Region, ...]:
     """Return the regions of largest entropy; ``entropy`` (h, w) lies between 0 and 1."""
-    pieces = uncertain_pieces(entropy, _DOUBTFUL)
+    pieces = uncertain_pieces(entropy, _ENTROPY_QUANTILE)
     count = int(pieces.max()) + 1
     if not count:
         return ()
@@ -187,7 +186,7 @@ def doubtful_regions(entropy: FloatArray) -> tuple[Region, ...]:
     mean = total / np.bincount(pieces[inside], minlength=count)
     found: list[Region] = []
     for piece in np.argsort(-total, kind="stable"):
-        if mean[piece] < _LEAST_DOUBT or len(found) == _REGIONS:
+        if mean[piece] < _LEAST_ENTROPY or len(found) == _MOST_REGIONS:
             continue
         mask = pieces == piece
         rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))

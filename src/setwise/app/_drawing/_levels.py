@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
 from setwise._foundation._threads import as_threads
-from setwise.app._drawing_strokes import MOST_LABELS, Marks
+from setwise.app._drawing._strokes import MOST_LABELS, Marks
 from setwise.fields import Field, Potts
+from setwise.images._boxes import MOST_ROUNDS
 from setwise.images._colors import ColorModel
 from setwise.images._contrast import contrast_edges
 from setwise.images._field import LOCATION, SMOOTHNESS
@@ -23,14 +24,11 @@ from setwise.images._pixels import as_pixels
 from setwise.inference import solve_map
 from setwise.inference._flows._two_label_cut import TwoLabelCut
 
-# Bytes per pixel, measured as peaks of resident memory with 0.3 to 4 million pixels: those of a
-# level, of its cut, and of a running solve with two labels. A solve with more labels takes
-# _SOLVE_BYTES_OF_MANY + _SOLVE_BYTES_PER_LABEL per label.
-LEVEL_BYTES, CUT_BYTES = 110, 300
-_SOLVE_BYTES, _SOLVE_BYTES_OF_MANY, _SOLVE_BYTES_PER_LABEL = 40, 380, 25
-# The most rounds in which a box learns colours from labels and then labels from colours.
-_MOST_ROUNDS = 20
-_NEIGHBORS = 8
+# Bytes per pixel, bounds on peaks of resident memory with 0.3 to 4 million pixels: those of a level
+# with the arrays of a solve by a cut, of the cut itself, and of a search in a field, which takes
+# _SEARCH_BYTES + _SEARCH_BYTES_PER_LABEL per label.
+LEVEL_BYTES, CUT_BYTES = 150, 300
+_SEARCH_BYTES, _SEARCH_BYTES_PER_LABEL = 500, 70
 
 
 @dataclass(frozen=True)
@@ -85,7 +83,7 @@ class ImageLevel:
         self.shape = ceil(self.full[0] / factor), ceil(self.full[1] / factor)
         self.factor = factor
         small = image if factor == 1 else reduced(image, factor)
-        self.edges, self.weights = contrast_edges(as_pixels(small, 2), _NEIGHBORS)
+        self.edges, self.weights = contrast_edges(as_pixels(small, 2), connectivity=8)
         self._model = model
         self._codes = _samples(model.codes.reshape(self.full), factor)
         self._counts = np.bincount(self._codes.ravel(), minlength=len(model.counts))
@@ -120,7 +118,7 @@ class ImageLevel:
         labels = state.labels
         fixed, learned = _fixed(state)
         found: LevelSolution | None = None
-        for _ in range(_MOST_ROUNDS if state.boxes else 1):
+        for _ in range(MOST_ROUNDS if state.boxes else 1):
             before, found = found, self._solve(state, fixed, learned)
             if before is not None and (before.labels == found.labels).all():
                 break
@@ -263,11 +261,9 @@ class ImageLevel:
         return float(tall @ costs @ wide)
 
 
-def solve_nbytes(n_labels: int) -> int:
-    """Return the bytes per pixel of a running solve, without the level and its cut."""
-    if n_labels == 2:
-        return _SOLVE_BYTES
-    return _SOLVE_BYTES_OF_MANY + _SOLVE_BYTES_PER_LABEL * n_labels
+def search_nbytes(n_labels: int) -> int:
+    """Return the bytes per pixel of a search in a field, without the level and its cut."""
+    return _SEARCH_BYTES + _SEARCH_BYTES_PER_LABEL * n_labels
 
 
 def _numbers(labels: tuple[int, ...]) -> NDArray[np.int8]:

@@ -24,8 +24,8 @@ from setwise._foundation._arguments import (
 )
 from setwise._foundation._warnings import warn_caller
 from setwise.dask._executor import ATTEMPTS, as_client
-from setwise.dask._field_answers import TASKS, FieldJob, ImageAnswer
-from setwise.dask._field_results import FieldResults, FieldRow, FieldStore, rows_in_order
+from setwise.dask._maps._field_answers import TASKS, FieldJob, ImageAnswer
+from setwise.dask._maps._field_results import FieldResults, FieldRow, FieldStore, rows_in_order
 from setwise.dask._watch import cancel, watched
 from setwise.inference import diverse, marginals, solve_map
 

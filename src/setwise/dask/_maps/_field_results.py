@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from setwise._foundation._arguments import did_you_mean
 from setwise._foundation._base_classes import Record
 
-_SHOWN = 5  # the number of rows that a summary lists per kind
+_SHOWN = 5  # the number of rows that a summary lists per kind, so that it fits on a screen
 
 
 @dataclass(frozen=True, repr=False)

@@ -12,10 +12,9 @@ from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
+from setwise.app._drawing._strokes import MOST_STROKE_BYTES
 from setwise.app._drawings import Drawings
 
-# The largest message. A message is a stroke; the longest strokes have 100,000 points.
-_MOST_BYTES_PER_MESSAGE = 8 * 2**20
 # The seconds within which a client must send a request. 64 MiB on one machine take about 1 s.
 PATIENCE = 60.0
 
@@ -28,7 +27,7 @@ def server_for(app: Starlette) -> uvicorn.Server:
         access_log=False,
         http=_Requests,
         ws=_Sockets,
-        ws_max_size=_MOST_BYTES_PER_MESSAGE,
+        ws_max_size=MOST_STROKE_BYTES,
         ws_per_message_deflate=False,
         timeout_graceful_shutdown=1,
         server_header=False,

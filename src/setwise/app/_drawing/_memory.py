@@ -10,10 +10,13 @@ from threading import Lock, get_ident
 from time import monotonic, sleep
 from weakref import WeakMethod, finalize
 
-# The seconds that a call without its own time limit waits for memory of running jobs, and the
-# seconds after which a waiting call may close drawings to get memory.
-_PATIENCE_SECONDS, _FORGET_SECONDS = 20.0, 2.0
-_LOOK_SECONDS = 0.02  # the interval at which a waiting call tries again
+from setwise._foundation._threads import PAUSE
+
+# The time limit of a background job. A call without its own time limit waits as long for the
+# memory of running jobs.
+BACKGROUND_SECONDS = 20.0
+# The seconds after which a waiting call may close drawings to get memory: most jobs end before.
+_FORGET_SECONDS = 2.0
 
 
 class MemoryBudget:
@@ -118,12 +121,12 @@ class MemoryBudget:
                 break
             except BaseException as error:
                 self._users.remove(me)
-                late = check is None and waited > _PATIENCE_SECONDS
+                late = check is None and waited > BACKGROUND_SECONDS
                 if not isinstance(error, MemoryError) or not others or late:
                     raise
             if check is not None:
                 check()
-            sleep(_LOOK_SECONDS)
+            sleep(PAUSE)
         try:
             yield share
         finally:

@@ -29,16 +29,15 @@ from setwise import _core
 from setwise._foundation._pictures import png
 from setwise.app import _exports
 from setwise.app._decoding import MOST_BYTES, SAMPLES, Refused, decode, sample
-from setwise.app._drawing import Drawing
-from setwise.app._drawing_levels import resampled
+from setwise.app._drawing._drawing import Drawing
+from setwise.app._drawing._levels import resampled
+from setwise.app._drawing._memory import MemoryShare
 from setwise.app._drawings import MEMORY_LIMIT, Drawings, Entry
-from setwise.app._memory import MemoryShare
 from setwise.app._session import Session, framed
 
-# Memory for a request body is reserved in steps of at least this many bytes.
-_LEAST_HELD = 2**20
-# The memory for writing a file, in bytes per pixel of a mask, and of a drawing's picture.
-_EXPORT_BYTES, _DRAWING_BYTES = 6, 20
+# The bytes of memory per pixel of a mask for writing it to a file: the mask, a copy with other
+# numbers, and the file.
+_EXPORT_BYTES = 6
 
 _SAFETY = {
     "content-security-policy": (
@@ -281,8 +280,8 @@ def _refuse_without_memory() -> Iterator[None]:
 
 async def _body(request: Request, held: MemoryShare) -> bytes:
     """Return the body. A body that is too long is refused before it is read to its end."""
-    told = request.headers.get("content-length", "0")
-    if not told.isdecimal() or int(told) > MOST_BYTES:
+    declared = request.headers.get("content-length", "0")
+    if not declared.isdecimal() or int(declared) > MOST_BYTES:
         raise Refused(f"a file must have at most {MOST_BYTES >> 20} MiB", 413)
     parts, size = [], 0
     try:
@@ -291,7 +290,7 @@ async def _body(request: Request, held: MemoryShare) -> bytes:
             if size > MOST_BYTES:
                 raise Refused(f"a file must have at most {MOST_BYTES >> 20} MiB", 413)
             if 2 * size > held.nbytes:  # twice: for the parts, and for their concatenation
-                await _in_thread(_hold, held, 2 * max(2 * size, int(told), _LEAST_HELD))
+                await _in_thread(_hold, held, 2 * max(2 * size, int(declared)))
             parts.append(part)
     except ClientDisconnect as error:
         raise Refused("the file must be sent to its end") from error
@@ -349,8 +348,8 @@ def exported(entry: Entry, name: str) -> tuple[bytes, str]:
     """Return the content and media type of an export."""
     drawing, work = entry.drawing, entry.work
     if name == "drawing.json":
-        pixels = drawing.shape[0] * drawing.shape[1]
-        with _memory_for_export(drawing, _DRAWING_BYTES * pixels + 2 * drawing.nbytes):
+        # The picture and the steps as text, and the whole of it.
+        with _memory_for_export(drawing, 3 * drawing.nbytes):
             return _exports.drawing_bytes(drawing), "application/json"
     height, width = drawing.original
     nbytes = _EXPORT_BYTES * height * width

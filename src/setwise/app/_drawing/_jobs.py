@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setwise import _core
-from setwise.app._drawing import Drawing
-from setwise.app._drawing_answers import (
+from setwise.app._drawing._answers import (
     Alternative,
     AlternativeList,
     Event,
@@ -25,33 +24,35 @@ from setwise.app._drawing_answers import (
     UncertaintyMap,
     Working,
     difference_in_words,
-    doubtful_regions,
+    uncertain_regions,
 )
-from setwise.app._drawing_levels import LevelSolution, State, Tilt, enlarged, factor_for
+from setwise.app._drawing._drawing import Drawing
+from setwise.app._drawing._levels import (
+    LevelSolution,
+    State,
+    Tilt,
+    enlarged,
+    factor_for,
+    search_nbytes,
+)
+from setwise.app._drawing._memory import BACKGROUND_SECONDS
+from setwise.images._segment import MARGINALS_TOL
 from setwise.inference import DiverseProgress, diverse, marginals, solve_map
 
-N_ALTERNATIVES = 6
-ALTERNATIVES, DOUBT = "alternatives", "uncertainty"
-_LOOK, _MASK, _REST, _PROOF = "look", "mask", "rest", "proof"
+N_ALTERNATIVES = 6  # as many as fit into the strip of the page
+ALTERNATIVES, UNCERTAINTY = "alternatives", "uncertainty"
+_PREVIEW, _MASK, _BACKGROUND, _PROOF = "preview", "mask", "background", "proof"
 # The most pixels for which alternatives and uncertainty are computed at full size too, after a
-# reduced size.
-_MOST_FOR_ALTERNATIVES, _MOST_FOR_DOUBT = 1_200_000, 320_000
+# reduced size: about as many as take BACKGROUND_SECONDS.
+_MOST_FOR_ALTERNATIVES, _MOST_FOR_UNCERTAINTY = 1_200_000, 320_000
 # About the size of pictures for alternatives of more than two labels, which take one search per
 # item.
 _PIXELS_OF_MANY_LABELS = 20_000
-# Time limits of a mask, and of each background job.
-_MASK_SECONDS, _BACKGROUND_SECONDS = 60.0, 20.0
-# The reduction factors that are tried in turn if a mask of full size takes too much memory.
-_SIZES = 1, 2, 4
-# Bytes per pixel of a job without its level, measured as peaks of resident memory.
-_LIST_BYTES, _LIST_BYTES_OF_MANY = 400, 2000
-_PROOF_BYTES, _PROOF_BYTES_PER_LABEL = 500, 60
-_DOUBT_BYTES, _DOUBT_BYTES_PER_LABEL = 900, 140
-# If the last mask took less than 2 * _PATIENCE seconds, a preview waits _PATIENCE seconds for the
-# next mask.
-_PATIENCE = 0.015
-# Relative gaps at which the proof of a mask and the marginals stop.
-_PROOF_TOL, _DOUBT_TOL = 1e-3, 1e-2
+MASK_SECONDS = 60.0  # the time limit of a mask, longer than any picture of the page takes
+# A mask that took less than twice this time in seconds needs no preview: the next preview waits
+# this long for its mask. A delay of 15 ms is not noticed.
+_PREVIEW_DELAY = 0.015
+_PROOF_TOL = 1e-3  # the relative gap at which a proof stops: the page shows one digit of it
 
 
 class WorkQueue(Protocol):
@@ -83,11 +84,11 @@ class Work:
         self._again: set[str] = set()
         self._wanted: set[str] = {ALTERNATIVES}
         self._closed = self._paused = self._live = False
-        self._patience = 0.0  # the seconds that a preview waits for the full mask
-        self._whole = Signal()
+        self._preview_delay = 0.0  # the seconds that a preview waits for the full mask
+        self._full_mask_found = Signal()
         self.answer: MaskAnswer | None = None
         self.alternatives: AlternativeList | None = None
-        self.doubt: UncertaintyMap | None = None
+        self.uncertainty: UncertaintyMap | None = None
         self._done: dict[str, int] = {}
 
     # ---- calls of the host
@@ -96,16 +97,18 @@ class Work:
         """Start the jobs for a changed drawing; only the mask while a stroke is ``live``."""
         self._live = live
         if self.drawing.quick_factor > 1:
-            self._whole.clear()
-            self._start(_LOOK)
-            if self._patience == 0.0:
+            self._full_mask_found.clear()
+            self._start(_PREVIEW)
+            if self._preview_delay == 0.0:
                 return  # the preview starts the mask
         self._start(_MASK)
 
     def want(self, what: str, wanted: bool) -> None:
         """Set whether alternatives or uncertainty are computed."""
-        if what not in (ALTERNATIVES, DOUBT):
-            raise ValueError(f"what must be {ALTERNATIVES} or {DOUBT}, got {str(what)[:40]!r}")
+        if what not in (ALTERNATIVES, UNCERTAINTY):
+            raise ValueError(
+                f"what must be {ALTERNATIVES} or {UNCERTAINTY}, got {str(what)[:40]!r}"
+            )
         with self._lock:
             (self._wanted.add if wanted else self._wanted.discard)(what)
         if wanted:
@@ -126,11 +129,11 @@ class Work:
         answer, state = self.answer, self.drawing.state()
         if answer is not None and answer.version == state.version and answer.factor == 1:
             return answer.labels
-        end = monotonic() + _MASK_SECONDS
+        end = monotonic() + MASK_SECONDS
 
         def check() -> None:
             if monotonic() > end:
-                raise TimeoutError(f"the mask takes more than {_MASK_SECONDS:.0f} seconds")
+                raise TimeoutError(f"the mask takes more than {MASK_SECONDS:.0f} seconds")
 
         return self._best(state, check).labels
 
@@ -177,7 +180,7 @@ class Work:
 
     def _submit(self, job: str) -> None:
         try:
-            self._pool.submit(self, job, urgent=job != _REST)
+            self._pool.submit(self, job, urgent=job != _BACKGROUND)
         except RuntimeError:  # the pool is shut down
             with self._lock:
                 self._busy.discard(job)
@@ -187,14 +190,16 @@ class Work:
         version = self.drawing.version
         try:
             if not self._paused:
-                {_LOOK: self._look, _MASK: self._prove, _REST: self._go_on}[job]()
+                {_PREVIEW: self._preview, _MASK: self._solve, _BACKGROUND: self._run_background}[
+                    job
+                ]()
         except CancelledError:
             pass
         except (MemoryError, TimeoutError) as error:
-            self._tell(Failed(version, str(error)))
+            self._publish(Failed(version, str(error)))
         except Exception as error:
-            self._tell(Failed(version, f"{type(error).__name__}: {error}"))
-        if job == _LOOK:
+            self._publish(Failed(version, f"{type(error).__name__}: {error}"))
+        if job == _PREVIEW:
             self._start(_MASK)
         with self._lock:
             more = job in self._again and not self._paused
@@ -204,19 +209,19 @@ class Work:
         if more:
             self._submit(job)
 
-    def _look(self) -> None:
+    def _preview(self) -> None:
         """Compute the preview of a large picture."""
         factor = self.drawing.quick_factor
         if not self.drawing.empty:
             begin, state = perf_counter(), self.drawing.state()
             known = self.answer is not None and self.answer.version == state.version
-            if known or self._whole.wait(self._patience) or self._is_old(state):
+            if known or self._full_mask_found.wait(self._preview_delay) or self._is_old(state):
                 return  # the full mask was faster, or the drawing has changed
-            check = self._until(_MASK_SECONDS, "the first look")
+            check = self._until(MASK_SECONDS, "the preview")
             found = self._solved(state, check, factor)
-            self._tell(_as_answer(state, found, factor, perf_counter() - begin, final=False))
+            self._publish(_as_answer(state, found, factor, perf_counter() - begin, final=False))
 
-    def _prove(self) -> None:
+    def _solve(self) -> None:
         """Compute the best mask and its proof, and then start the background jobs."""
         state = self.drawing.state()
         if self.drawing.empty:
@@ -226,20 +231,21 @@ class Work:
         if live and self.drawing.quick_factor > 1 and (len(state.labels) > 2 or state.boxes):
             return  # a full mask needs more than one cut, so only a preview follows the pen
         if self.answer is None or self.answer.version != state.version or self.answer.factor > 1:
-            answer = self._best(state, self._until(_MASK_SECONDS, "the mask"))
-            self._patience = _PATIENCE if answer.seconds < 2 * _PATIENCE else 0.0
-            self._tell(answer)
+            answer = self._best(state, self._until(MASK_SECONDS, "the mask"))
+            self._preview_delay = _PREVIEW_DELAY if answer.seconds < 2 * _PREVIEW_DELAY else 0.0
+            self._publish(answer)
         if not live:
-            self._start(_REST)
+            self._start(_BACKGROUND)
 
     def _best(self, state: State, check: Callable[[], None]) -> MaskAnswer:
         """Return the mask of the picture, at a reduced size if memory is short."""
         begin = perf_counter()
-        for factor in _SIZES:
+        smallest = 4
+        for factor in (1, 2, smallest):
             try:
                 found = self._solved(state, check, factor)
             except MemoryError:
-                if factor == _SIZES[-1]:
+                if factor == smallest:
                     raise
                 continue
             seconds = perf_counter() - begin
@@ -259,7 +265,7 @@ class Work:
             found: LevelSolution = _core.heed(check, lambda: level.solve(state))
             return found
 
-    def _go_on(self) -> None:
+    def _run_background(self) -> None:
         """Run the first background job that is missing. The next one waits for its turn."""
         state, answer = self.drawing.state(), self.answer
         if answer is None or answer.version != state.version or answer.factor > 1 or self._live:
@@ -267,7 +273,7 @@ class Work:
         pieces: dict[str, Callable[[], None]] = {}
         if not answer.final:
             pieces[_PROOF] = partial(self._prove_bound, state, answer)
-        for what, compute in ((DOUBT, self._doubts), (ALTERNATIVES, self._list)):
+        for what, compute in ((UNCERTAINTY, self._map_uncertainty), (ALTERNATIVES, self._list)):
             if what in self._wanted:
                 for factor in self._factors(what, state):
                     pieces[f"{what} at 1/{factor}"] = partial(compute, state, factor)
@@ -281,7 +287,7 @@ class Work:
                 self._done[missing[0]] = state.version  # a failed job would fail again
             if len(missing) > 1:
                 with self._lock:
-                    self._again.add(_REST)
+                    self._again.add(_BACKGROUND)
 
     def _prove_bound(self, state: State, answer: MaskAnswer) -> None:
         """Emit the answer with the bound of the relaxation, which takes longer than the labels."""
@@ -289,22 +295,21 @@ class Work:
         init = np.searchsorted(names, answer.labels.ravel())
         begin = perf_counter()
         check = self._unless_changed(state, "the proof")
-        nbytes = _PROOF_BYTES + _PROOF_BYTES_PER_LABEL * len(names)
         try:
-            with self.drawing.working_level(1, state, nbytes, check) as level:
+            with self.drawing.working_level(1, state, check=check) as level:
                 best = _core.heed(
                     check,
                     lambda: solve_map(
                         level.field(state),
                         init=init,
                         tol=_PROOF_TOL,
-                        time_limit=_BACKGROUND_SECONDS,
+                        time_limit=BACKGROUND_SECONDS,
                     ),
                 )
         except (MemoryError, TimeoutError):
-            self._tell(replace(answer, final=True))  # with the bound proved so far
+            self._publish(replace(answer, final=True))  # with the bound proved so far
             return
-        self._tell(
+        self._publish(
             replace(
                 answer,
                 labels=names[best.labels].reshape(self.drawing.shape),
@@ -320,10 +325,10 @@ class Work:
     def _list(self, state: State, factor: int) -> None:
         names = np.array(state.labels, np.uint8)
         check = self._unless_changed(state, "the list of alternatives")
-        nbytes = _LIST_BYTES if len(names) == 2 else _LIST_BYTES_OF_MANY
+        nbytes = search_nbytes(len(names)) * (1 if len(names) == 2 else 3)  # bounds keep messages
 
         def grown(step: DiverseProgress) -> bool:
-            self._tell(Working(state.version, ALTERNATIVES, step.n_items / N_ALTERNATIVES))
+            self._publish(Working(state.version, ALTERNATIVES, step.n_items / N_ALTERNATIVES))
             return self._is_old(state)
 
         with self.drawing.working_level(factor, state, nbytes, check) as level:
@@ -332,13 +337,13 @@ class Work:
                 lambda: diverse(
                     level.field(state),
                     N_ALTERNATIVES,
-                    time_limit=_BACKGROUND_SECONDS,
+                    time_limit=BACKGROUND_SECONDS,
                     callback=grown,
                 ),
             )
             check()
             pictures = [names[row].reshape(level.shape) for row in found.labelings]
-        told = [
+        items = [
             Alternative(
                 labels,
                 float(found.values[number]),
@@ -350,15 +355,15 @@ class Work:
             for number, labels in enumerate(pictures)
         ]
         last = self._factors(ALTERNATIVES, state)[-1]
-        self._tell(AlternativeList(state.version, factor, tuple(told), factor == last))
+        self._publish(AlternativeList(state.version, factor, tuple(items), factor == last))
 
-    def _doubts(self, state: State, factor: int) -> None:
+    def _map_uncertainty(self, state: State, factor: int) -> None:
         check = self._unless_changed(state, "the uncertainty")
-        nbytes = _DOUBT_BYTES + _DOUBT_BYTES_PER_LABEL * len(state.labels)
+        nbytes = 2 * search_nbytes(len(state.labels))  # marginals keep messages
 
         def passed(step: Any) -> bool:
-            share = min(1.0, _DOUBT_TOL / max(step.relative_gap, _DOUBT_TOL))
-            self._tell(Working(state.version, DOUBT, share))
+            share = min(1.0, MARGINALS_TOL / max(step.relative_gap, MARGINALS_TOL))
+            self._publish(Working(state.version, UNCERTAINTY, share))
             return self._is_old(state)
 
         with self.drawing.working_level(factor, state, nbytes, check) as level:
@@ -366,23 +371,23 @@ class Work:
                 check,
                 lambda: marginals(
                     level.field(state),
-                    tol=_DOUBT_TOL,
+                    tol=MARGINALS_TOL,
                     dtype="float32",
                     temperature=float(factor**2),  # a small pixel's energies are those of a block
-                    time_limit=_BACKGROUND_SECONDS,
+                    time_limit=BACKGROUND_SECONDS,
                     callback=passed,
                 ),
             )
             check()
             entropy = found.entropy.reshape(level.shape) / np.log(len(state.labels))
         heat = np.rint(255 * np.clip(entropy, 0.0, 1.0)).astype(np.uint8)
-        self._tell(UncertaintyMap(state.version, factor, heat, doubtful_regions(entropy)))
+        self._publish(UncertaintyMap(state.version, factor, heat, uncertain_regions(entropy)))
 
     def _factors(self, what: str, state: State) -> list[int]:
         """Return the reduction factors of a background job, the largest first."""
         if what == ALTERNATIVES and len(state.labels) > 2:
             return [factor_for(self.drawing.shape, _PIXELS_OF_MANY_LABELS)]
-        most = _MOST_FOR_ALTERNATIVES if what == ALTERNATIVES else _MOST_FOR_DOUBT
+        most = _MOST_FOR_ALTERNATIVES if what == ALTERNATIVES else _MOST_FOR_UNCERTAINTY
         height, width = self.drawing.shape
         quick = self.drawing.quick_factor
         return [quick] if quick == 1 or height * width > most else [quick, 1]
@@ -407,7 +412,7 @@ class Work:
     def _unless_changed(self, state: State, what: str) -> Callable[[], None]:
         """Return a check that also ends a background job when the drawing changes."""
         # A search that stops at its own time limit still needs time to return its result.
-        limit = self._until(2 * _BACKGROUND_SECONDS, what)
+        limit = self._until(2 * BACKGROUND_SECONDS, what)
 
         def check() -> None:
             if self._is_old(state):
@@ -416,14 +421,14 @@ class Work:
 
         return check
 
-    def _tell(self, event: Event) -> None:
+    def _publish(self, event: Event) -> None:
         """Emit an event, unless it is for another version of the drawing."""
         if self._paused or event.version != self.drawing.version:
             return
         match event:
             case MaskAnswer():
                 if event.factor == 1:
-                    self._whole.set()
+                    self._full_mask_found.set()
                 before = self.answer
                 same = before is not None and before.version == event.version
                 if before is not None and same and before.factor < event.factor:
@@ -432,7 +437,7 @@ class Work:
             case AlternativeList():
                 self.alternatives = event
             case UncertaintyMap():
-                self.doubt = event
+                self.uncertainty = event
         self._emit(event)
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from setwise._foundation._search import completed
 from setwise._foundation._threads import one_thread
 from setwise._foundation._warnings import gathered_warnings
-from setwise.dask._field_results import FieldRow, FieldStore
+from setwise.dask._maps._field_results import FieldRow, FieldStore
 from setwise.decisions import decide
 from setwise.fields import Field
 from setwise.inference import diverse, marginals, solve_map

@@ -15,14 +15,18 @@ from setwise._foundation._arguments import BoolArray
 Marks = NDArray[np.int8]
 """(H, W): the label drawn on a pixel, -1 where there is none."""
 
-MOST_LABELS = 9
-MOST_POINTS = 100_000
-LARGEST_RADIUS = 500.0
 KINDS = ("brush", "erase", "box")
+MOST_LABELS = 9  # the page has a colour and a key for each
+# The longest stroke: a pen that moves for a quarter of an hour reports about 100,000 points.
+MOST_POINTS = 100_000
+# The most bytes of a stroke as JSON, about 80 for each of MOST_POINTS.
+MOST_STROKE_BYTES = 8 * 2**20
+LARGEST_RADIUS = 500.0  # a quarter of the side of the largest square picture to work on
 # The most pixels of the bounding boxes of all segments of a stroke, which take some seconds.
 MOST_WORK = 250_000_000
-# The pixels of a block of rows in which a segment is drawn. A block takes about 10 MB.
-_BLOCK_PIXELS = 2**18
+# The side of the blocks in which pictures are converted and strokes are drawn, so that temporary
+# arrays take a few megabytes.
+BLOCK_SIDE = 512
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,9 @@ class Stroke:
                 f"label must be an integer from 0 to {MOST_LABELS - 1}, got {str(label)[:40]}"
             )
         if not (_is_number(radius) and 0.0 < radius <= LARGEST_RADIUS):
-            raise ValueError(f"radius must be above 0 and at most 500, got {str(radius)[:40]}")
+            raise ValueError(
+                f"radius must be above 0 and at most {LARGEST_RADIUS:g}, got {str(radius)[:40]}"
+            )
         if not isinstance(points, list) or not 1 <= len(points) <= MOST_POINTS:
             raise ValueError(f"points must be a list of 1 to {MOST_POINTS} points")
         for point in points:
@@ -118,7 +124,7 @@ def check_work(stroke: Stroke, shape: tuple[int, int]) -> None:
         raise ValueError("a stroke must be shorter, or its brush smaller: lift the pen in between")
 
 
-def reach(stroke: Stroke, shape: tuple[int, ...]) -> tuple[slice, slice]:
+def bounding_box(stroke: Stroke, shape: tuple[int, ...]) -> tuple[slice, slice]:
     """Return the rows and columns of the bounding box of a line."""
     points = np.asarray(stroke.points)
     low = points.min(axis=0) - stroke.radius - 1.0
@@ -133,7 +139,7 @@ def reach(stroke: Stroke, shape: tuple[int, ...]) -> tuple[slice, slice]:
 def draw(marks: Marks, stroke: Stroke) -> Patch:
     """Draw a line into ``marks`` in place. Return what was there, for undoing it."""
     points = np.asarray(stroke.points)
-    rows, columns = reach(stroke, marks.shape)
+    rows, columns = bounding_box(stroke, marks.shape)
     patch = Patch(rows, columns, marks[rows, columns].copy())
     origin = np.array([columns.start, rows.start], float)
     inside = np.zeros(patch.before.shape, np.bool_)
@@ -157,7 +163,7 @@ def _add_segment(
     x = np.arange(x0, x1) + 0.5 - first[0]
     dx, dy = last - first
     length = dx * dx + dy * dy
-    tall = max(_BLOCK_PIXELS // (x1 - x0), 1)
+    tall = max(BLOCK_SIDE**2 // (x1 - x0), 1)
     for top in range(y0, y1, tall):
         bottom = min(top + tall, y1)
         y = (np.arange(top, bottom) + 0.5 - first[1])[:, None]
