@@ -1,4 +1,4 @@
-"""What boosted estimators share: the search for weak learners, and what a fit leaves behind."""
+"""The common base of boosted estimators: the search for weak learners, and the fitted state."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ from setwise.learning import (
 from setwise.learning._boosting._master import ACCURACY
 from setwise.learning._weak_learners._rows import respond
 
-# A round's search and products cost the more the more scores there are, which then tell apart more
-# learners at once.
+# With more scores, a round costs more, and more learners can be distinguished in one round. So one
+# learner enters per _SCORES_A_COLUMN scores.
 _SCORES_A_COLUMN, _MOST_COLUMNS = 60_000, 8
 
 
@@ -62,9 +62,13 @@ def _steps(
 
 
 def _linear(X: Any, n_columns: int, n_threads: int, rng: object) -> WeakLearnerSearch:
-    """Support vector machines of the paper's Section 4.3: C = 1e8 / m for weights of sum 1."""
+    """Search for support vector machines as in the paper's Section 4.3.
+
+    C is 1e8 / m for weights of sum 1.
+    """
     largest = float(abs(X).max())
-    if largest > SQUARABLE:  # the solver squares its numbers, and does not end where they overflow
+    # The solver squares its numbers, and does not terminate if they overflow.
+    if largest > SQUARABLE:
         raise ValueError(
             f"X must stay below {SQUARABLE:g} for linear support vector machines, got {largest:g}"
         )
@@ -78,7 +82,7 @@ SEARCHES: dict[str, Callable[..., WeakLearnerSearch]] = {
     "perceptron": _perceptrons,
     "linear": _linear,
 }
-# The words of estimators whose learners may have a weight for every class.
+# The searches of estimators whose learners may have a weight for every class, by name.
 SHARED_SEARCHES: dict[str, Callable[..., WeakLearnerSearch]] = SEARCHES | {"step": _steps}
 
 
@@ -92,9 +96,9 @@ def make_search(
     words: Collection[str] = SEARCHES,
     **of_stumps: Any,
 ) -> WeakLearnerSearch:
-    """Make the search that ``estimator`` stands for: a word of ``SEARCHES`` or a classifier.
+    """Make the search of an ``estimator``: a name in ``SEARCHES`` or a classifier.
 
-    ``of_stumps`` is what a search for stumps is told of the columns of X.
+    ``of_stumps`` has options for the columns of X, which only a search for stumps takes.
     """
     n_threads = threads(n_jobs)
     check_estimator(estimator, words=words)
@@ -107,7 +111,7 @@ def make_search(
 def check_estimator(
     estimator: Any, name: str = "estimator", words: Collection[str] = SEARCHES
 ) -> None:
-    """Raise unless it is one of the words or a scikit-learn classifier that takes weights."""
+    """Raise unless ``estimator`` is one of the names or a scikit-learn classifier with weights."""
     allowed = f"{name} must be one of {', '.join(map(repr, words))} or a scikit-learn classifier"
     if isinstance(estimator, str):
         if estimator not in words:
@@ -129,7 +133,7 @@ def weighted_scores(
 ) -> FloatArray:
     """Sum the weighted responses on the rows of X, segment by segment: (n_segments, n).
 
-    A learner has a weight on its segment or, where ``segments`` is None, (n_segments,) of them.
+    A learner has one weight, for its segment, or n_segments weights if ``segments`` is None.
     """
     scores = np.zeros((n_segments, X.shape[0]))
     for place, learner in enumerate(learners):
@@ -144,14 +148,14 @@ def weighted_scores(
 
 
 def columns_a_round(asked: object, n_scores: int) -> int:
-    """Return how many weak learners enter in a round, or None if the scores decide."""
+    """Return how many weak learners enter per round, or None if it depends on the scores."""
     if asked is None:
         return int(min(max(n_scores // _SCORES_A_COLUMN, 1), _MOST_COLUMNS))
     return as_count(asked, "columns_per_round", least=1)
 
 
 def importances(learners: Sequence[Any], weights: FloatArray, n_features: int) -> FloatArray:
-    """Return importances: each learner's weight goes to its features; the sum is 1, or 0."""
+    """Return importances: the learners' weights distributed to their features, of sum 1 or 0."""
     shares = np.zeros(n_features)
     if weights.ndim == 2:
         weights = np.abs(weights).sum(axis=1)
@@ -163,7 +167,7 @@ def importances(learners: Sequence[Any], weights: FloatArray, n_features: int) -
 
 
 def warn_of_gap(name: str, fit: BoostFit, tol: float, n_estimators: int) -> None:
-    """Say so, once, if a fit ended above its tolerance and nobody asked it to end there."""
+    """Warn once if a fit ended above its tolerance without a request to stop."""
     if fit.interrupted or fit.relative_gap <= max(tol, ACCURACY):
         return
     gap = f"a relative gap of {fit.relative_gap:.1e}, above tol={tol:g}"
@@ -172,7 +176,7 @@ def warn_of_gap(name: str, fit: BoostFit, tol: float, n_estimators: int) -> None
             f"{name} stopped after {fit.n_iter} rounds at {gap}: {fit.reason}, raise it or tol"
         )
     elif not fit.w.any():
-        return  # struct_boost has said so
+        return  # struct_boost has warned
     elif fit.history.n_columns[-1] >= n_estimators:
         message = (
             f"{name} stopped at n_estimators={n_estimators} weak learners with {gap}: raise "
@@ -190,8 +194,8 @@ def warn_of_gap(name: str, fit: BoostFit, tol: float, n_estimators: int) -> None
 class Boosted:
     """Fitted state and predictions of an estimator with weak learners on segments of scores.
 
-    ``_boost`` runs ``struct_boost`` and ``_store`` takes what it found. Learners without weight at
-    the end are kept only as far as earlier stages used them.
+    ``_boost`` runs ``struct_boost`` and ``_store`` stores the result. Learners without a final
+    weight are kept only if earlier stages used them.
     """
 
     n_features_in_: int
@@ -214,12 +218,12 @@ class Boosted:
         quiet: bool = False,
         **options: Any,
     ) -> BoostFit:
-        """Fit; ``quiet`` for a fit on the way, of which the user is told nothing."""
+        """Fit; a ``quiet`` fit is an intermediate one, which neither prints nor calls back."""
         tol = self.tol if tol is None else tol
         learn = partial(struct_boost, risk, search, self.C if C is None else C, tol=tol, **options)
         user = None if quiet else self.callback
         with (
-            one_thread(),  # whose sums depend on the number of threads
+            one_thread(),  # sums in BLAS depend on the number of threads
             progress_callback(self.verbose and not quiet, tol, user) as callback,
         ):
             told = callback if watch is None else watch.around(callback)
@@ -235,7 +239,7 @@ class Boosted:
     def _store(
         self, fit: BoostFit, n_segments: int, *, stopped: bool = False, shared: bool = False
     ) -> None:
-        """Take what a fit left; one that validation has ``stopped`` may have any gap."""
+        """Store the result of a fit; one that validation ``stopped`` may have any gap."""
         if not stopped:
             warn_of_gap(type(self).__name__, fit, self.tol, self.n_estimators)
         step = n_segments if shared else 1
@@ -243,7 +247,7 @@ class Boosted:
         self.estimator_weights_ = np.array(fit.w.reshape(-1, step) if shared else fit.w)
         segments = np.array([column.segment for column in fit.columns], np.int64)
         self.estimator_segments_ = None if shared else segments
-        # As plain arrays, which skops stores without a question.
+        # Plain arrays can be stored by skops without declaring a trusted type.
         self._stages = fit.stages.data, fit.stages.indices, fit.stages.indptr
         self.gap_ = fit.relative_gap
         self.certified_ = fit.certified
@@ -254,14 +258,14 @@ class Boosted:
 
     @property
     def stages_(self) -> csr_array:
-        """The weights after each round, (n_stages, n_weights), those of a learner side by side."""
+        """The weights after each round, (n_stages, n_weights), grouped by learner."""
         check_is_fitted(self)
         shape = len(self._stages[2]) - 1, self.estimator_weights_.size
         return csr_array(self._stages, shape=shape)
 
     @property
     def feature_importances_(self) -> FloatArray:
-        """The weights of the learners, shared out to their features; they sum to 1."""
+        """The weights of the learners, distributed to their features; they sum to 1."""
         check_is_fitted(self)
         return importances(self.estimators_, self.estimator_weights_, self.n_features_in_)
 

@@ -1,4 +1,4 @@
-"""How good scores of classes are, by a scorer or by what mistakes cost; and what classes weigh."""
+"""Quality measures of class scores, by a scorer or by the costs of mistakes, and class weights."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def class_merit(
         def judged(scores: FloatArray) -> float:
             try:
                 answer = scoring(_Told(scores, classes), scores, labels, sample_weight=weight)
-            except TypeError as error:  # it cannot be called so
+            except TypeError as error:  # the scorer does not take these arguments
                 raise TypeError(f"scoring: {error}") from error
             return as_number(answer, "what scoring returns")
 

@@ -17,9 +17,10 @@ class ClassRisk:
         f_y = \sum_s \Gamma_{ys} f_s , \qquad \sum_i v_i = 1 .
 
     With the unit matrix as code and Delta = 1 off the diagonal, equation (17); with ancestors in
-    the code, Section 3.4; with the code (-1/2, 1/2) of two classes, LPBoost (Section 3.1). Where
-    several classes are equally violated the subgradient is their mean: before the first learner
-    all of them are, and with any one alone the first learners would have to undo one another.
+    the code, Section 3.4; with the code (-1/2, 1/2) of two classes, LPBoost (Section 3.1). If
+    several classes are equally violated, the subgradient is the mean of theirs. Before the first
+    learner all classes are, and with the subgradient of a single one, later learners would have to
+    undo the first.
 
     A call costs O(m k), plus the products with the code.
 
@@ -39,7 +40,7 @@ class ClassRisk:
     Attributes
     ----------
     temperature : float or None
-        Of the soft maxima, None for hard ones.
+        The temperature of the soft maxima, None for hard maxima.
     """
 
     temperature: float | None = None
@@ -128,9 +129,10 @@ class LogisticClassRisk(ClassRisk):
     .. math:: R(f) = \sum_i v_i \log \Bigl( 1 + \sum_{y \ne y_i} \Delta(y_i, y)
         e^{f_y(x_i) - f_{y_i}(x_i)} \Bigr) .
 
-    With Delta = 1 off the diagonal that is minus the mean log-likelihood of the classes under a
-    softmax of the scores; with two classes log(1 + exp(-margin)). It is the risk of soft maxima at
-    a temperature of 1 and the margins log Delta, so that for probabilities p of the classes
+    With Delta = 1 off the diagonal it is minus the mean log-likelihood of the classes under a
+    softmax of the scores; with two classes it is log(1 + exp(-margin)). It is the risk of soft
+    maxima at a temperature of 1 and the margins log Delta, so that for probabilities p of the
+    classes
 
     .. math:: R(f) \ge \sum_i v_i \Bigl( \sum_y p_{iy} (\log \Delta(y_i, y) + f_y - f_{y_i})
         + H(p_i) \Bigr)

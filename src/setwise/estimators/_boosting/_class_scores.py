@@ -40,9 +40,9 @@ _RIDGE = 1e-3
 
 
 class ClassScores(Versioned, Judged, Tabular, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A boosted classifier whose segments of scores make those of the classes by ``code_``.
+    """A boosted classifier whose class scores are ``code_`` times the segments of scores.
 
-    Where the labels are augmented there is one segment, of the rows code[y] (x) x of all classes.
+    With augmented labels there is one segment, for the rows code[y] (x) x of all classes.
     """
 
     estimator: Any
@@ -55,7 +55,7 @@ class ClassScores(Versioned, Judged, Tabular, ClassifierMixin, BaseEstimator):  
     _calibration: ClassProbabilities
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Return scores of the classes, (n, k); of two one score, (n,), positive for the second."""
+        """Return class scores (n, k); for two classes one score (n,), positive for the second."""
         rows = self._rows(X)
         return self._by_class(self._segment_scores(rows))
 
@@ -76,14 +76,14 @@ class ClassScores(Versioned, Judged, Tabular, ClassifierMixin, BaseEstimator):  
 
     @needs_calibrate(*METHODS)
     def predict_proba(self, X: Any) -> FloatArray:
-        """Return probabilities of the classes, (n, k), with ``calibrate``."""
+        """Return calibrated probabilities of the classes, (n, k); needs ``calibrate``."""
         return self._calibration(self.decision_function(X))
 
     def score(self, X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None) -> float:
-        """Return the share of the samples, by weight, whose class is the right one.
+        """Return the weighted share of the samples whose predicted class is correct.
 
-        In a taxonomy 1 - the mean of ``cost_``, as a share of its largest entry: mistakes between
-        classes that are close weigh less.
+        In a taxonomy the score is 1 - the mean of ``cost_`` divided by its largest entry, so that
+        mistakes between close classes count less.
         """
         predicted, labels = self.predict(X), as_array(y, "y")
         if labels.shape != predicted.shape:
@@ -108,7 +108,7 @@ class ClassScores(Versioned, Judged, Tabular, ClassifierMixin, BaseEstimator):  
 
     @property
     def feature_importances_(self) -> FloatArray:
-        """The weights of the learners, shared out to their features; they sum to 1."""
+        """The weights of the learners, distributed to their features; they sum to 1."""
         check_is_fitted(self)
         width = self.code_.shape[1] if self._augmented else 1
         shares = importances(self.estimators_, self.estimator_weights_, width * self.n_features_in_)
@@ -129,7 +129,7 @@ class ClassScores(Versioned, Judged, Tabular, ClassifierMixin, BaseEstimator):  
         return self._augment(X) if self._augmented else X
 
     def _evaluated(self, X: Any, y: Any) -> Examples:
-        """Read a set to be judged by, in the terms of this fit."""
+        """Read an evaluation set, with the classes of this fit."""
         X, y = self._table(X, y, reset=False, accept_sparse="csr")
         return Examples(X, known_places(y, self.classes_), np.ones(X.shape[0]))
 
@@ -172,11 +172,11 @@ class ClassScores(Versioned, Judged, Tabular, ClassifierMixin, BaseEstimator):  
 class ClassProbabilities:
     r"""Scores of k classes, (n, k), as probabilities.
 
-    "softmax": :math:`p_y \propto \exp(t f_y + b_y)` with one temperature and a bias a class, those
-    of least log-loss. "sigmoid", "isotonic": each class against the others, by Platt's sigmoid or a
-    monotone function, divided by the sum.
+    "softmax" is :math:`p_y \propto \exp(t f_y + b_y)` with one temperature and a bias per class,
+    which minimise the log-loss. "sigmoid" and "isotonic" calibrate each class against the others,
+    by Platt's sigmoid or a monotone function, and normalise.
 
-    Two classes have one score, (n,): half of it for the second, and minus half for the first.
+    Two classes have one score, (n,): the second class has half of it, the first minus half.
     """
 
     maps: Any
@@ -185,7 +185,7 @@ class ClassProbabilities:
     def fit(
         cls, method: str, scores: FloatArray, y: IntArray, weight: FloatArray, k: int
     ) -> ClassProbabilities:
-        """Fit to scores, places of the true classes and weights of the rows."""
+        """Fit to scores, indices of the true classes and weights of the rows."""
         scores = _of_classes(scores)
         if method == "softmax":
             return cls(_softmax_map(scores, y, weight / weight.sum(), k))
@@ -200,7 +200,7 @@ class ClassProbabilities:
             return np.asarray(softmax(slope * scores + bias, axis=1))
         told = self.maps(expit(scores))
         sums = told.sum(axis=1, keepdims=True)
-        # Where every class is ruled out, nothing is known.
+        # If every class has probability 0, the row gets equal probabilities.
         shares: FloatArray = np.where(
             sums > 0, told / np.where(sums > 0, sums, 1), 1 / told.shape[1]
         )

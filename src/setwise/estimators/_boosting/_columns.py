@@ -1,4 +1,4 @@
-"""How a table is read: numbers, missing ones, words and other categories, and trends."""
+"""The columns of a table: numbers, missing values, categories, and monotone constraints."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _OF_CATEGORIES = ("category", "Categorical", "Enum")
 
 
 def takes_missing(estimator: Any) -> bool:
-    """Return whether weak learners of this kind take NaN for what is missing."""
+    """Return whether weak learners of this kind accept NaN as a missing value."""
     if isinstance(estimator, str):
         return estimator in ("stump", "step", "tree")
     return takes_nan(estimator)
 
 
 class Tabular:
-    """Reads X for a boosted estimator: what is missing is NaN, a word its place among the words."""
+    """A mixin that reads X: missing values become NaN, categories become their indices."""
 
     estimator: Any
     categorical_features: Any
@@ -54,7 +54,7 @@ class Tabular:
         )
 
     def _learn_columns(self, X: Any) -> tuple[BoolArray | None, Any]:
-        """Return which columns are categories, and X with numbers for their words."""
+        """Return which columns are categorical, and X with the categories as numbers."""
         self.categories_ = []
         columns = self.categorical_features
         if isinstance(columns, str) and columns != "from_dtype":
@@ -66,10 +66,10 @@ class Tabular:
         if columns is None or (isinstance(columns, str) and not (stumps and _is_frame(X))):
             return None, X
         if not _is_frame(X) and not hasattr(X, "shape"):
-            X = np.array(X, dtype=object)  # words among numbers stay apart
+            X = np.array(X, dtype=object)  # keeps words distinct from numbers
         shape: tuple[int, ...] = getattr(X, "shape", ())
         if len(shape) != 2:
-            return None, X  # scikit-learn's checks have the words for it
+            return None, X  # scikit-learn's checks raise the error
         mask = _mask_of(columns, X)
         if mask.any() and not stumps:
             raise ValueError(
@@ -81,9 +81,10 @@ class Tabular:
         return mask, X
 
     def _stump_options(self, *, one_score: bool, augmented: bool = False) -> dict[str, Any]:
-        """Return what a search for stumps is told of the columns.
+        """Return the options of a search for stumps that concern the columns.
 
-        ``one_score``: of rows, not of classes; ``augmented``: features are products with labels.
+        ``one_score``: rows have one score instead of one per class. ``augmented``: features are
+        products with labels.
         """
         stumps = _is_stump(self.estimator)
         if augmented and self._categorical is not None and self._categorical.any():
@@ -127,7 +128,7 @@ def _is_frame(X: Any) -> bool:
 
 
 def _mask_of(columns: Any, X: Any) -> BoolArray:
-    """Return a bool for each feature."""
+    """Return a mask of features, given as a mask, indices or names."""
     n_features = X.shape[1]
     if isinstance(columns, str):
         return np.array([str(kind).startswith(_OF_CATEGORIES) for kind in X.dtypes], np.bool_)
@@ -152,10 +153,10 @@ def _mask_of(columns: Any, X: Any) -> BoolArray:
 
 
 def _encoded(X: Any, known: dict[int, Any]) -> tuple[Any, dict[int, NDArray[Any]]]:
-    """Return X with numbers for the words of some columns, and the words of each.
+    """Return X with categories encoded as numbers, and the categories of each column.
 
-    ``known`` has the words of a column, none where they are yet to be learned, None for a column of
-    numbers. A word that is not known becomes NaN, as if it were missing.
+    ``known`` has the categories of each categorical column, or None if they are to be learned from
+    X. An unknown category becomes NaN, as if it were missing.
     """
     words: dict[int, NDArray[Any]] = {}
     todo = {f: own for f, own in known.items() if own is not None}
@@ -189,7 +190,7 @@ def _column(X: Any, f: int) -> list[Any]:
 
 
 def _numbers(values: list[Any], words: NDArray[Any] | None, f: int) -> FloatArray:
-    """Return places among the words, or numbers as they are; NaN if missing or unknown."""
+    """Return indices of the categories, or numbers as they are; NaN if missing or unknown."""
     if words is not None:
         places = {word: float(place) for place, word in enumerate(words.tolist())}
         strange = [v for v in values if not isinstance(v, str) and not _is_missing(v)]
@@ -211,7 +212,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def _replaced(X: Any, numbers: dict[int, FloatArray]) -> Any:
-    """Return the table with other columns; the caller's is left alone."""
+    """Return a copy of the table with some columns replaced."""
     if hasattr(X, "isetitem"):
         X = X.copy(deep=False)
         for f, column in numbers.items():

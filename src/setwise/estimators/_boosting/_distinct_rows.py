@@ -1,4 +1,4 @@
-"""Equal examples as one, so that a weight of 2 and a repeated row are the same problem."""
+"""Merging of equal examples, so that a weight of 2 and a repeated row give the same problem."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from scipy.sparse import issparse
 
 from setwise._foundation._arguments import FloatArray, IntArray
 
-# For a missing value in a projection: a number that is hardly met.
+# The number that replaces a missing value in a projection; it is unlikely to occur in data.
 _STRANGE = 0.7390851332151607
 
 
 def distinct_rows(X: Any, y: IntArray, weight: FloatArray) -> tuple[Any, IntArray, FloatArray]:
     """Merge equal rows of positive weight, sum their weights, and sort them in a fixed order.
 
-    Among equally good weak learners rounding decides, and with it the function. After this the
-    order of the rows and the way in which they are repeated decide nothing. Equal rows are found
-    next to one another in the order of a projection, O(n d + n log n). Missing values, NaN,
+    If weak learners are equally good, rounding errors decide which one enters. After merging, the
+    result depends neither on the order of the rows nor on how they are repeated. Equal rows are
+    found next to one another in the order of a projection, O(n d + n log n). Missing values, NaN,
     are equal.
 
     Parameters
@@ -34,7 +34,7 @@ def distinct_rows(X: Any, y: IntArray, weight: FloatArray) -> tuple[Any, IntArra
     order = np.lexsort((_projection(_filled(X, _STRANGE)), y))
     X, y, weight = X[order], y[order], weight[order]
     first = np.ones(len(y), np.bool_)
-    # All values are finite but the missing ones, which infinity can stand for.
+    # All values are finite except missing ones, which infinity can therefore represent.
     first[1:] = (y[1:] != y[:-1]) | _differ(_filled(X, np.inf))
     starts = np.flatnonzero(first)
     if len(starts) == len(y):
@@ -43,7 +43,7 @@ def distinct_rows(X: Any, y: IntArray, weight: FloatArray) -> tuple[Any, IntArra
 
 
 def _filled(X: Any, value: float) -> Any:
-    """Return X with a value for what is missing; X itself if nothing is."""
+    """Return X with missing values replaced; X itself if none is missing."""
     missing = np.isnan(X.data if issparse(X) else X)
     if not missing.any():
         return X

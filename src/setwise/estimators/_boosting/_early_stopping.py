@@ -1,4 +1,4 @@
-"""Rows that a fit does not see, judged after every round; when they say that it is enough."""
+"""Early stopping: scores of held-out rows after every round, and the rule that ends the fit."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from setwise.learning._weak_learners._rows import respond
 
 
 class Verdict(NamedTuple):
-    """How good the scores are, and what the risk makes of them: more and less is better."""
+    """The score of held-out rows (higher is better) and their loss (lower is better)."""
 
     score: float
     loss: float
 
 
 class Judge:
-    """Rows beside those of the fit; each weak learner responds to them once.
+    """Held-out rows, on which each weak learner is evaluated once.
 
     Parameters
     ----------
     X : what the weak learners predict on
     risk : Risk
-        That of the rows.
+        The risk of these rows.
     merit : scores (n_segments, n) -> float
     """
 
     def __init__(self, X: Any, risk: Risk, merit: Callable[[FloatArray], float]) -> None:
         self._X, self._risk, self._merit = X, risk, merit
         self._responses: list[FloatArray] = []
-        self._places: dict[int, int] = {}  # by the identity of the learners, which are kept
+        self._places: dict[int, int] = {}  # keyed by id; the learners are kept alive
         self._learners: list[object] = []
 
     def scores(self, columns: Sequence[Column], w: FloatArray) -> FloatArray:
-        """(n_segments, n)."""
+        """Return the scores of the rows, (n_segments, n)."""
         n_segments = len(self._risk.offsets) - 1
         own: dict[int, FloatArray] = {}  # the weights of a learner, by segment
         for place in np.flatnonzero(w).tolist():
@@ -59,7 +59,7 @@ class Judge:
         return Verdict(float(self._merit(scores)), float(self._risk(scores.ravel())[0]))
 
     def _place(self, learner: object) -> int:
-        """Return the place of a learner's response."""
+        """Return the index of a learner's stored response."""
         if id(learner) not in self._places:
             self._places[id(learner)] = len(self._responses)
             self._learners.append(learner)
@@ -74,8 +74,8 @@ class ScoreWatch:
     ----------
     judges : mapping of names
     patience : int, optional
-        So many rounds in which the first judge saw neither a better score nor a smaller loss end
-        the fit; rounds before the first weight do not count. None: never.
+        The fit ends after ``patience`` rounds without a better score or a smaller loss of the first
+        judge. Rounds before the first weight do not count. None: never.
     """
 
     def __init__(self, judges: Mapping[str, Judge], patience: int | None = None) -> None:
@@ -90,7 +90,7 @@ class ScoreWatch:
     def around(
         self, callback: Callable[[BoostProgress], object] | None
     ) -> ForwardingCallback[BoostProgress]:
-        """Wrap the user's callback: look at the round first, then call it."""
+        """Wrap the user's callback so that each round is evaluated before it is called."""
 
         def look(progress: BoostProgress) -> bool:
             now = {
@@ -143,7 +143,7 @@ class ScoreWatch:
 
     @property
     def results(self) -> dict[str, dict[str, list[float]]]:
-        """The course of each set: score and loss, a number a round."""
+        """Return score and loss of each set, one number per round."""
         return {
             name: {"score": [v.score for v in told], "loss": [v.loss for v in told]}
             for name, told in self.told.items()

@@ -1,4 +1,4 @@
-"""Rows that a fit does not see: folds and parts of the sample, and the ``eval_set`` of a caller."""
+"""Held-out rows: folds, parts of the sample, and the ``eval_set`` of the user."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from setwise._foundation._arguments import (
     as_number,
 )
 
-# So many folds choose C where the rows are few; with more rows one part is enough.
+# C is chosen by _FOLDS folds up to _FEW_ROWS rows, and by one held-out part above.
 _FOLDS, _FEW_ROWS = 3, 1000
-MANY_ROWS = 10_000  # beyond them a fit stops early unless told otherwise
-_ENOUGH_ROWS = 20_000  # so many choose C as well as more would
-_ROUNDING = 1e-6  # of a place among the rows times a share
+MANY_ROWS = 10_000  # above this, early_stopping="auto" is on
+_ENOUGH_ROWS = 20_000  # C is chosen on a sample of at most this size; larger ones chose the same
+_ROUNDING = 1e-6  # absorbs the rounding error of an index times a share
 
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """Rows with the places of their labels, weights, and perhaps groups."""
+    """Rows with the indices of their labels, weights, and optionally groups."""
 
     X: Any
     y: IntArray
@@ -37,7 +37,7 @@ class Examples:
         return len(self.y)
 
     def take(self, rows: IntArray) -> Examples:
-        """Return those at the given places."""
+        """Return the examples at the given indices."""
         groups = None if self.groups is None else self.groups[rows]
         return Examples(self.X[rows], self.y[rows], self.weight[rows], groups)
 
@@ -83,7 +83,10 @@ def enough_of(examples: Examples, random_state: object) -> Examples:
 
 
 def folds(examples: Examples, n_folds: int | None, random_state: object) -> list[NDArray[np.bool_]]:
-    """Return which rows are held out, part by part; None: three parts of few rows, one of many."""
+    """Return masks of held-out rows, one per part.
+
+    By default there are three parts of few rows, or one part of many.
+    """
     turn = _turns(examples, random_state)
     parts = _FOLDS if n_folds is None else n_folds
     first = 1 if n_folds is None and len(examples) > _FEW_ROWS else parts
@@ -98,7 +101,10 @@ def _share_of(turn: IntArray, share: float) -> NDArray[np.bool_]:
 
 
 def _turns(examples: Examples, random_state: object) -> IntArray:
-    """Draw a number for each row: every k-th has its share of each class, or is a whole group."""
+    """Draw an order of the rows in which every stretch has its share of each class.
+
+    With groups, the numbers are those of whole groups.
+    """
     rng = as_generator(0 if random_state is None else random_state, "random_state")
     n = len(examples)
     turn = np.empty(n, np.int64)
@@ -130,7 +136,7 @@ def as_eval_set(eval_set: Any, widths: tuple[int, ...] = (2,)) -> list[tuple[Any
 
 
 def known_places(y: Any, classes: NDArray[Any]) -> IntArray:
-    """Return where each label stands among the classes of the fit."""
+    """Return the index of each label among the classes of the fit."""
     labels = as_array(y, "y")
     unknown = labels[~np.isin(labels, classes)]
     if unknown.size:

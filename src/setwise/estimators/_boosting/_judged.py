@@ -1,4 +1,4 @@
-"""Boosted estimators that look at rows they do not learn from: when to stop, and which C."""
+"""Boosted estimators that use held-out rows for early stopping and for the choice of C."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from setwise.estimators._boosting._price import USUAL, PricePath, least_price
 from setwise.learning import BoostFit, WeakLearnerSearch
 from setwise.learning._boosting._problem import Risk
 
-_PATH_TOLERANCE = 0.1  # of the fits that choose C
-_PATH_TIME = 0.5  # of a time limit
+_PATH_TOLERANCE = 0.1  # tolerance of the fits that choose C
+_PATH_TIME = 0.5  # largest share of a time limit that the choice of C may take
 
 
 class HeldOut(NamedTuple):
-    """Rows out of a fit, and their scores, (n_segments, n)."""
+    """Held-out rows and their scores, (n_segments, n)."""
 
     examples: Examples
     scores: FloatArray
@@ -40,7 +40,7 @@ class HeldOut(NamedTuple):
 class Judged(Boosted):
     """A boosted estimator with ``early_stopping``, ``eval_set`` and C="auto".
 
-    It says what its risk, its search and the merit of scores are; ``_learn`` does the rest.
+    A subclass defines the risk, the search and the merit of scores; ``_learn`` does the rest.
     """
 
     C: float | str  # type: ignore[assignment]
@@ -61,15 +61,15 @@ class Judged(Boosted):
         raise NotImplementedError
 
     def _design(self, X: Any) -> Any:
-        """Return what weak learners see of rows."""
+        """Return the features of rows in the form that weak learners take."""
         return X
 
     def _surrogates(self) -> tuple[str, ...]:
-        """Return the surrogates among which rows held out choose; of one there is no choice."""
+        """Return the surrogates among which held-out rows choose; there may be only one."""
         return ("hinge",)
 
     def _check_habits(self) -> None:
-        """Raise where a parameter cannot be."""
+        """Raise if a parameter is invalid."""
         if isinstance(self.C, str):
             as_choice(self.C, "C", ("auto",))
         if isinstance(self.early_stopping, str):
@@ -90,7 +90,10 @@ class Judged(Boosted):
         hold_out: bool = False,
         **options: Any,
     ) -> tuple[Examples, BoostFit, list[HeldOut]]:
-        """Choose C, fit and store: the rows fitted, the fit, and scores of others if asked for."""
+        """Choose C, fit, and store the result.
+
+        Return the fitted rows, the fit, and scores of held-out rows if requested.
+        """
         judged = {f"valid_{k}": part for k, part in enumerate(eval_set)}
         stopping = self._stops_early(len(examples), bool(eval_set))
         patience = int(self.n_iter_no_change) if stopping else None
@@ -109,7 +112,7 @@ class Judged(Boosted):
         self._surrogate = self._surrogates()[0]
         if isinstance(self.C, str):
             few = parts
-            if stopping or not hold_out:  # else the scores of all rows held out are asked for
+            if stopping or not hold_out:  # otherwise scores of all rows are needed
                 enough = partial(enough_of, random_state=self.random_state)
                 few = [(enough(train), enough(held)) for train, held in parts]
             outside = self._choose(examples, search, few, patience, options)
@@ -151,7 +154,7 @@ class Judged(Boosted):
         patience: int | None,
         options: dict[str, Any],
     ) -> list[HeldOut]:
-        """Take the best C and surrogate: what fits with them say of rows that they did not see."""
+        """Choose the best C and surrogate, and return the scores of held-out rows."""
         parts = [part for part in parts if self._can_be_judged(*part)]
         self.C_scores_: dict[float, float] = {}
         limit = None if self.time_limit is None else _PATH_TIME * float(self.time_limit)
@@ -172,7 +175,7 @@ class Judged(Boosted):
                 lambda: not deadline.over(),
                 None if best is None else best[1],
             )
-            # Their losses cannot be compared, so that of equal scores the first surrogate wins.
+            # The losses of surrogates cannot be compared, so the first surrogate wins a tie.
             if best is None or path.best > best[1].best:
                 best = surrogate, path
         assert best is not None
@@ -181,12 +184,12 @@ class Judged(Boosted):
         return path.left
 
     def _can_be_judged(self, train: Examples, held: Examples) -> bool:
-        """Return whether rows to fit hold two classes, and those held out something to judge."""
+        """Return whether training rows have two classes and held-out rows can be scored."""
         if len(np.unique(train.y)) < 2 or not len(held):
             return False
         try:
             self._risk(train), self._risk(held)
-        except ValueError:  # no pairs to compare
+        except ValueError:  # there are no pairs to compare
             return False
         return True
 
@@ -198,7 +201,7 @@ class Judged(Boosted):
         deadline: Deadline,
         options: dict[str, Any],
     ) -> tuple[Verdict, list[HeldOut]]:
-        """Fit with C to each part; return the mean verdict and the scores of the rows held out."""
+        """Fit with C to each part; return the mean verdict and the scores of held-out rows."""
         verdicts: list[Verdict] = []
         outside: list[HeldOut] = []
         for train, held in parts:
@@ -207,7 +210,7 @@ class Judged(Boosted):
             judge, risk = self._judge(held), self._risk(train)
             watch = ScoreWatch({"": judge} if patience else {}, patience)
             search = self._search(train)
-            with warnings.catch_warnings():  # the last fit says what there is to say
+            with warnings.catch_warnings():  # only the last fit warns
                 warnings.simplefilter("ignore")
                 fit = self._boost(
                     risk,

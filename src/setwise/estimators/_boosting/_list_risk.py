@@ -1,4 +1,4 @@
-"""The risk of whole lists: average precision and discounted gains, each query's ranking at once."""
+"""The risk of whole rankings: average precision and discounted gains per query."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ class ListRisk(ABC):
     .. math:: R(f) = \sum_q v_q \max_\pi\ \Delta_q(\pi)
         + \langle \psi_q(\pi) - \psi_q(\pi^*), f_q \rangle, \qquad \sum_q v_q = 1 .
 
-    It is a convex bound of the mean loss, since the ranking by f has the largest <psi, f> of all.
-    Queries in which no ranking is better than another do not count. Rows of one level and equal
-    scores have equal slopes, so that the order of the rows decides nothing.
+    It is a convex upper bound of the mean loss, since the ranking by f has the largest <psi, f> of
+    all. Queries in which no ranking is better than another do not count. Rows with equal levels and
+    scores have equal slopes, so that the order of the rows does not matter.
 
     Parameters
     ----------
     levels : array of shape (m,)
         y, real numbers.
     sample_weight : array of shape (m,) or number, optional
-        That of a query, the same for all its rows; rows of weight 0 are left out.
+        The weight of a query, the same for all its rows; rows of weight 0 are left out.
     groups : array of shape (m,), optional
-        The query of each row; one query without them.
+        The query of each row; by default there is one query.
     """
 
     name: str
@@ -69,7 +69,7 @@ class ListRisk(ABC):
 
     @abstractmethod
     def _prepare(self, levels: FloatArray) -> NDArray[np.bool_]:
-        """Look at the levels, query by query; in which queries there is something to rank."""
+        """Prepare the levels of each query; return which queries have rows of different levels."""
 
     @abstractmethod
     def _plane(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -106,7 +106,7 @@ class ListRisk(ABC):
         return np.asarray(np.bincount(self._query, values, self._shape[0]), np.float64)
 
     def _blocks(self, keys: FloatArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the rows by falling key, query by query, and where runs of equal keys begin."""
+        """Return the rows of each query by decreasing key, and the starts of runs of equal keys."""
         order = np.lexsort((-keys, self._query))
         first = np.ones(len(order), np.bool_)
         first[1:] = (np.diff(keys[order]) != 0) | (np.diff(self._query[order]) != 0)
@@ -114,7 +114,9 @@ class ListRisk(ABC):
 
 
 class AveragePrecisionRisk(ListRisk):
-    r"""1 - average precision, with the pairs of Yue et al.: psi sums +-(f_i - f_j) / (|P| |N|).
+    r"""The risk of 1 - average precision, with the features of Yue et al.
+
+    psi sums +-(f_i - f_j) / (|P| |N|) over pairs.
 
     The worst ranking is found exactly, by ``cpp/boosting/average_precision.hpp``, O(m log m).
     """
@@ -155,14 +157,16 @@ class AveragePrecisionRisk(ListRisk):
 
 
 class GainRisk(ListRisk):
-    r"""1 - NDCG with the gains y and discounts D(r) = 1 / log2(1 + r), and psi = sum_i D(pi_i) f_i.
+    r"""The risk of 1 - NDCG, with gains y and discounts D(r) = 1 / log2(1 + r).
+
+    The features are psi = sum_i D(pi_i) f_i. The loss
 
     .. math:: \Delta(\pi) = 1 - \frac1Z \sum_i y_i D(\pi_i)
 
-    has the same discounts as psi, so that the worst ranking sorts :math:`f_i - y_i / Z` (Le and
-    Smola's assignment problem, where it is a sort): exact, O(m log m). psi* is the mean over the
-    ideal rankings. With ``k`` the discounts are 0 beyond the first k places, in the loss as in psi:
-    they fall all the same, and the sort stays exact.
+    has the same discounts as psi, so that the worst ranking sorts :math:`f_i - y_i / Z`. This is
+    exact and takes O(m log m); it is a special case of Le and Smola's assignment problem. psi* is
+    the mean over the ideal rankings. With ``k`` the discounts are 0 beyond the first k places, in
+    the loss and in psi. They are still decreasing, so the sort remains exact.
     """
 
     name = "ndcg"

@@ -1,4 +1,4 @@
-"""C by the data: a path from the least that pays, judged on rows held out."""
+"""The choice of C on held-out rows, along a path from the smallest useful C."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from setwise.learning._boosting._problem import Risk
 
 T = TypeVar("T")
 
-# In parts of the least C for which a weak learner pays.
+# The values of C on the path, relative to the least C for which a weak learner gets a weight.
 _RATIOS = (5.0, 15.0, 50.0, 150.0)
-USUAL = 50.0  # where there are too few rows to hold some out, and where a path begins
-_FIXED = 100.0  # where no weak learner pays, whatever C is
+USUAL = 50.0  # used if there are too few rows to hold some out, and the first on a path
+_FIXED = 100.0  # used if no C gives a weak learner a weight
 
 
 def least_price(risk: Risk, search: WeakLearnerSearch, *, grouped: bool = False) -> float:
-    r"""Return :math:`C = 1 / \max_h \langle -R'(0), h \rangle`, below which no learner pays.
+    r"""Return :math:`C = 1 / \max_h \langle -R'(0), h \rangle`, below which all weights are 0.
 
-    ``grouped``: a learner has all segments, and the norm of what it gains in them counts.
+    ``grouped``: a learner has a weight in every segment, and the norm of its gains counts.
 
-    It grows with the number of classes, since a learner then speaks for fewer examples. Where the
-    risk has one slope at 0, as with two classes, learners pay from there on; where it has many, R'
-    is one of them, and they may begin to pay later.
+    It grows with the number of classes, since a learner then concerns fewer examples. If the risk
+    has one subgradient at 0, as with two classes, weights are positive above this C. If it has
+    several, R' is one of them, and weights may become positive only at a larger C.
     """
     offsets = risk.offsets
     _, slope = risk(np.zeros(offsets[-1]))
@@ -40,18 +40,18 @@ def least_price(risk: Risk, search: WeakLearnerSearch, *, grouped: bool = False)
 
 
 class PricePath(Generic[T]):
-    """The prices that were tried, and the best of them.
+    """The values of C that were tried, and the best of them.
 
-    From its first price it goes up as long as that is better, else down.
+    From its first value the path goes up as long as the score improves, otherwise down.
 
     Parameters
     ----------
-    attempt : C -> (verdict, what else it left)
+    attempt : C -> (verdict, other results of the fit)
     more : () -> bool
-        Whether there is time for another.
+        Whether there is time for another value.
     before : PricePath, optional
-        That of another surrogate. It is begun where that one was best, and left there if the score
-        is no better.
+        The path of another surrogate. The new path begins at its best value, and ends there if the
+        score is not better.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class PricePath(Generic[T]):
 
     @property
     def C(self) -> float:
-        """The best price."""
+        """The best C."""
         return _RATIOS[self.place] * self._least
 
     @property
@@ -86,7 +86,7 @@ class PricePath(Generic[T]):
         return self.scores[self.C]
 
     def _try(self, place: int) -> bool:
-        """Try the price at a place, and return whether it is better than those before."""
+        """Try the value at an index of the path, and return whether it is the best so far."""
         C = _RATIOS[place] * self._least
         verdict, left = self._attempt(C)
         self.scores[C] = verdict.score

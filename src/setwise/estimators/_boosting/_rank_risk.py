@@ -21,18 +21,18 @@ from setwise.learning._weak_learners._one_feature import midway
 
 
 class RankRisk:
-    r"""The mean of :math:`(1 - (f_i - f_j))_+` over the pairs with :math:`y_i > y_j`, (14).
+    r"""The mean of :math:`(1 - (f_i - f_j))_+` over pairs with :math:`y_i > y_j`, equation (14).
 
     With two levels it is a convex upper bound of 1 - the area under the ROC curve. The pairs are
-    never listed: those that count are those with f_i - 1 < f_j, and how heavy they are for each row
-    comes from one sort and two sweeps, O(m log m).
+    never listed: those with f_i - 1 < f_j count, and one sort and two sweeps give their total
+    weight for each row, O(m log m).
 
     Parameters
     ----------
     levels : array of shape (m,)
         y, real numbers.
     sample_weight : array of shape (m,) or number, optional
-        A pair weighs the product: 2 equals a repeated row, 0 a removed one.
+        The weight of a pair is the product of two: 2 equals a repeated row, 0 a removed one.
     groups : array of shape (m,), optional
         Only rows of the same group are compared (the answers to a query).
     """
@@ -54,7 +54,7 @@ class RankRisk:
         self._counter = _core.RankPairs(self._levels, self._weights, self._starts)
         self._grouped = groups is not None
         self.offsets = np.array([0, m])
-        # Below every score lies -inf: all pairs count.
+        # An infinite margin counts all pairs.
         self.n_pairs = self._active(np.zeros(m), np.inf)[0]
         if self.n_pairs == 0:
             where = "" if groups is None else " in one group"
@@ -84,7 +84,7 @@ class RankRisk:
         """Return the AUC: the share of pairs in the right order, ties counting half."""
         wrong, right = self._active(scores, 0.0)[0], self._active(-scores, 0.0)[0]
         share = 0.5 + 0.5 * (right - wrong) / self.n_pairs
-        return min(max(share, 0.0), 1.0)  # the sums are made in different orders
+        return min(max(share, 0.0), 1.0)  # rounding: the sums have different orders
 
     def _active(self, scores: FloatArray, margin: float) -> tuple[float, FloatArray]:
         """Return the weight of pairs with f_i - margin < f_j, and each row's part, by sign."""
@@ -98,7 +98,7 @@ class RankRisk:
 
     @cached_property
     def _pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64], FloatArray]:
-        """Higher row, lower row and weight of every pair; the weights have the mean 1."""
+        """Return higher row, lower row and weight of every pair; the weights have the mean 1."""
         highs, lows = [], []
         for begin, end in zip(self._starts[:-1], self._starts[1:], strict=True):
             kept = np.flatnonzero(self._weights[begin:end] > 0) + begin
@@ -120,7 +120,7 @@ def by_group(groups: ArrayLike | None, m: int) -> tuple[NDArray[np.int64], NDArr
 
 
 def as_groups(groups: ArrayLike | None, m: int, name: str = "groups") -> NDArray[Any] | None:
-    """Return the group of each row, (m,), names of one kind; None if there are none."""
+    """Return the group of each row, (m,), with names of one type; None without groups."""
     if groups is None:
         return None
     array = as_array(groups, name)
@@ -131,7 +131,7 @@ def as_groups(groups: ArrayLike | None, m: int, name: str = "groups") -> NDArray
         raise ValueError(f"{name} must name a group for every row, got {missing[0]}")
     try:
         np.unique(array)
-    except TypeError:  # of no common order
+    except TypeError:  # names that cannot be compared
         kinds = ", ".join(sorted({type(group).__name__ for group in array}))
         raise TypeError(f"{name} must hold names of one kind, got {kinds}") from None
     return array
@@ -149,12 +149,12 @@ def cut_points(
     order = np.argsort(scores, kind="stable")
     values = scores[order]
     ends = np.flatnonzero(np.append(values[1:] != values[:-1], True)) + 1
-    places = np.concatenate([[0], ends])  # how many rows may lie below a threshold
+    places = np.concatenate([[0], ends])  # possible numbers of rows below a threshold
     below = np.zeros((n_levels, len(places)))
     for level in range(n_levels):
         own = np.where(levels[order] == level, weights[order], 0.0)
         below[level] = np.concatenate([[0.0], np.cumsum(own)])[places]
-    # best[k]: the most weight in place if thresholds so far end there; choice: where the last lies.
+    # best[k]: the largest correct weight if the last threshold is at k; choice: its position.
     best = below[0]
     choices = []
     for level in range(1, n_levels):

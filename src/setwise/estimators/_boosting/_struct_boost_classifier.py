@@ -1,4 +1,4 @@
-"""Boosting of weak learners for many classes at once, flat or in a taxonomy: how it is fitted."""
+"""The boosted classifier for many classes at once, flat or in a taxonomy."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from setwise.learning import BoostProgress, WeakLearnerSearch
 
 SURROGATES = ("auto", "hinge", "logistic")
 PENALTIES = ("auto", "l1", "group")
-# With so few scores, samples times columns of the code, a slack an example is the faster program.
+# Up to this number of scores (samples times columns of the code), one slack per example is faster.
 _FEW_SCORES = 1000
 
 
@@ -40,15 +40,16 @@ class StructBoostClassifier(ClassScores):
         + f_y(x_i) - f_{y_i}(x_i), \qquad f_y = \sum_s \Gamma_{ys} \sum_j w_{sj} h_j
 
     over all weak learners h, by column generation and cutting planes
-    (``sw.learning.struct_boost``). Flat, the code :math:`\Gamma` is the unit matrix and the cost
-    :math:`\Delta` is 1 for every mistake (equation (17)); for two classes that is LPBoost with a
-    single score. In a taxonomy the code marks a class and its ancestors, and a mistake costs the
-    height of the first common ancestor. ``predict`` takes the class of the largest score. ``gap_``
-    says how far the objective can be from its minimum over all weak learners.
+    (``sw.learning.struct_boost``). In the flat case the code :math:`\Gamma` is the unit matrix and
+    the cost :math:`\Delta` is 1 for every mistake (equation (17)); for two classes this is LPBoost
+    with a single score. In a taxonomy the code marks a class and its ancestors, and a mistake costs
+    the height of the first common ancestor. ``predict`` takes the class of the largest score.
+    ``gap_`` bounds the distance of the objective from its minimum over all weak learners.
 
-    The logistic surrogate has :math:`\log \sum_y \Delta(y_i, y)\, e^{f_y - f_{y_i}}` for the
-    maximum, 1 for Delta at :math:`y_i` itself: with costs of 1 the likelihood of the classes under
-    a softmax of the scores. It needs no linear program, and has a gap of its own.
+    The logistic surrogate replaces the maximum by :math:`\log \sum_y \Delta(y_i, y)\, e^{f_y -
+    f_{y_i}}`, with Delta = 1 at :math:`y_i` itself. With costs of 1 it is the negative
+    log-likelihood of the classes under a softmax of the scores. It needs no linear program, and has
+    a gap of its own.
 
     Parameters
     ----------
@@ -58,90 +59,92 @@ class StructBoostClassifier(ClassScores):
         perceptrons, linear support vector machines, or any scikit-learn classifier that takes
         ``sample_weight``.
     n_estimators : int, default=200
-        The most weak learners; with ``early_stopping`` validation may find fewer to be better.
+        The largest number of weak learners. With ``early_stopping``, validation may choose fewer.
     time_limit : float, default=None
         The most seconds that ``fit`` may take, None for no limit. It then ends with the best
         weights so far and warns (``ConvergenceWarning``); ``gap_`` holds. The first round, without
-        weak learners, one weak learner of scikit-learn and one linear program are not cut short.
-        What was learned then depends on the machine and on what else it does.
+        weak learners, one weak learner of scikit-learn and one linear program are not interrupted.
+        The result then depends on the speed and the load of the machine.
     C : float or "auto", default="auto"
         Weight of the mean loss against the sum of the weights. Below a threshold, which grows with
-        the number of classes, no learner pays and the fit warns. "auto": 50 times that
-        threshold, or 150 if the score of rows held out rises, else 15 and 5 as long as it does:
-        rows of ``eval_set`` or ``early_stopping``, else of folds, whereafter all rows are fitted.
-        Beyond 20,000 rows that many, drawn, choose, unless ``calibrate`` needs them all.
+        the number of classes, all weights are 0 and the fit warns. "auto" tries 50 times that
+        threshold, then 150 times. If the score of held-out rows does not improve, it tries 15 and 5
+        times, as long as the score improves. Held-out rows are those of ``eval_set`` or
+        ``early_stopping``, otherwise folds, after which all rows are fitted. Above 20,000 rows a
+        random sample of that size chooses, unless ``calibrate`` needs all rows.
     surrogate : {"auto", "hinge", "logistic"}, default="auto"
-        Of the loss. "auto": where C is chosen, the hinge if its score on the rows held out is
-        higher than the best of the logistic one, at the place on the path of C where that one had
-        it; where C is given, whose unit depends on the surrogate, the hinge of the paper.
+        The surrogate of the loss. "auto": if C is given, the hinge, as in the paper, since the unit
+        of C depends on the surrogate. If C is chosen, the hinge is tried at the best C of the
+        logistic surrogate, and is taken if its score on held-out rows is higher.
     penalty : {"auto", "l1", "group"}, default="auto"
-        What the weights of a learner cost that all classes share: the sum of their absolute values,
-        as in the paper, or their Euclidean norm, :math:`\sum_j \|w_j\|_2` in place of
-        :math:`1^\top w`, with the logistic surrogate alone. With the norm a learner has weights for
-        all classes, with the sum for few. "auto": the norm for "step", the sum else. One score, as
-        of two classes, has one weight a learner, and both are the same.
+        The penalty on the weights of a learner that all classes share: the sum of their absolute
+        values, as in the paper, or their Euclidean norm, :math:`\sum_j \|w_j\|_2` in place of
+        :math:`1^\top w`, which needs the logistic surrogate. With the norm a learner has weights
+        for all classes, with the sum for few. "auto" is the norm for "step", otherwise the sum.
+        With a single score, as for two classes, a learner has one weight, and both are equal.
     taxonomy : nested lists, parent array or graph, default=None
-        A tree whose nodes include the classes. Lists are nodes and labels are leaves,
-        ``[["cat", "dog"], ["car", "bus"]]``; a parent array gives the parent of each node, -1 for
-        the root, and its first nodes are the classes in sorted order, all leaves among them, so
-        that every class must occur in y, which the other forms do not ask for; a directed graph
-        (``networkx.DiGraph``) has edges from parent to child and labels as nodes.
+        A tree whose nodes include the classes. In nested lists, lists are nodes and labels are
+        leaves: ``[["cat", "dog"], ["car", "bus"]]``. A parent array gives the parent of each node,
+        -1 for the root. Its first nodes are the classes in sorted order and include all leaves;
+        every class must then occur in y. A directed graph (``networkx.DiGraph``) has edges from
+        parent to child and labels as nodes.
     label_form : {"coded", "augmented"}, default="coded"
         "coded": weights for each node of the code. "augmented": weak learners on the
         label-augmented features :math:`x \otimes \Gamma(y)` with a single w (Section 3.4).
     class_weight : dict or "balanced", default=None
-        Weights of the classes, times ``sample_weight``. "balanced": n / (k n_y) of n samples, n_y
-        of class y, by their weight.
+        Weights of the classes, which multiply ``sample_weight``. "balanced" is n / (k n_y), where n
+        is the weight of all samples and n_y that of class y.
     early_stopping : bool or "auto", default="auto"
-        Whether rows held out end the fit, after ``n_iter_no_change`` rounds in which neither their
-        score nor their loss became better, and choose the round that is kept. "auto": where an
+        Whether held-out rows end the fit, after ``n_iter_no_change`` rounds in which neither their
+        score nor their loss improved, and choose the round that is kept. "auto" is True if an
         ``eval_set`` is given or there are more than 10,000 distinct rows.
     validation_fraction : float or int, default=0.1
-        The share of the rows, or how many, that early stopping sets aside; none if there is an
-        ``eval_set``. They are not fitted.
+        The share or the number of rows that early stopping holds out; none if there is an
+        ``eval_set``. Held-out rows are not fitted.
     n_iter_no_change : int, default=10
         The patience of early stopping, in rounds.
     scoring : str or callable, default=None
-        What is better: a scorer of scikit-learn's that needs ``predict`` or ``decision_function``,
-        or its name. None: ``score``.
+        The score on held-out rows: a scikit-learn scorer that needs ``predict`` or
+        ``decision_function``, or its name. None: ``score``.
     calibrate : {None, "softmax", "sigmoid", "isotonic"}, default=None
-        Make ``predict_proba`` of scores of rows that the fit did not see: those of early stopping,
-        else of folds. "softmax": one temperature and a bias a class; the others take each class
-        against the rest and divide by the sum.
+        How ``predict_proba`` is calibrated, on scores of held-out rows: those of early stopping,
+        otherwise folds. "softmax" has one temperature and a bias per class; the others calibrate
+        each class against the rest and normalise.
     n_folds : int, default=None
-        How many folds choose C and calibrate. None: 3, and beyond 1000 rows one third held out.
+        The number of folds that choose C and calibrate. None: 3 folds, and above 1000 rows one
+        held-out third.
     tol : float, default=1e-3
-        Relative gap at which the fit stops; one that ends above it, at ``n_estimators`` say, warns
-        (``ConvergenceWarning``).
+        Relative gap at which the fit stops. A fit that ends above it, for instance at
+        ``n_estimators``, warns (``ConvergenceWarning``).
     slack : {"auto", "one", "example"}, default="auto"
-        One slack for the mean loss, or one an example: the same optimum by a larger program, which
-        is the faster one below 1,000 scores (samples times columns of the code): "auto".
+        One slack for the mean loss, or one per example. Both have the same optimum; the second
+        program is larger, and faster up to 1,000 scores (samples times columns of the code), where
+        "auto" takes it.
     columns : {"shared", "class"}, default="shared"
-        "shared": a weak learner has a weight, of any sign, for every column of the code, as in the
-        paper. "class": it has one weight for one of them, not negative, so that more classes need
+        "shared": a weak learner has a weight of any sign for every column of the code, as in the
+        paper. "class": it has one non-negative weight for one of them, so that more classes need
         more learners. The optimum over all weak learners is the same. Two classes and the augmented
-        form have a single score, and one weight a learner.
+        form have a single score, and one weight per learner.
     columns_per_round : int, default=None
-        How many weak learners may enter in a round: more are found sooner, fewer are chosen better.
-        None: one for every 60,000 scores (samples times columns of the code), at least 1 and at
-        most 8.
+        How many weak learners may enter per round. More need fewer rounds; fewer are chosen better.
+        None: one per 60,000 scores (samples times columns of the code), at least 1 and at most 8.
     categorical_features : "from_dtype", mask, indices or names, default="from_dtype"
-        The columns whose values are categories, words or numbers: a stump on one of them says 1 of
-        any subset of the categories and -1 of the others, the best subset exactly. "from_dtype"
-        takes the columns of a table that have a dtype of categories. For stumps alone.
+        The columns whose values are categories. A stump on such a column is 1 on a subset of the
+        categories and -1 on the others; the best subset is found exactly. "from_dtype" takes the
+        columns of a table that have a categorical dtype. For stumps only.
     monotonic_cst : array of shape (n_features,) or dict of names, default=None
         1 for features in which the score may only increase, -1 for decrease, 0 for either; missing
-        values stay free. For stumps alone, and one score: two classes
-        without a taxonomy.
+        values are not constrained. For stumps only, and for a single score: two classes without a
+        taxonomy.
     random_state : None, int or RandomState, default=None
-        For weak learners that draw, and for which rows are held out; None draws the same each time.
+        Seed for random weak learners and for the choice of held-out rows; None is a fixed seed.
     n_jobs : int, default=None
         Threads of the search; None is one, -1 all cores. The answer does not depend on it.
     verbose : bool, default=False
         Show a progress bar with the gap.
     callback : callable, default=None
-        Called with a ``BoostProgress`` after each round, whose ``scores`` are those of the sets
-        held out; any true answer stops the fit. Fits that choose C are not told of.
+        Called with a ``BoostProgress`` after each round, whose ``scores`` are those of the held-out
+        sets; any true value stops the fit. It is not called for the fits that choose C.
 
     Attributes
     ----------
@@ -149,13 +152,13 @@ class StructBoostClassifier(ClassScores):
     C_ : float
     surrogate_ : {"hinge", "logistic"}
     C_scores_ : dict
-        The score of rows held out for each C that was tried with ``surrogate_``; empty if C was
+        The score of held-out rows for each C that was tried with ``surrogate_``; empty if C was
         given.
     best_iteration_ : int
-        The round that was kept: with early stopping the best one, else the last.
+        The round that was kept: with early stopping the best one, otherwise the last.
     evals_result_ : dict
-        For "validation" or "valid_0", "valid_1" and so on: a dict of "score" and "loss", a number
-        a round each.
+        For "validation" or "valid_0", "valid_1" and so on: a dict of "score" and "loss", each with
+        one number per round.
     estimators_ : list
         The weak learners, in the order of their arrival.
     estimator_weights_ : array of shape (n_learners,), or (n_learners, s) if they are shared
@@ -166,14 +169,14 @@ class StructBoostClassifier(ClassScores):
     cost_ : array of shape (k, k)
         Delta, row by true class.
     stages_ : sparse array of shape (n_stages, size of ``estimator_weights_``)
-        The weights after each round, a row a round, those of one learner side by side.
+        The weights after each round, one row per round, grouped by learner.
     feature_importances_ : array of shape (n_features,)
     gap_ : float
-        The relative gap: objective - bound as a share of what there was to gain (the objective
-        without learners - bound) or of the objective, whichever is less.
+        The relative gap: (objective - bound) divided by (objective without learners - bound) or by
+        the objective, whichever is smaller.
     certified_ : bool
-        Whether the bound is a proof: the search for weak learners is exact, so that ``gap_`` holds
-        for all of them, not for those alone that were met. How near the fit came is ``gap_``.
+        Whether the search for weak learners is exact, so that ``gap_`` is proved for all weak
+        learners and not only for those that were found.
     n_iter_ : int
         Rounds.
     interrupted_ : bool
@@ -181,8 +184,8 @@ class StructBoostClassifier(ClassScores):
     history_ : BoostHistory
         Primal, dual, seconds and sizes of each round.
     categories_ : list
-        The words of each feature that has some, sorted, None for the others (and empty where there
-        are none): ``CategoryStump`` holds their places.
+        The sorted categories of each categorical feature, None for other features; empty if no
+        feature is categorical. ``CategoryStump`` has indices into them.
     n_features_in_ : int
 
     References
@@ -274,15 +277,15 @@ class StructBoostClassifier(ClassScores):
         Parameters
         ----------
         X : array, table or sparse matrix of shape (n, d)
-            NaN stands for what is missing, and goes to the side of a stump that fits better. A
-            value that was missing in no row of the fit, and a category that was in none, adds
-            nothing to the score later on; where some were missing, an unknown category counts as
-            missing.
+            NaN is a missing value, and goes to the side of a stump that fits better. If a feature
+            had no missing value in the fit, missing values and unknown categories add nothing to
+            the score in prediction. If it had some, an unknown category counts as missing.
         y : array of shape (n,)
         sample_weight : array of shape (n,) or number, optional
             2 equals a repeated sample, 0 a removed one.
         eval_set : (X, y) or list of them, optional
-            Sets to judge each round by; the first ends the fit (``early_stopping``) and chooses C.
+            Sets that are scored after each round; the first ends the fit (``early_stopping``) and
+            chooses C.
 
         Returns
         -------
@@ -310,7 +313,7 @@ class StructBoostClassifier(ClassScores):
                 "Classifier can't train when only one class is present: y must hold two classes, "
                 f"got {self.classes_.tolist()}"
             )
-        # A sample of weight 0 may have any class, the only one of its own too.
+        # A sample of weight 0 may have a class that no other sample has.
         labels = np.searchsorted(self.classes_[1:], y, side="right").astype(np.int64)
         weight = weight * as_class_weights(self.class_weight, self.classes_, labels, weight)
         examples = Examples(*distinct_rows(X, labels, without_unit(weight)))
@@ -349,7 +352,7 @@ class StructBoostClassifier(ClassScores):
         )
 
     def _is_grouped(self, *, shared: bool) -> bool:
-        """Return whether the norms of the learners' weights count; raise where they cannot."""
+        """Return whether the penalty is the norm; raise if the other parameters do not allow it."""
         steps = isinstance(self.estimator, str) and self.estimator == "step"
         if self.penalty == "l1" or not (steps or self.penalty == "group"):
             if steps and self.code_.shape[1] > 1 and not self._augmented:
@@ -359,7 +362,7 @@ class StructBoostClassifier(ClassScores):
                 )
             return False
         if self.code_.shape[1] == 1 or self._augmented:
-            return True  # one weight a learner, whose size is its norm
+            return True  # one weight per learner: its absolute value is its norm
         if not shared:
             raise ValueError("columns must be 'shared' for penalty='group', got 'class'")
         if self.surrogate == "hinge":

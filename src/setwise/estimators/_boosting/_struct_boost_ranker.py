@@ -1,4 +1,4 @@
-"""Boosting that ranks: for the area under the ROC curve, average precision or discounted gain."""
+"""Boosting for rankings: area under the ROC curve, average precision or discounted gain."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ class StructBoostRanker(Versioned, Judged, Tabular, ClassifierMixin, BaseEstimat
 
     over all weak learners h, equation (14) with the mean over the pairs, by column generation and
     cutting planes (``sw.learning.struct_boost``). With two classes the sum bounds 1 - AUC. The
-    pairs are never listed: a plane costs one sort. Other losses judge the list of a query as a
-    whole, by its worst ranking, which is found exactly. ``gap_`` says how far the objective can be
-    from its minimum over all weak learners.
+    pairs are never listed: a plane costs one sort. Other losses evaluate the list of a query as a
+    whole, by its worst ranking, which is found exactly. ``gap_`` bounds the distance of the
+    objective from its minimum over all weak learners.
 
     Parameters
     ----------
@@ -60,88 +60,92 @@ class StructBoostRanker(Versioned, Judged, Tabular, ClassifierMixin, BaseEstimat
         The weak learners: decision stumps, decision trees of depth 3, perceptrons, linear support
         vector machines, or any scikit-learn classifier that takes ``sample_weight``.
     n_estimators : int, default=200
-        The most weak learners; with ``early_stopping`` validation may find fewer to be better.
+        The largest number of weak learners. With ``early_stopping``, validation may choose fewer.
     time_limit : float, default=None
         The most seconds that ``fit`` may take, None for no limit. It then ends with the best
         weights so far and warns (``ConvergenceWarning``); ``gap_`` holds. The first round, without
-        weak learners, one weak learner of scikit-learn and one linear program are not cut short.
-        What was learned then depends on the machine and on what else it does.
+        weak learners, one weak learner of scikit-learn and one linear program are not interrupted.
+        The result then depends on the speed and the load of the machine.
     C : float or "auto", default="auto"
-        Weight of the mean over the pairs, or the queries, against the sum of the weights. "auto":
-        50 times the least for which a weak learner pays, or 150 if the score of rows held out
-        rises, else 15 and 5 as long as it does: rows of ``eval_set`` or ``early_stopping``, else
-        of folds, whereafter all rows are fitted. Beyond 20,000 rows that many, drawn, choose.
+        Weight of the mean over the pairs, or the queries, against the sum of the weights. "auto"
+        tries 50 times the least C for which a weak learner gets a weight, then 150 times. If the
+        score of held-out rows does not improve, it tries 15 and 5 times, as long as the score
+        improves. Held-out rows are those of ``eval_set`` or ``early_stopping``, otherwise folds,
+        after which all rows are fitted. Above 20,000 rows a random sample of that size chooses.
     loss : {"auc", "average_precision", "ndcg"}, default="auc"
-        What a ranking loses: the share of pairs in the wrong order; 1 - the average precision of
-        each query, the pairs of Yue et al. as features; 1 - its normalised discounted gain, with
-        y as the gains (``ordinal``, else 0 and 1) and the discounts as features.
+        The loss of a ranking: the share of pairs in the wrong order; 1 - the average precision of
+        each query, with the features of Yue et al.; or 1 - its normalised discounted gain, with y
+        as gains (0 and 1 unless ``ordinal``) and the discounts as features.
     k : int, default=None
-        How many places of a query's ranking count with loss="ndcg" (NDCG@k); None for all.
+        The number of places of a query's ranking that count with loss="ndcg" (NDCG@k); None for
+        all.
     early_stopping : bool or "auto", default="auto"
-        Whether rows held out end the fit, after ``n_iter_no_change`` rounds in which neither their
-        score nor their loss became better, and choose the round that is kept. "auto": where an
+        Whether held-out rows end the fit, after ``n_iter_no_change`` rounds in which neither their
+        score nor their loss improved, and choose the round that is kept. "auto" is True if an
         ``eval_set`` is given or there are more than 10,000 rows.
     validation_fraction : float or int, default=0.1
-        The share of the rows that early stopping sets aside, or how many: of the groups, where
-        there are some, which stay whole. None if there is an ``eval_set``. They are not fitted.
+        The share or the number of rows that early stopping holds out, or of groups, if there are
+        groups, which stay whole. No rows are held out if there is an ``eval_set``. Held-out rows
+        are not fitted.
     n_iter_no_change : int, default=10
         The patience of early stopping, in rounds.
     n_folds : int, default=None
-        How many folds choose C, of whole groups. None: 3, and beyond 1000 rows one third held out.
+        The number of folds, of whole groups, that choose C. None: 3 folds, and above 1000 rows one
+        held-out third.
     tol : float, default=1e-3
-        Relative gap at which the fit stops; one that ends above it, at ``n_estimators`` say, warns
-        (``ConvergenceWarning``).
+        Relative gap at which the fit stops. A fit that ends above it, for instance at
+        ``n_estimators``, warns (``ConvergenceWarning``).
     ordinal : bool, default=False
         Whether y holds ordered levels (numbers, any count of them). Otherwise it holds two classes,
         and more are refused, because their order might mean nothing.
     slack : {"one", "example"}, default="one"
-        "example" gives every pair a slack of its own: the same optimum from a linear program that
-        grows with the number of pairs, for comparison.
+        "example" gives every pair a slack of its own, for comparison. The optimum is the same, but
+        the linear program grows with the number of pairs.
     categorical_features : "from_dtype", mask, indices or names, default="from_dtype"
-        The columns whose values are categories, words or numbers: a stump on one of them says 1 of
-        any subset of the categories and -1 of the others, the best subset exactly. "from_dtype"
-        takes the columns of a table that have a dtype of categories. For stumps alone.
+        The columns whose values are categories. A stump on such a column is 1 on a subset of the
+        categories and -1 on the others; the best subset is found exactly. "from_dtype" takes the
+        columns of a table that have a categorical dtype. For stumps only.
     monotonic_cst : array of shape (n_features,) or dict of names, default=None
         1 for features in which the score may only increase, -1 for decrease, 0 for either; missing
-        values stay free. For stumps alone.
+        values are not constrained. For stumps only.
     random_state : None, int or RandomState, default=None
-        For weak learners that draw, and for which rows are held out; None draws the same each time.
+        Seed for random weak learners and for the choice of held-out rows; None is a fixed seed.
     n_jobs : int, default=None
         Threads of the search; None is one, -1 all cores. The answer does not depend on it.
     verbose : bool, default=False
         Show a progress bar with the gap.
     callback : callable, default=None
-        Called with a ``BoostProgress`` after each round, whose ``scores`` are those of the sets
-        held out; any true answer stops the fit. Fits that choose C are not told of.
+        Called with a ``BoostProgress`` after each round, whose ``scores`` are those of the held-out
+        sets; any true value stops the fit. It is not called for the fits that choose C.
 
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
-        The two classes, the second the positive one; or the levels, in order.
+        The two classes, of which the second is positive, or the levels in order.
     C_ : float
     C_scores_ : dict
-        The score of rows held out for each C that was tried; empty if it was given.
+        The score of held-out rows for each C that was tried; empty if C was given.
     best_iteration_ : int
-        The round that was kept: with early stopping the best one, else the last.
+        The round that was kept: with early stopping the best one, otherwise the last.
     evals_result_ : dict
-        For "validation" or "valid_0", "valid_1" and so on: a dict of "score" and "loss", a number
-        a round each.
+        For "validation" or "valid_0", "valid_1" and so on: a dict of "score" and "loss", each with
+        one number per round.
     estimators_ : list
         The weak learners, in the order of their arrival.
     estimator_weights_ : array of shape (n_learners,)
     estimator_segments_ : array of shape (n_learners,)
         All 0: the scores are one vector.
     cut_points_ : array of shape (n_classes - 1,)
-        Where ``predict`` cuts the scores: as few training mistakes as possible.
+        The thresholds of ``predict``, which minimise the training mistakes.
     stages_ : sparse array of shape (n_stages, n_learners)
-        The weights after each learner came, a row a stage.
+        The weights after each round, one row per stage.
     feature_importances_ : array of shape (n_features,)
     gap_ : float
-        The relative gap: objective - bound as a share of what there was to gain (the objective
-        without learners - bound) or of the objective, whichever is less.
+        The relative gap: (objective - bound) divided by (objective without learners - bound) or by
+        the objective, whichever is smaller.
     certified_ : bool
-        Whether the bound is a proof: the search for weak learners is exact, so that ``gap_`` holds
-        for all of them, not for those alone that were met. How near the fit came is ``gap_``.
+        Whether the search for weak learners is exact, so that ``gap_`` is proved for all weak
+        learners and not only for those that were found.
     n_iter_ : int
         Rounds.
     interrupted_ : bool
@@ -149,8 +153,8 @@ class StructBoostRanker(Versioned, Judged, Tabular, ClassifierMixin, BaseEstimat
     history_ : BoostHistory
         Primal, dual, seconds and sizes of each round.
     categories_ : list
-        The words of each feature that has some, sorted, None for the others (and empty where there
-        are none): ``CategoryStump`` holds their places.
+        The sorted categories of each categorical feature, None for other features; empty if no
+        feature is categorical. ``CategoryStump`` has indices into them.
     n_features_in_ : int
 
     References
@@ -230,20 +234,20 @@ class StructBoostRanker(Versioned, Judged, Tabular, ClassifierMixin, BaseEstimat
         Parameters
         ----------
         X : array, table or sparse matrix of shape (n, d)
-            NaN stands for what is missing, and goes to the side of a stump that fits better. A
-            value that was missing in no row of the fit, and a category that was in none, adds
-            nothing to the score later on; where some were missing, an unknown category counts as
-            missing.
+            NaN is a missing value, and goes to the side of a stump that fits better. If a feature
+            had no missing value in the fit, missing values and unknown categories add nothing to
+            the score in prediction. If it had some, an unknown category counts as missing.
         y : array of shape (n,)
         groups : array of shape (n,), optional
             Only samples of the same group are compared: the answers to a query.
         qid : array of shape (n,), optional
-            Another word for ``groups``.
+            Another name for ``groups``.
         sample_weight : array of shape (n,) or number, optional
-            A pair weighs the product: 2 equals a repeated sample, 0 a removed one. For the other
-            losses that of a query, the same for all its samples or 0.
+            The weight of a pair is the product of two: 2 equals a repeated sample, 0 a removed one.
+            For the other losses it is the weight of a query, the same for all its samples or 0.
         eval_set : (X, y), (X, y, groups) or list of them, optional
-            Sets to judge each round by; the first ends the fit (``early_stopping``) and chooses C.
+            Sets that are scored after each round; the first ends the fit (``early_stopping``) and
+            chooses C.
 
         Returns
         -------
@@ -262,9 +266,9 @@ class StructBoostRanker(Versioned, Judged, Tabular, ClassifierMixin, BaseEstimat
         places = self._learn_levels(np.asarray(y))
         weights = without_unit(as_sample_weights(sample_weight, len(places)))
         examples = Examples(X, places, weights, _groups_of(groups, qid, len(places)))
-        self._risk(examples)  # says what is wrong with them
+        self._risk(examples)  # raises an error if they are invalid
         held_out = isinstance(self.C, str) or self._stops_early(len(places), eval_set is not None)
-        if self.loss == "auc" and held_out:  # so that no copies of a row are held out and fitted
+        if self.loss == "auc" and held_out:  # a row must not be both held out and fitted
             examples = _distinct(examples)
         examples, fit, _ = self._learn(
             examples,
@@ -276,11 +280,11 @@ class StructBoostRanker(Versioned, Judged, Tabular, ClassifierMixin, BaseEstimat
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Scores, (n,): higher for higher ranks. With two classes positive for the second."""
+        """Return scores (n,), higher for higher ranks; with two classes positive for the second."""
         return self._shifted(self._segment_scores(self._rows(X))[0])
 
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
-        """Yield the scores of each stage, (n,) each, with the cut of the last."""
+        """Yield the scores of each stage, (n,) each, shifted by the final threshold."""
         for scores in self._staged_segment_scores(self._rows(X)):
             yield self._shifted(scores[0])
 
@@ -303,7 +307,7 @@ class StructBoostRanker(Versioned, Judged, Tabular, ClassifierMixin, BaseEstimat
     ) -> float:
         """Return 1 - the loss.
 
-        That is the area under the ROC curve (the share of pairs in the right order, ties counting
+        This is the area under the ROC curve (the share of pairs in the right order, ties counting
         half), or the mean over the queries of average precision or normalised discounted gain.
         """
         scores = self.decision_function(X)
@@ -338,7 +342,7 @@ class StructBoostRanker(Versioned, Judged, Tabular, ClassifierMixin, BaseEstimat
         return lambda scores: risk.merit(scores[0])
 
     def _evaluated(self, X: Any, y: Any, groups: Any = None) -> Examples:
-        """Read a set to be judged by, in the terms of this fit."""
+        """Read an evaluation set, with the classes of this fit."""
         X, y = self._table(X, y, reset=False, accept_sparse="csr")
         names = as_groups(groups, X.shape[0])
         return Examples(X, known_places(y, self.classes_), np.ones(X.shape[0]), names)
@@ -352,7 +356,7 @@ class StructBoostRanker(Versioned, Judged, Tabular, ClassifierMixin, BaseEstimat
         return scores - self.cut_points_[0] if len(self.classes_) == 2 else scores
 
     def _learn_levels(self, y: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the place of each label among the classes, and remember the classes."""
+        """Return the index of each label among the classes, and store the classes."""
         if self.ordinal:
             if y.dtype.kind not in "fiub":
                 raise TypeError(f"y must hold numbers when ordinal, got dtype {y.dtype}")
@@ -360,7 +364,7 @@ class StructBoostRanker(Versioned, Judged, Tabular, ClassifierMixin, BaseEstimat
             check_targets(y)
         self.classes_, levels = np.unique(y, return_inverse=True)
         if not self.ordinal and len(self.classes_) > 2:
-            # scikit-learn's own checks look for the first sentence.
+            # scikit-learn's estimator checks require the first sentence.
             raise ValueError(
                 "Only binary classification is supported. The type of the target is "
                 f"{type_of_target(y)}: set ordinal=True if the labels of y are ordered levels"
@@ -381,7 +385,7 @@ class StructBoostRanker(Versioned, Judged, Tabular, ClassifierMixin, BaseEstimat
 
 
 def _groups_of(groups: Any, qid: Any, n: int) -> NDArray[Any] | None:
-    """Return the query of each row, by either name."""
+    """Return the query of each row, given as ``groups`` or as ``qid``."""
     if groups is not None and qid is not None:
         raise ValueError("qid must be None where groups are given, got both: they are the same")
     return as_groups(qid, n, "qid") if groups is None else as_groups(groups, n)

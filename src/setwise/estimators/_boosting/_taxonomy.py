@@ -14,7 +14,7 @@ from setwise._foundation._arguments import FloatArray, IntArray, as_array, refus
 
 @dataclass(frozen=True, eq=False)
 class LabelCode:
-    """How classes share scores and what it costs to confuse them.
+    """The code by which classes share scores, and the costs of confusing them.
 
     Attributes
     ----------
@@ -29,14 +29,14 @@ class LabelCode:
 
 
 def label_code(taxonomy: Any, classes: NDArray[Any], *, augmented: bool = False) -> LabelCode:
-    r"""Return the code and cost of classes, from a taxonomy or, if it is None, of the flat kind.
+    r"""Return the code and cost of classes in a taxonomy, or in the flat case if it is None.
 
-    Flat: the unit matrix, and a cost of 1 for any confusion. In a tree the code marks a class and
-    its ancestors (equation (19)), and the cost is the height of the first common ancestor, its
-    longest path down to a leaf. Nodes above all classes or the same classes as another node add
-    nothing and are left out, so that a tree of one level is the flat code. Two classes need one
-    score, of which they take a half with opposite signs (Section 3.1), unless the code is to
-    augment the features.
+    In the flat case the code is the unit matrix, and any confusion costs 1. In a tree the code
+    marks a class and its ancestors (equation (19)), and the cost is the height of the first common
+    ancestor: its longest path down to a leaf. Nodes above all classes, or above the same classes as
+    another node, are redundant and left out, so that a tree of one level has the flat code. Two
+    classes need one score, of which each takes a half with opposite signs (Section 3.1), unless the
+    code augments the features.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def _read_lists(tree: list[Any] | tuple[Any, ...]) -> tuple[IntArray, dict[Hasha
 
 
 def _read_graph(graph: Any) -> tuple[IntArray, dict[Hashable, int]]:
-    """Edges lead from parent to child, as in a networkx.DiGraph."""
+    """Read a graph whose edges lead from parent to child, as in a networkx.DiGraph."""
     if not getattr(graph, "is_directed", lambda: True)():
         raise ValueError(
             "taxonomy must be a directed graph, parent to child, got an undirected one"
@@ -148,7 +148,7 @@ def _read_parents(taxonomy: Any, k: int) -> IntArray:
             f"it is a parent array, got {len(parents)} nodes"
         )
     parents = _checked(parents.astype(np.int64))
-    # Where a class does not occur in y, those after it would take one another's places.
+    # If a class did not occur in y, the indices of later classes would be wrong.
     leaves = np.setdiff1d(np.arange(k, len(parents)), parents)
     if len(leaves):
         raise ValueError(
@@ -169,7 +169,7 @@ def _checked(parents: IntArray) -> IntArray:
 
 
 def _ancestors(parents: IntArray) -> NDArray[np.bool_]:
-    """Return a matrix whose entry [i, j] says whether j is i or above it."""
+    """Return a matrix whose entry [i, j] is true if j is i or an ancestor of i."""
     n = len(parents)
     above = np.eye(n, dtype=np.bool_)
     now = np.arange(n)
@@ -183,14 +183,14 @@ def _ancestors(parents: IntArray) -> NDArray[np.bool_]:
 
 
 def _heights(ancestors: NDArray[np.bool_]) -> FloatArray:
-    """Return the longest paths down to a leaf: the deepest node below, less the own depth."""
+    """Return the longest paths down to a leaf: the deepest depth below minus the own depth."""
     depths = ancestors.sum(axis=1)
     heights: FloatArray = np.where(ancestors, depths[:, None], 0).max(axis=0) - depths.astype(float)
     return heights
 
 
 def _distinct(marks: NDArray[np.bool_]) -> FloatArray:
-    """Return the columns that tell classes apart, each once: single classes first, in order."""
+    """Return the columns that distinguish classes, each once: single classes first, in order."""
     columns = np.unique(marks[:, ~marks.all(axis=0)], axis=1)
     columns = columns[:, columns.any(axis=0)]
     order = np.lexsort((columns.argmax(axis=0), columns.sum(axis=0)))
