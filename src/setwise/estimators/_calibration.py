@@ -1,4 +1,4 @@
-"""Calibration: probabilities made true on rows that a model did not see, one map a label."""
+"""Calibration of probabilities on held-out rows, with one map per label."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from sklearn.linear_model import LogisticRegression
 
 from setwise._foundation._arguments import FloatArray
 
-# Probabilities of 0 and 1 have no logit; what lies beyond these is as certain.
+# Probabilities are clipped to [_CERTAIN, 1 - _CERTAIN] before a logit is taken.
 _CERTAIN = 1e-7
 METHODS = ("sigmoid", "isotonic")
 _FOLDS = 5
 
 
 class NeedsCalibrate:
-    """A method that a model has only with ``calibrate``; without, ``AttributeError`` says so.
+    """A method that exists only with ``calibrate``; without it, access raises ``AttributeError``.
 
-    scikit-learn's ``available_if`` hides what its check says in the cause of the error.
+    scikit-learn's ``available_if`` would hide the message in the cause of the error.
     """
 
     def __init__(self, function: Callable[..., Any], methods: Sequence[str]) -> None:
@@ -37,7 +37,7 @@ class NeedsCalibrate:
             if "calibrate" in model.get_params(deep=False):
                 values = " or ".join(map(repr, self.methods))
                 words = f"{name} of {kind} needs calibrate={values}, got calibrate=None"
-            raise AttributeError(words, name=name)  # with a name Python adds no hint of its own
+            raise AttributeError(words, name=name)  # a name suppresses Python's own suggestion
         return self.function.__get__(model, owner)
 
 
@@ -60,7 +60,7 @@ class Calibration:
         positive: NDArray[np.bool_],
         weight: FloatArray | None = None,
     ) -> Calibration:
-        """Fit to probabilities out of fold, and perhaps weights of the rows."""
+        """Fit to probabilities out of fold, with optional weights of the rows."""
         columns = zip(np.atleast_2d(p.T), np.atleast_2d(positive.T), strict=True)
         return cls(tuple(_map_of(method, x, y, weight) for x, y in columns))
 
@@ -71,9 +71,10 @@ class Calibration:
 
 
 def better_calibration(p: FloatArray, positive: NDArray[np.bool_]) -> str:
-    """Choose the method of lower log loss on rows held out, over all labels; in a tie the sigmoid.
+    """Choose the method with the lower log loss on held-out rows; the sigmoid if they tie.
 
-    Probabilities are kept a row's share off 0 and 1, which a monotone map says of few rows.
+    Probabilities are kept away from 0 and 1 by a row's share, since an isotonic map of few rows is
+    too certain.
     """
     folds = np.arange(len(p)) % _FOLDS
     losses = dict.fromkeys(METHODS, 0.0)

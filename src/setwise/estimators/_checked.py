@@ -1,4 +1,4 @@
-"""scikit-learn's checks of X and y: what it lets pass is refused, and the argument is named."""
+"""Checks of X and y beyond scikit-learn's, with errors that name the argument."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from setwise._foundation._warnings import callers_level
 def checked(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) -> Any:
     """Return X, or X and y, as ``validate_data`` gives them.
 
-    Its errors keep their words, which scikit-learn's users know; where these do not say which
-    argument was wrong, its name stands before them.
+    The texts of its errors are kept, because users know them. If a text does not name the argument,
+    the name is added in front.
     """
     refuse_masked(X, "X")
     refuse_masked(y, "y")
@@ -75,7 +75,7 @@ def _culprit(X: Any, words: str) -> str:
 def naming_x(X: object) -> Iterator[None]:
     """Name X in errors of another estimator that do not say which argument was wrong.
 
-    It knows best what X may be; only what no estimator takes is refused at once.
+    The other estimator checks X itself; only input that no estimator accepts is refused here.
     """
     refuse_masked(X, "X")
     scalar = str | bytes | bool | int | float | complex
@@ -101,9 +101,9 @@ def naming_x(X: object) -> Iterator[None]:
 
 
 def checked_labels(y: Any) -> Any:
-    """Return labels alone, (n,) or (n, p), where X is another estimator's to check."""
+    """Check labels (n,) or (n, p) if another estimator checks X."""
     refuse_masked(y, "y")
-    if y is None:  # scikit-learn's own checks look for these words
+    if y is None:  # required by scikit-learn's estimator checks
         raise ValueError("fit requires y to be passed, but the target y is None")
     refuse_label_lists(y)
     if issparse(y):
@@ -117,7 +117,7 @@ def checked_labels(y: Any) -> Any:
             stacklevel=callers_level(),
         )
         labels = labels[:, 0]
-    if labels.dtype.kind == "c":  # the words that scikit-learn's users know
+    if labels.dtype.kind == "c":  # the text of scikit-learn's own error
         raise ValueError(f"Complex data not supported: y must hold labels, got {labels.dtype}")
     if labels.dtype.kind in "VMm":
         raise TypeError(f"y must hold labels, got dtype {labels.dtype}")
@@ -129,7 +129,7 @@ def checked_labels(y: Any) -> Any:
 
 
 def check_sparse_labels(y: Any) -> None:
-    """Raise unless sparse labels are a matrix: not every SciPy can change the format of a row."""
+    """Raise unless sparse labels are a matrix; some versions of SciPy cannot convert others."""
     if y.ndim != 2:
         raise ValueError(f"y must have shape (n, p) when it is sparse, got {y.shape}")
 
@@ -144,7 +144,7 @@ def check_targets(y: Any) -> None:
 
 
 def check_size(X: Any, name: str) -> None:
-    """Raise where products of features with weights would overflow."""
+    """Raise if products of features with weights would overflow."""
     entries = X.data if issparse(X) else X
     largest = float(max(entries.max(initial=0.0), -entries.min(initial=0.0)))
     if largest > SQUARABLE:

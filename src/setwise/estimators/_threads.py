@@ -1,4 +1,4 @@
-"""How many threads an estimator's ``n_jobs`` stands for."""
+"""The number of threads of an estimator's ``n_jobs``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from setwise.learning import Executor, Serial, Threads
 
 
 def threads(n_jobs: int | None) -> int:
-    """Return the number of threads: None is one, and joblib limits it in its own workers."""
+    """Return the number of threads: None is one. joblib limits it in its own workers."""
     return min(int(effective_n_jobs(as_jobs(n_jobs))), MOST_THREADS)
 
 

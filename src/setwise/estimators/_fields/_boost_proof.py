@@ -1,4 +1,4 @@
-"""What a boosted field's objective is at most, where moves stand for cuts."""
+"""An upper bound on the objective of a boosted field whose labels come from moves."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from setwise._foundation._search import attempt
 from setwise.estimators._fields._field_risk import FieldRisk
 from setwise.learning import BoostFit
 
-_ROUNDING = 1e-9  # of the objective without learners
+_ROUNDING = 1e-9  # relative to the objective without learners
 
 
 class Thorough:
-    """A risk whose labels are always searched for in full."""
+    """A risk that always uses full searches for the labels."""
 
     def __init__(self, risk: FieldRisk) -> None:
         self._risk = risk
@@ -26,16 +26,16 @@ class Thorough:
         return self._risk.offsets
 
     def __call__(self, scores: FloatArray) -> tuple[float, FloatArray]:
-        """Return the risk as far as it was found, and its plane."""
+        """Return the risk at the labels found, and their plane."""
         value, slope, _ = self._risk.prove(scores)
         return value, slope
 
 
 class BoostProof(NamedTuple):
-    """A fit whose value is at least its objective; whether the fit saw less; what ended the search.
+    """A fit whose value is an upper bound of its objective, and how the proof ended.
 
-    ``missed`` tells that a full search finds more violated labels than the fit knew, ``ended`` that
-    Ctrl-C or the time limit cut it short.
+    ``missed`` is true if a full search found more violated labels than the fit had. ``ended`` is
+    true if Ctrl-C or the time limit interrupted it.
     """
 
     fit: BoostFit
@@ -44,15 +44,15 @@ class BoostProof(NamedTuple):
 
 
 def prove(fit: BoostFit, risk: FieldRisk, C: float, deadline: Deadline) -> BoostProof:
-    """Search for the labels of the final weights in full; nothing is left to do after cuts.
+    """Search for the labels of the final weights in full, unless cuts were exact.
 
-    A fit that was interrupted has what holds without a search.
+    A fit that was interrupted gets the bound that holds without a search.
     """
     if risk.exact:
         return BoostProof(fit, False, False)
     price, ended = float(fit.w.sum()), fit.interrupted
     proof = None
-    if not ended:  # whoever ends the fit does not wait for a proof
+    if not ended:  # after Ctrl-C or a time limit there is no proof
         proof, ended = attempt(deadline.run, risk.prove, fit.scores)
     found, _, most = (0.0, 0.0, risk.at_most(fit.scores)) if proof is None else proof
     rounding = _ROUNDING * fit.zero

@@ -1,4 +1,4 @@
-"""What labels pay together: edges that are cut, regions that are divided, labels that are used."""
+"""The couplings of a learnt field: cut edges, divided regions and used labels."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from setwise.fields import Field, LabelCost, Potts, RobustPn
 
 
 class Couplings:
-    r"""The potentials of a learnt field beside its unaries, each to be had with a weight >= 0.
+    r"""The potentials of a learnt field other than its unaries, each with a weight >= 0.
 
     .. math:: \chi_e(z) = [z_p \ne z_q] , \qquad
         \chi_S(z) = \min\bigl(\theta |S|, \; |S| - \max_l |\{p \in S : z_p = l\}|\bigr) , \qquad
         \chi_{il}(z) = [\exists p : z_p = l]
 
-    for the edges, for the regions S and, where ``label_costs`` are learnt, for every label l of
-    every graph i. All are submodular for :math:`\theta \le 1/2`. They are laid end to end, F in
-    all: first the edges, then the regions, then the labels.
+    for the edges, for the regions S and, if ``label_costs`` are learnt, for every label l of every
+    graph i. All are submodular for :math:`\theta \le 1/2`. They are concatenated, F in all: first
+    the edges, then the regions, then the labels.
 
     Parameters
     ----------
@@ -37,7 +37,8 @@ class Couplings:
         regions = graphs.regions
         sizes = np.bincount(regions[regions >= 0], minlength=len(graphs.region_layers))
         self._sizes, self._limits = sizes, truncation * sizes
-        # By part: the graph of each potential, and features of which its weight is linear.
+        # For each part: the graph of each potential, and the features in which its weight is
+        # linear.
         parts = [(graph_of(graphs.edge_starts), graphs.pairs)]
         if regions.shape[1]:
             parts.append((graph_of(graphs.region_starts), graphs.layers))
@@ -49,7 +50,7 @@ class Couplings:
 
     @property
     def lengths(self) -> list[int]:
-        """How many potentials each part has."""
+        """The number of potentials of each part."""
         return [len(part) for part in self.features]
 
     @property
@@ -59,9 +60,9 @@ class Couplings:
 
     @property
     def region_tables(self) -> RegionTables | None:
-        r"""The regions as sums over labels of concave functions of their counts, if there are any.
+        r"""The regions as sums over labels of concave functions of counts; None without regions.
 
-        With :math:`t = \theta |S| \le |S| / 2` at most one label is on more than |S| - t nodes, so
+        With :math:`t = \theta |S| \le |S| / 2` at most one label has more than |S| - t nodes, so
         that :math:`\chi_S = \sum_l \min(t, |S| - n_l) - t (L - 1) / L`.
         """
         if not self._graphs.regions.shape[1]:

@@ -38,7 +38,7 @@ from setwise.losses import Loss
 
 
 class FieldBoost(Boosted, FieldModel):
-    r"""Learns the potentials of a field by boosting: StructBoost for random fields.
+    r"""A learner of the potentials of a field by boosting: StructBoost for random fields.
 
     With weak learners h of node features and :math:`g \ge 0` of edge features, the energy is
 
@@ -48,69 +48,71 @@ class FieldBoost(Boosted, FieldModel):
 
     where :math:`l_j` is the second of two labels, or any of more, and t(S) the layer of a region S
     (``FieldSVM`` has the price :math:`\chi_S` of dividing it). The couplings stay submodular, so
-    that minimum cuts find the best of two labels. The fit minimises
+    that minimum cuts are exact for two labels. The fit minimises
 
     .. math:: 1^\top w + 1^\top v + 1^\top u
         + \frac{C}{n} \sum_i \max_z \Big( \sum_p c_p [z_p \ne y_p] + E_i(y_i) - E_i(z) \Big)
 
     over all weak learners, by column generation over cutting planes: equation (25) of the paper.
-    Each round asks for the best learner of the nodes, of the edges and of the regions.
+    Each round searches for the best learner of the nodes, of the edges and of the regions.
 
-    With more labels expansion moves stand for the cut, and may miss the most violated labelling:
-    the planes and the bound hold, the objective may be more than it seems. So the weights that they
-    end at are searched in full; where something was missed the fit is made again with full
-    searches. ``gap_`` counts what no search could prove.
+    With more labels, expansion moves replace the cut and may miss the most violated labelling. The
+    planes and the bound then remain valid, but the true objective may be higher than the computed
+    one. Therefore a full search is made for the final weights. If it finds a more violated
+    labelling, the fit is repeated with full searches. ``gap_`` includes what no search could prove.
 
     Parameters
     ----------
     estimator : str or scikit-learn classifier, default="stump"
         The weak learners of the nodes: "stump", "tree", "perceptron", "linear", or a classifier, as
-        in ``StructBoostClassifier``; or "feature", the node features as they are and their
-        negatives, which is linear as ``FieldSVM`` is, but sparse (and has no intercept: give a
+        in ``StructBoostClassifier``; or "feature": the node features and their negatives, which
+        gives a linear model as in ``FieldSVM``, but a sparse one (without an intercept; add a
         column of ones for one).
     edge_estimator : str or scikit-learn classifier, default="stump"
-        The same for the edges. An answer h becomes (1 + h) / 2, which is not negative; "feature"
-        takes the edge features as they are.
+        The weak learners of the edges. A response h becomes (1 + h) / 2, which is not negative;
+        "feature" uses the edge features themselves.
     scores : classifier with ``predict_proba``, default=None
-        Any classifier of nodes: its scores are the node features of the field, those of a graph by
-        a fit to the other folds. For two labels a logit, for more their log-probabilities.
+        Any classifier of nodes. Its scores are the node features of the field; those of a graph
+        come from a fit to the other folds. They are a logit for two labels, log-probabilities for
+        more.
     passthrough : bool, default=False
-        Whether the node features themselves are kept beside the ``scores``.
+        Whether the node features are used in addition to the ``scores``.
     measure : Loss or str, default=None
         A set loss, or the name of one (``sw.losses.names()``), of the nodes of the second class, or
-        of each class where there are more: its mean over the graphs is what ``predict`` is then
-        tuned for, in folds, and ``score`` tells. What the fit itself minimises stays the same.
+        of each class if there are more than two. ``predict`` is tuned for its mean over the graphs
+        by cross-validation, and ``score`` reports it. The objective of the fit does not change.
     decision : {"bias", "marginals"}, default="bias"
-        What is tuned for the ``measure``: a number added to the scores of each label, or, with two
-        labels, the temperature of the marginals from which ``decide`` takes the best set. Those
-        are the marginals of ``method="projection"``.
+        What is tuned for the ``measure``: a bias of each label, or, with two labels, the
+        temperature of the marginals by ``method="projection"``, for which ``decide`` finds the best
+        set.
     cv : int, splitter or iterable, default=None
-        The folds of the graphs for ``scores`` and ``measure``; five stretches by default.
+        The folds of the graphs for ``scores`` and ``measure``; by default five blocks of
+        consecutive graphs.
     truncation : float, default=0.5
-        For regions: the share of a region's nodes outside its commonest label from which on its
-        price rises no more; at most 0.5.
+        For regions: if at least this share of a region's nodes is outside its most common label,
+        its price no longer increases; at most 0.5.
     n_estimators : int, default=200
-        The most weak learners.
+        The largest number of weak learners.
     time_limit : float, default=None
         The most seconds that ``fit`` may take, None for no limit. It then ends with the best
         weights so far and warns (``ConvergenceWarning``); ``gap_`` holds. The first round, without
-        weak learners, one weak learner of scikit-learn and one linear program are not cut short.
-        What was learned then depends on the machine and on what else it does.
+        weak learners, one weak learner of scikit-learn and one linear program are not interrupted.
+        The result then depends on the speed and the load of the machine.
     C : float, default=1.0
         Weight of the mean over the graphs against the sum of all weights. The risk of a graph grows
         with its nodes.
     tol : float, default=1e-3
-        Relative gap at which the fit stops; one that ends above it, at ``n_estimators`` say, warns
-        (``ConvergenceWarning``).
+        Relative gap at which the fit stops. A fit that ends above it, for instance at
+        ``n_estimators``, warns (``ConvergenceWarning``).
     random_state : int, RandomState or None, default=None
-        For weak learners that draw at random.
+        Seed for random weak learners.
     n_jobs : int, default=None
         Threads for the cuts and for stumps; None is one, -1 all cores. The answer does not depend
         on it.
     verbose : bool, default=False
         Show a progress bar with the gap.
     callback : callable, default=None
-        Called with a ``BoostProgress`` after each round; any true answer stops the fit.
+        Called with a ``BoostProgress`` after each round; any true value stops the fit.
 
     Attributes
     ----------
@@ -119,31 +121,31 @@ class FieldBoost(Boosted, FieldModel):
     estimator_weights_ : array of shape (n,)
         Not negative.
     estimator_segments_ : array of shape (n,)
-        With two labels 0 for a learner of the nodes, 1 of the edges, 2 of the regions; with L > 2
-        the label for one of the nodes, L of the edges, L + 1 of the regions.
+        With two labels: 0 for a learner of the nodes, 1 of the edges, 2 of the regions. With L > 2
+        labels: the label for a learner of the nodes, L of the edges, L + 1 of the regions.
     stages_ : sparse array of shape (rounds, n)
         The weights after each round.
     feature_importances_ : array of shape (d + k + layers,)
-        The weight that went to each feature, of the nodes, then of the edges, then to each layer of
-        regions; the sum is 1.
+        The weights of the learners, distributed to the features of the nodes, those of the edges
+        and the layers of regions; their sum is 1.
     classes_ : array of shape (L,)
     gap_ : float
-        The relative gap: objective - bound as a share of what there was to gain (the objective
-        without learners - bound) or of the objective, whichever is less.
+        The relative gap: (objective - bound) divided by (objective without learners - bound) or by
+        the objective, whichever is smaller.
     certified_ : bool
-        Whether the bound is a proof: the search for weak learners is exact, so that ``gap_`` holds
-        for all of them, not for those alone that were met; and the objective is known exactly,
-        always so for two labels. How near the fit came is ``gap_``.
+        Whether ``gap_`` is proved for all weak learners and not only for those that were found: the
+        search for weak learners is exact, and the objective is known exactly, as it always is for
+        two labels.
     n_iter_ : int
         Rounds.
     interrupted_ : bool
         Whether Ctrl-C or the callback ended the fit, with the best weights so far.
     history_ : BoostHistory
-        With more than two labels the primal is that of the labels found.
+        With more than two labels the primal uses the labels that were found.
     bias_ : array of shape (L,)
-        What the ``measure`` adds to the scores of the labels, else 0.
+        The biases of the labels that were tuned for the ``measure``; 0 without one.
     temperature_ : float
-        Of the marginals in ``decide``: 1 unless ``decision="marginals"`` tuned it.
+        The temperature of the marginals in ``decide``: 1 unless ``decision="marginals"`` tuned it.
     score_estimator_ : classifier or None
         ``scores``, fitted to all nodes.
     n_features_in_, n_edge_features_in_, n_region_layers_in_ : int
@@ -155,7 +157,7 @@ class FieldBoost(Boosted, FieldModel):
 
     Examples
     --------
-    A chain of four nodes whose third measurement is off:
+    A chain of four nodes whose third measurement is wrong:
 
     >>> import numpy as np
     >>> import setwise as sw
@@ -211,15 +213,16 @@ class FieldBoost(Boosted, FieldModel):
         Parameters
         ----------
         X : sequence of tuples (node_features, edges, edge_features)
-            Of shapes (N, d), (E, 2) and (E, k); edge features must not be negative. Or with regions
-            as a fourth entry, (N,) or (N, layers): the number of each node's region, -1 for none.
-            Node features may be NaN, missing, where the weak learners take it: "stump" and "tree"
-            do.
+            Arrays of shapes (N, d), (E, 2) and (E, k); edge features must not be negative. An
+            optional fourth entry, (N,) or (N, layers), has the number of each node's region, -1 for
+            none. Node features may be NaN (missing) if the weak learners accept it, as "stump" and
+            "tree" do.
         Y : sequence of arrays of shape (N,)
-            A label a node; of any kind, but whole.
+            One label per node; floats must be whole numbers.
         node_weights : sequence of arrays of shape (N,) or number, optional
-            What a mistake costs, c; 1 by default, as in the paper. The pixels of a superpixel
-            over their mean, say. It is the margin too: small weights make small energies.
+            The costs c of mistakes; 1 by default, as in the paper. An example are the pixels of
+            each superpixel over their mean. They are also the margins: small weights lead to small
+            energies.
 
         Returns
         -------
@@ -243,7 +246,7 @@ class FieldBoost(Boosted, FieldModel):
         maps = best_maps(graphs, couplings, n_labels, threads(self.n_jobs))
         risk = FieldRisk(graphs, labels, n_labels, weights, maps, couplings)
         search = self._search(graphs, couplings, risk.offsets)
-        # One learner of the nodes and one of the edges a round, as in the paper.
+        # One learner of the nodes and one of the edges per round, as in the paper.
         width = search.n_columns
         fit = self._boost(risk, search, deadline, columns_per_round=width)
         proof = prove(fit, risk, float(self.C), deadline)
@@ -276,7 +279,7 @@ class FieldBoost(Boosted, FieldModel):
             edges = PlainFeatures(graphs.pairs, signed=False)
         else:
             edges = Indicators(make_search(self.edge_estimator, graphs.pairs, **options))
-        # A layer of regions is a feature of its own; where no graph has a region there is none.
+        # Each layer of regions is one feature; there is none if no graph has a region.
         layers = [
             PlainFeatures(part, signed=False) if part.size else None
             for part in couplings.features[1:]
@@ -285,7 +288,7 @@ class FieldBoost(Boosted, FieldModel):
 
     @property
     def feature_importances_(self) -> FloatArray:
-        """The weights of the learners, shared out to features of nodes, edges and to layers."""
+        """The weights of the learners, distributed to features of nodes and edges and to layers."""
         check_is_fitted(self)
         widths = self._n_node_columns, self.n_edge_features_in_, self.n_region_layers_in_
         parts = zip(self._parts(self.estimator_weights_), widths, strict=False)
@@ -320,7 +323,7 @@ class FieldBoost(Boosted, FieldModel):
 
     @property
     def _kinds(self) -> int:
-        """How many segments the nodes have."""
+        """The number of segments of the nodes."""
         return 1 if len(self.classes_) == 2 else len(self.classes_)
 
     def _parts(self, weights: FloatArray) -> list[tuple[list[Any], IntArray, FloatArray]]:

@@ -1,4 +1,4 @@
-"""Biases of labels, or a temperature, chosen by a set loss of labels on graphs left out."""
+"""The choice of label biases, or of a temperature, by a set loss on held-out graphs."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from setwise.losses import Loss
 
 Solve = Callable[[Sequence[Field]], list[IntArray]]
 
-# Each bias is tried so that a share of the nodes, taken alone, goes over to its label.
+# The candidates for a bias: for each, this share of the nodes, taken alone, changes to its label.
 _SHARES = np.linspace(0.02, 0.98, 33)
-_SWEEPS = 2  # over the labels, where there are more than two
+_SWEEPS = 2  # over the labels, if there are more than two
 TEMPERATURES = np.geomspace(1 / 16, 16, 9)
 
 
 class Measure:
-    r"""The mean over the graphs of a set loss, as a share of that of everything wrong.
+    r"""The mean over the graphs of a set loss, relative to the loss of everything wrong.
 
-    A label's set are its nodes, and l is the second of two labels, or each of more in turn:
-    :math:`\Delta(\{y_i = l\}, \{z_i = l\}) / \Delta(\{y_i = l\}, \{y_i \ne l\})`. Weights of nodes
-    are how often they count, where the loss knows that.
+    A label's set is the set of its nodes. Here l is the second of two labels, or each one of more:
+    :math:`\Delta(\{y_i = l\}, \{z_i = l\}) / \Delta(\{y_i = l\}, \{y_i \ne l\})`. Node weights are
+    multiplicities, if the loss supports them.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Measure:
             self._losses = [loss._with_multiplicity(c) for c in weights]
 
     def __call__(self, labels: Sequence[NDArray[Any]]) -> float:
-        """Return the measure of labels of each graph."""
+        """Return the measure of the labels of all graphs."""
         shares = []
         for loss, y, z in zip(self._losses, self._truth, labels, strict=True):
             for label in self._sets if len(y) else ():
@@ -52,9 +52,9 @@ class Measure:
 
 
 def best_biases(fields: Sequence[Field], measure: Measure, solve: Solve) -> FloatArray:
-    """Return what to add to the score of each label, (L,); the first of two labels has none.
+    """Return the bias of each label, (L,); of two labels the first has none.
 
-    One label after the other, each by a search over the biases that carry shares of the nodes.
+    The labels are searched one after the other, each over the biases of _SHARES.
     """
     unary = np.concatenate([field.unary for field in fields])
     n_labels = unary.shape[1]
@@ -71,7 +71,7 @@ def best_biases(fields: Sequence[Field], measure: Measure, solve: Solve) -> Floa
             wanted = np.unique(np.quantile(unary[:, label] - others, _SHARES))
             values = [value(_with(bias, label, b)) for b in wanted]
             if min(values) < least:
-                # The middle of what is best, where several biases are.
+                # If several biases are best, the middle one.
                 best = np.flatnonzero(np.array(values) == min(values))
                 least, bias = min(values), _with(bias, label, wanted[best[len(best) // 2]])
     return bias

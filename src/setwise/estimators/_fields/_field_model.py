@@ -1,4 +1,4 @@
-"""What every learner of fields does around its fit, and can be asked once it is fitted."""
+"""The common base of learners of fields: preparation, tuning and predictions."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ DECISIONS = ("bias", "marginals")
 
 
 class FieldModel(Versioned, BaseEstimator):  # type: ignore[misc]
-    """Scores of nodes and weights of couplings, and the field that they make.
+    """A model of node scores and coupling weights, which define a field.
 
     A subclass gives ``_learn``, which fits checked graphs, and ``_scores``. X is no matrix, so
     scikit-learn's ``check_estimator`` does not apply; parameters, cloning, searches over parameters
@@ -77,7 +77,7 @@ class FieldModel(Versioned, BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _of_a_share(self, share: float) -> dict[str, Any]:
-        """Return the parameters that a fit to a share of the graphs has of its own."""
+        """Return the parameters that change in a fit to a share of the graphs."""
         return {}
 
     @property
@@ -93,7 +93,7 @@ class FieldModel(Versioned, BaseEstimator):  # type: ignore[misc]
     # ------------------------------------------------------------------------------------- the fit
 
     def _fit(self, X: Any, Y: Any, node_weights: Any, deadline: Deadline) -> None:
-        """Scores of a classifier if asked for, the fit itself, and what is tuned on the measure."""
+        """Compute scores of a classifier if requested, fit, and tune for the measure."""
         loss = _as_measure(self.measure)
         as_choice(self.decision, "decision", DECISIONS)
         truncation = as_number(self.truncation, "truncation", positive=True)
@@ -142,7 +142,7 @@ class FieldModel(Versioned, BaseEstimator):  # type: ignore[misc]
         deadline: Deadline,
         measure: Measure,
     ) -> None:
-        """Choose the biases, or the temperature, on graphs that a fit had not seen."""
+        """Choose the biases, or the temperature, on held-out graphs."""
         fields: list[Any] = [None] * len(graphs)
         of_labels, of_weights = graphs.of_nodes(labels), graphs.of_nodes(weights)
         for train, test in folds:
@@ -175,9 +175,10 @@ class FieldModel(Versioned, BaseEstimator):  # type: ignore[misc]
     # ----------------------------------------------------------------------------------- questions
 
     def decision_function(self, X: Any) -> list[FloatArray]:
-        """Return the scores of the nodes alone, without their neighbours, the bias included.
+        """Return the scores of the nodes, including the bias, without their neighbours.
 
-        For two labels (N,) a graph, positive for the second class; for more (N, L).
+        Each graph has scores of shape (N,) for two labels, positive for the second class, and (N,
+        L) for more.
         """
         graphs = self._read(X)
         nodes, _ = self._scores(graphs)
@@ -185,7 +186,7 @@ class FieldModel(Versioned, BaseEstimator):  # type: ignore[misc]
         return graphs.of_nodes(nodes[0] if len(nodes) == 1 else np.ascontiguousarray(nodes.T))
 
     def to_field(self, x: Any) -> Field:
-        """Return the learnt energy of one graph as a field: for marginals, bounds and the rest.
+        """Return the learnt energy of one graph as a field, for any inference.
 
         Parameters
         ----------
@@ -194,9 +195,9 @@ class FieldModel(Versioned, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         Field
-            Unaries, the bias included, and one ``Potts``, with regions a ``RobustPn`` a layer, with
-            label costs a ``LabelCost``; label k stands for ``classes_[k]``. ``predict`` is its best
-            labelling, unless ``decision="marginals"``.
+            Unaries, including the bias, and one ``Potts``; one ``RobustPn`` per layer of regions; a
+            ``LabelCost`` if there are label costs. Label k is ``classes_[k]``. ``predict`` is its
+            best labelling, unless ``decision="marginals"``.
         """
         graphs = self._read([x], "x")
         return self._fields(graphs, self._scores(graphs))[0]
@@ -204,7 +205,7 @@ class FieldModel(Versioned, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> list[NDArray[Any]]:
         """Return labels of least energy, (N,) for each graph: exact for two labels.
 
-        With a ``measure`` and ``decision="marginals"`` the labels that ``decide`` gives.
+        With a ``measure`` and ``decision="marginals"`` these are the labels of ``decide``.
         """
         graphs = self._read(X)
         return self._predicted(self._fields(graphs, self._scores(graphs)))
@@ -220,13 +221,13 @@ class FieldModel(Versioned, BaseEstimator):  # type: ignore[misc]
         loss : Loss or str, optional
             A set loss, or the name of one (``sw.losses.names()``); by default ``measure``.
         temperature : float, optional
-            That of the marginals; by default ``temperature_``.
+            The temperature of the marginals; by default ``temperature_``.
 
         Returns
         -------
         list of Decision
-            For each graph, with ``mask``, ``expected`` and ``bound`` (``sw.decide``): exact for the
-            product of the marginals. Two labels only.
+            One decision per graph, with ``mask``, ``expected`` and ``bound`` (``sw.decide``), exact
+            for the product of the marginals. For two labels only.
         """
         graphs = self._read(X)
         self._check_two_labels("decide")
@@ -251,8 +252,9 @@ class FieldModel(Versioned, BaseEstimator):  # type: ignore[misc]
 
     def _decided(self, fields: Sequence[Field], loss: Loss, temperature: float) -> list[Decision]:
         def best(field: Field) -> Decision:
-            # `decide` takes a product of marginals, which the bound of projection is itself: on
-            # photographs it was ahead of trees, whose pairs are lost here, in a tenth of the time.
+            # `decide` takes a product of marginals, and projection optimises over such products. On
+            # photographs it was better than trees, whose pairs are lost here, in a tenth of the
+            # time.
             post = completed(marginals(field, "projection", temperature=temperature, n_jobs=1))
             return decide(post.probabilities[:, 1], loss, n_jobs=1)
 
@@ -272,9 +274,10 @@ class FieldModel(Versioned, BaseEstimator):  # type: ignore[misc]
             executor.close()
 
     def score(self, X: Any, Y: Any, node_weights: Any = None) -> float:
-        """Return the share of all nodes that are right, each counted with its weight.
+        """Return the weighted share of all nodes whose label is right.
 
-        With a ``measure`` 1 - its mean over the graphs, as a share of that of everything wrong.
+        With a ``measure``, return 1 - its mean over the graphs, relative to that of everything
+        wrong.
         """
         graphs = self._read(X)
         predicted = self._predicted(self._fields(graphs, self._scores(graphs)))
@@ -302,13 +305,13 @@ class FieldModel(Versioned, BaseEstimator):  # type: ignore[misc]
         return self._with_scores(graphs, found)
 
     def _takes_missing(self) -> bool:
-        """Return whether features of nodes may be NaN: for the classifier, and for the field."""
+        """Return whether features of nodes may be NaN, for the classifier and for the field."""
         if self.scores is not None and not takes_missing(self.scores):
             return False
         return self._bears_missing() or not (self.scores is None or self.passthrough)
 
     def _bears_missing(self) -> bool:
-        """Return whether features that the field sees may be NaN."""
+        """Return whether the features of the field may be NaN."""
         return False
 
     def __sklearn_tags__(self) -> Tags:
@@ -317,13 +320,13 @@ class FieldModel(Versioned, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _learn_labels(self, graphs: Graphs, Y: Any) -> IntArray:
-        """Return the labels as 0..L-1; remember the classes and the numbers of features."""
+        """Return the labels as 0..L-1; store the classes and the numbers of features."""
         values = read_of_nodes(Y, graphs, "Y")
         if values.dtype.kind == "f" and not np.array_equal(values, np.round(values)):
             raise ValueError("Y must hold labels, got numbers that are not whole")
         try:
             self.classes_, labels = np.unique(values, return_inverse=True)
-        except TypeError:  # of no common order
+        except TypeError:  # labels that cannot be compared
             kinds = ", ".join(sorted({type(label).__name__ for label in values}))
             raise TypeError(f"Y must hold labels of one kind, got {kinds}") from None
         n_labels = len(self.classes_)

@@ -1,4 +1,4 @@
-"""The separation oracle of a linear field, and the best weights that are proved."""
+"""The separation oracle of a linear field, and the best weights with a proved objective."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from setwise.estimators._fields._field_risk import FieldRisk
 from setwise.estimators._fields._graphs import Graphs
 
 Plane = tuple[float, FloatArray]
-_ROUNDING = 1e-9  # of P(0): how far a relaxation is asked to go
+_ROUNDING = 1e-9  # relative to P(0): the tolerance of a relaxation
 
 
 class Proved(NamedTuple):
-    """Weights, a number that their objective is not above, and whether it is the objective."""
+    """Weights, an upper bound of their objective, and whether the bound is exact."""
 
     w: FloatArray
     value: float
@@ -33,16 +33,17 @@ class FullSearch(NamedTuple):
 
 
 class FieldOracle:
-    r"""w -> the sum of the risks of all graphs and a subgradient, for scores that are linear in w.
+    r"""An oracle from w to the sum of the risks of all graphs and a subgradient.
 
-    A cut finds the most violated labels, moves only some that are violated: then the answer is a
-    plane below the risk, and its height is no upper bound of the objective. So weights count as an
-    answer to the whole problem only where the labels were searched for in full, with a bound on
-    what was missed: ``prove`` does that, and ``best`` keeps the least objective that is certain.
+    The scores are linear in w. Cuts find the most violated labels; moves find only some violated
+    labels. The answer is then a plane below the risk, and its value is no upper bound of the
+    objective. Therefore weights are a candidate for the result only after a full search of the
+    labels, with a bound on what it missed. ``prove`` makes this search, and ``best`` holds the
+    weights of the least proved objective.
 
-    Moves start from the labels of the last call and may settle there. With ``thorough`` set, the
-    labels of weights that would be the best so far are looked for again: from another start, and if
-    no violated labelling speaks against these weights, in full.
+    Moves start from the labels of the last call and may end there. If ``thorough`` is set and the
+    weights seem to be the best so far, their labels are searched again: from another start, and
+    then in full if no violated labelling shows that the weights are worse.
     """
 
     def __init__(
@@ -56,12 +57,12 @@ class FieldOracle:
         self._begin(kinds, self._nodes.shape[1], widths, C, risk.wrong)
 
     def _begin(self, kinds: int, columns: int, widths: list[int], C: float, wrong: float) -> None:
-        """Begin with numbers of segments, of weights of each, and of weights of the couplings."""
+        """Begin with the numbers of segments, of weights per segment, and of coupling weights."""
         self._kinds, self.C = kinds, C
         self.first_coupling = kinds * columns
-        self._cuts = self.first_coupling + np.cumsum([0, *widths])  # where each part begins
+        self._cuts = self.first_coupling + np.cumsum([0, *widths])  # the start of each part
         self.dimension = int(self._cuts[-1])
-        self.zero = C * wrong  # no scores: everything is wrong
+        self.zero = C * wrong  # P(0): all nodes are wrong
         self.best = Proved(np.zeros(self.dimension), self.zero, exact=True)
         self.proved: list[float] = []  # the best value after each call
         self._thorough, self._least = False, np.inf
@@ -72,9 +73,9 @@ class FieldOracle:
         return self._risk.exact
 
     def start(self, *, thorough: bool) -> None:
-        """Begin a search for the best weights; what is proved stays."""
+        """Begin a search for the best weights; proved weights are kept."""
         self._thorough = thorough
-        self._least = np.inf  # of all objectives that were answered
+        self._least = np.inf  # the least of all returned objectives
 
     def parts(self, w: FloatArray) -> tuple[FloatArray, list[FloatArray]]:
         """Return weights of the nodes, (K, d), and of the features of each coupling's part."""
@@ -82,7 +83,7 @@ class FieldOracle:
         return W, [w[begin:end].copy() for begin, end in pairwise(self._cuts)]
 
     def __call__(self, w: FloatArray) -> Plane:
-        """Return the sum of the risks as far as it was found, and the plane of these labels."""
+        """Return the sum of the risks at the labels found, and the plane of these labels."""
         plane = self._ask(w)
         if self.exact:
             objective = self._objective(w, plane[0])
@@ -108,7 +109,7 @@ class FieldOracle:
         """Return an upper bound of the objective, without a search."""
         return self._objective(w, self._ask_at_most(w))
 
-    # The sums over all graphs, which may also be made elsewhere.
+    # These sums over all graphs may also be computed by other processes.
 
     def _ask(self, w: FloatArray) -> Plane:
         return self._plane(self._risk(self._scores(w)))
@@ -131,7 +132,7 @@ class FieldOracle:
         return 0.5 * float(w @ w) + self.C * risk
 
     def _scores(self, w: FloatArray) -> FloatArray:
-        """Return scores and weights flat, as the risk takes them."""
+        """Return scores and weights as the flat array that the risk takes."""
         W, coefficients = self.parts(w)
         weights = self._couplings.weights(coefficients)
         return np.concatenate([(W @ self._nodes.T).ravel(), weights])

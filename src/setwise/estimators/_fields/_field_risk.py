@@ -1,4 +1,4 @@
-"""The risk of a field: how far wrong labellings come below the true one, the loss added."""
+"""The margin-rescaled risk of a field: wrong labellings against the true one."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from setwise.estimators._fields._potts_maps import PottsMaps
 
 
 class FieldRisk:
-    r"""R(f) of scores on nodes and edges, by a labelling of least energy for each graph.
+    r"""The risk of scores on nodes and edges, by a labelling of least energy for each graph.
 
-    With scores :math:`f_{pl}` of node p and label l, and :math:`g_e \ge 0` of edge e, the energy
-    of labels z is :math:`E(z) = -\sum_p f_{p z_p} + \sum_{e = (p, q)} g_e [z_p \ne z_q]` and what
-    regions and used labels add to it (``Couplings``), and
+    With scores :math:`f_{pl}` of node p and label l, and :math:`g_e \ge 0` of edge e, the energy of
+    labels z is :math:`E(z) = -\sum_p f_{p z_p} + \sum_{e = (p, q)} g_e [z_p \ne z_q]` plus the
+    terms of regions and used labels (``Couplings``). The risk is
 
     .. math:: R(f, g) = \frac1n \sum_i \max_z \sum_p c_p [z_p \ne y_p] + E_i(y_i) - E_i(z) ,
 
-    equations (25) and (26) of the paper. The maximum is a best labelling of a field whose unaries
-    have swallowed the loss, equation (30). What is returned is the plane of the labels that were
-    found, so that it is below the risk even where they are not the best.
+    equations (25) and (26) of the paper. The maximum is attained by a best labelling of a field
+    whose unaries include the loss, equation (30). The plane of the labels that were found is
+    returned, which is below the risk even if they are not the best.
 
-    With two labels there is one segment of node scores, :math:`f_p = f_{p1}` with
-    :math:`f_{p0} = 0`; with L of them, L segments. Then comes one of the edges, and where there are
-    such one of the regions and one of the labels that each graph uses. A call costs the labellings
+    With two labels there is one segment of node scores, :math:`f_p = f_{p1}` with :math:`f_{p0} =
+    0`; with L labels there are L segments. One segment follows for the edges, and one each for
+    regions and for the labels that each graph uses, if there are any. A call costs the labellings
     and O(M L + E).
 
     Parameters
@@ -40,9 +40,9 @@ class FieldRisk:
     node_weights : (M,)
         c, not negative.
     maps : PottsMaps
-        Of the couplings: their weights are those of the edges, the regions and the labels.
+        Solvers for the couplings, whose weights are those of the edges, the regions and the labels.
     couplings : Couplings, optional
-        By default edges alone.
+        By default only the edges.
     """
 
     def __init__(
@@ -61,16 +61,16 @@ class FieldRisk:
         self._loss = np.repeat(node_weights[:, None], n_labels, axis=1)
         self._loss[every, labels] = 0.0
         self._every, self._true_cut = every, self._couplings(labels)
-        self.wrong = float(node_weights.sum())  # n R(0): nothing is said, and all is wrong
+        self.wrong = float(node_weights.sum())  # n R(0): all nodes count as wrong
 
     @property
     def exact(self) -> bool:
-        """Whether every answer is the risk itself, not a plane below it."""
+        """Whether every answer is the exact risk and not a plane below it."""
         return self._maps.exact
 
     @property
     def offsets(self) -> NDArray[np.int64]:
-        """(n_segments + 1,): a segment of nodes for each kind of score, then the couplings."""
+        """The offsets (n_segments + 1,): node segments by kind of score, then the couplings."""
         nodes = len(self._truth)
         ends = np.cumsum(self._couplings.lengths)
         return np.concatenate([np.arange(self._kinds + 1) * nodes, self._kinds * nodes + ends])
@@ -81,7 +81,7 @@ class FieldRisk:
         return float(risks.mean()), self._slopes(labels) / len(risks)
 
     def each(self, scores: FloatArray) -> tuple[FloatArray, csr_array]:
-        """Return the risk of each graph and its subgradient as a row."""
+        """Return the risk of each graph, and its subgradients as rows."""
         risks, labels = self._violations(scores)
         slopes = self._slopes(labels)
         graphs = self._graphs
@@ -91,7 +91,7 @@ class FieldRisk:
         return risks, csr_array((slopes[at], (row[at], at)), shape=(len(graphs), len(slopes)))
 
     def afresh(self, scores: FloatArray) -> tuple[float, FloatArray]:
-        """Return the risk and a subgradient with labels from another start."""
+        """Return the risk and a subgradient with labels that are searched from another start."""
         unary, weights = self._energies(scores)
         risks, labels = self._judge(unary, scores, self._maps.afresh(unary, weights))
         return float(risks.mean()), self._slopes(labels) / len(risks)
@@ -106,18 +106,18 @@ class FieldRisk:
         return float(risks.mean()), self._slopes(labels) / len(risks), float(most.mean())
 
     def at_most(self, scores: FloatArray) -> float:
-        """Return an upper bound of the risk without a search: by the least unaries alone."""
+        """Return an upper bound of the risk from the least unaries, without a search."""
         unary, weights = self._energies(scores)
         nodes = unary[self._every, self._truth] - unary.min(axis=1)
         return float(self._couplings.sums(nodes, self._true_cut * weights).mean())
 
     def _energies(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return unaries (M, L) with the loss taken off, and weights of the couplings."""
+        """Return unaries (M, L) minus the loss, and weights of the couplings."""
         n = self._kinds * len(self._truth)
         of_labels = scores[:n].reshape(self._kinds, -1).T
         unary = -self._loss
         unary[:, -self._kinds :] -= of_labels
-        # A solver's weights may be below zero by rounding, which no cut could take.
+        # A solver's weights may be negative by rounding, which cuts do not accept.
         return unary, np.maximum(scores[n:], 0.0)
 
     def _violations(self, scores: FloatArray) -> tuple[FloatArray, IntArray]:

@@ -1,4 +1,4 @@
-"""The rounds of a linear field's fit: when it stops, and what it leaves behind."""
+"""The rounds of a linear field's fit: stopping and history."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from setwise.estimators._fields._field_oracle import FieldOracle
 from setwise.learning import Fit, History, Progress
 from setwise.learning._room import share_left
 
-# How much of the tolerance planes may leave where the proof of the labels takes the rest.
+# The share of the tolerance that planes may use if the proof of the labels needs the rest.
 _SHARE = 0.1
 
 
 class FieldRounds:
     """The record of the rounds of a learner, over one or two searches of the same problem.
 
-    While labels come from moves, the value that the learner sees is no upper bound; the history
-    keeps what the oracle has proved instead.
+    While labels come from moves, the value that the learner gets is no upper bound. The history
+    therefore has the objectives that the oracle has proved.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class FieldRounds:
         self._tol = as_number(tol, "tol", nonnegative=True)
         self._limit = as_count(limit, "max_iter", least=1)
         self.bound = -np.inf
-        self.rounding = 0.0  # of the sums that the last search ended with
+        self.rounding = 0.0  # rounding error of the final sums
         self._bounds: list[float] = []
         self.seconds: list[float] = []
         self._before = 0.0
@@ -48,15 +48,15 @@ class FieldRounds:
     def start(self, *, thorough: bool) -> None:
         """Begin another search, whose clock starts at 0.
 
-        A thorough one ends where its best weights are proved to be near enough, or where nothing
-        but the proof of their labels is missing.
+        A thorough search ends when its best weights are proved to be within the tolerance, or when
+        only the proof of their labels is missing.
         """
         self._thorough = thorough
         self._before = self.seconds[-1] if self.seconds else 0.0
         self._asked, self.stalled, self.rounding = False, False, 0.0
 
     def __call__(self, progress: Progress) -> bool:
-        """Write a round down; True if it is to be the last."""
+        """Record a round; return True if it is the last."""
         self.bound = max(self.bound, progress.bound)
         gap = self.share_left(progress.value)
         self._bounds.append(self.bound)
@@ -77,11 +77,11 @@ class FieldRounds:
 
     @property
     def left(self) -> int:
-        """How many more rounds there may be."""
+        """The largest number of further rounds."""
         return self._limit - len(self.seconds)
 
     def proved(self) -> bool:
-        """Return whether the best weights that are proved are within the tolerance."""
+        """Return whether the best proved weights are within the tolerance."""
         best = self._oracle.best.value
         return self.share_left(best) <= self._tol
 
@@ -90,7 +90,7 @@ class FieldRounds:
         return share_left(value, min(self.bound, value), self._oracle.zero, self.rounding)
 
     def end(self, fit: Fit) -> None:
-        """See what ended a search that no round had asked to end: Ctrl-C, time, or no progress."""
+        """Record why a search ended without reaching its target: Ctrl-C, time, or no progress."""
         self.rounding = fit.rounding
         if (fit.interrupted or self.deadline.expired) and not self._asked:
             self.cancel()
@@ -98,7 +98,7 @@ class FieldRounds:
             self.stalled = True
 
     def cancel(self) -> None:
-        """End the rounds for Ctrl-C or the time limit."""
+        """End the rounds because of Ctrl-C or the time limit."""
         self.interrupted = self.cancelled = True
 
     def history(self) -> History:

@@ -1,4 +1,4 @@
-"""Weak learners of a field: those of the nodes, and non-negative ones of what couples them."""
+"""Weak learners of a field: for the nodes, and non-negative ones for the couplings."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from setwise.learning._weak_learners._rows import respond
 
 
 class FieldSearch:
-    """The best weak learners of the nodes and of each part of the couplings, best first.
+    """A search for the best weak learners of the nodes and of each part of the couplings.
 
-    The nodes have the first segments, one or one a label, edges and regions one each after them.
-    All searches answer every time, equations (27) and (28) of the paper.
+    The nodes have the first segments, a single one or one per label; edges and regions have one
+    each after them. Every round uses all searches, equations (27) and (28) of the paper.
 
     Parameters
     ----------
     nodes : WeakLearnerSearch
-        Over all segments of the nodes at once.
+        The search over all segments of the nodes at once.
     couplings : sequence of WeakLearnerSearch or None
         None for a part without features.
     offsets : (n_segments + 1,)
-        Of the scores.
+        The segments of the scores.
     """
 
     def __init__(
@@ -41,14 +41,14 @@ class FieldSearch:
 
     @property
     def exact(self) -> bool:
-        """Whether all searches are."""
+        """Whether all searches are exact."""
         return self._nodes.exact and all(
             search is None or search.exact for search in self._couplings
         )
 
     @property
     def n_columns(self) -> int:
-        """How many columns an answer has."""
+        """The number of columns that a call returns."""
         return 1 + sum(search is not None for search in self._couplings)
 
     def __call__(self, weights: FloatArray) -> list[Column]:
@@ -64,7 +64,7 @@ class FieldSearch:
 
 @dataclass(frozen=True)
 class Indicator:
-    """A weak learner with answers 0 and 1, of one with answers -1 and +1."""
+    """A weak learner with responses 0 and 1, made from one with responses -1 and +1."""
 
     learner: Any
 
@@ -80,10 +80,10 @@ class Indicator:
 
 
 class Indicators:
-    """Searches among 0-1 learners by a search among those with answers -1 and +1.
+    """A search among 0-1 learners by a search among learners with responses -1 and +1.
 
-    The value of (1 + h) / 2 is half that of h and a number that all of them share, so the best h
-    makes the best indicator.
+    The value of (1 + h) / 2 is half that of h plus a constant, so the best h makes the best
+    indicator.
     """
 
     def __init__(self, search: WeakLearnerSearch) -> None:
@@ -91,7 +91,7 @@ class Indicators:
 
     @property
     def exact(self) -> bool:
-        """Whether the search beneath is."""
+        """Whether the underlying search is exact."""
         return self._search.exact
 
     def __call__(self, weights: FloatArray) -> list[Column]:
@@ -103,7 +103,7 @@ class Indicators:
 
 @dataclass(frozen=True)
 class Feature:
-    """A feature as it is, or its negative."""
+    """A feature or its negative, as a weak learner."""
 
     feature: int
     sign: int
@@ -113,16 +113,16 @@ class Feature:
         return np.asarray(self.sign * np.asarray(X, np.float64)[:, self.feature])
 
     def importances(self, n_features: int) -> FloatArray:
-        """Return all importance as this feature's."""
+        """Return importances (n_features,): 1 for this feature."""
         shares = np.zeros(n_features)
         shares[self.feature] = 1.0
         return shares
 
 
 class PlainFeatures:
-    """Searches among the features themselves and, if ``signed``, their negatives: O(m d).
+    """A search among the features themselves and, if ``signed``, their negatives, in O(m d).
 
-    With K segments of weights, (K m,), among those of every segment.
+    With K segments of weights, (K m,), it covers those of every segment.
     """
 
     exact = True

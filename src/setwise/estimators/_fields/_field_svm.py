@@ -29,7 +29,7 @@ from setwise.losses import Loss
 
 
 class FieldSVM(FieldModel):
-    r"""Learns the weights of a field, linearly, with the margin that its mistakes ask for.
+    r"""A learner of linear weights of a field, with a margin that grows with the mistakes.
 
     With features x of nodes and :math:`\phi \ge 0` of edges, the energy of labels z is
 
@@ -37,65 +37,69 @@ class FieldSVM(FieldModel):
         + \sum_{e = (p, q)} \langle v, \phi_e \rangle [z_p \ne z_q]
         + \sum_S u_{t(S)} \chi_S(z) + \sum_l h_l [\exists p : z_p = l] , \quad v, u, h \ge 0 ,
 
-    with a weight u for each layer t of regions, if X has any, where
-    :math:`\chi_S(z) = \min(\theta |S|, |S| - \max_l n_{Sl}(z))` counts the nodes outside the
-    commonest label of S, and costs h of used labels if ``label_costs``. So the field stays
-    submodular, and a minimum cut finds the best of two labels. The fit minimises
+    with a weight u for each layer t of regions, if X has any, where :math:`\chi_S(z) = \min(\theta
+    |S|, |S| - \max_l n_{Sl}(z))` counts the nodes outside the most common label of S, and with
+    costs h of used labels if ``label_costs``. The field stays submodular, and a minimum cut is
+    exact for two labels. The fit minimises
 
     .. math:: \tfrac12 (|w|^2 + |v|^2 + |u|^2 + |h|^2) + C \sum_i \max_z \Big( \sum_p c_p
         [z_p \ne y_p] + E_i(y_i) - E_i(z) \Big)
 
-    by one-slack cutting planes whose oracle is one cut a graph, started from the last one's flow.
-    With two labels w is the weight vector of the second, that of the first is zero.
+    by one-slack cutting planes. The oracle makes one cut per graph, started from the last flow.
+    With two labels w is the weight vector of the second label; that of the first is zero.
 
-    With more labels expansion moves stand for the cut. They may miss the most violated labelling.
-    So the weights that they end at are searched in full, with a bound (all labellings of small
-    graphs, a relaxation for others); where the moves had missed something, the fit goes on, and
-    weights that seem to be the best so far are searched from another start and in full. ``gap_``
-    counts what no search could prove, so that it holds all the same.
+    With more labels, expansion moves replace the cut and may miss the most violated labelling.
+    Therefore a full search with a bound is made for the final weights (over all labellings of small
+    graphs, by a relaxation for others). If it finds a more violated labelling, the fit continues,
+    and weights that seem to be the best so far are searched from another start and in full.
+    ``gap_`` includes what no search could prove, so it is always valid.
 
     Parameters
     ----------
     C : float, default=1.0
         Weight of the sum over the graphs against the squared norm.
     scores : classifier with ``predict_proba``, default=None
-        Any classifier of nodes: its scores are the node features of the field, those of a graph by
-        a fit to the other folds. For two labels a logit, for more their log-probabilities.
+        Any classifier of nodes. Its scores are the node features of the field; those of a graph
+        come from a fit to the other folds. They are a logit for two labels, log-probabilities for
+        more.
     passthrough : bool, default=False
-        Whether the node features themselves are kept beside the ``scores``.
+        Whether the node features are used in addition to the ``scores``.
     measure : Loss or str, default=None
         A set loss, or the name of one (``sw.losses.names()``), of the nodes of the second class, or
-        of each class where there are more: its mean over the graphs is what ``predict`` is then
-        tuned for, in folds, and ``score`` tells. What the fit itself minimises stays the same.
+        of each class if there are more than two. ``predict`` is tuned for its mean over the graphs
+        by cross-validation, and ``score`` reports it. The objective of the fit does not change.
     decision : {"bias", "marginals"}, default="bias"
-        What is tuned for the ``measure``: a number added to the scores of each label, or, with two
-        labels, the temperature of the marginals from which ``decide`` takes the best set. Those
-        are the marginals of ``method="projection"``.
+        What is tuned for the ``measure``: a bias of each label, or, with two labels, the
+        temperature of the marginals by ``method="projection"``, for which ``decide`` finds the best
+        set.
     cv : int, splitter or iterable, default=None
-        The folds of the graphs for ``scores`` and ``measure``; five stretches by default.
+        The folds of the graphs for ``scores`` and ``measure``; by default five blocks of
+        consecutive graphs.
     truncation : float, default=0.5
-        For regions: the share of a region's nodes outside its commonest label from which on its
-        price rises no more; at most 0.5.
+        For regions: if at least this share of a region's nodes is outside its most common label,
+        its price no longer increases; at most 0.5.
     label_costs : bool, default=False
-        Whether to learn what it costs a graph to use a label at all.
+        Whether to learn the cost of each label that a graph uses.
     tol : float, default=1e-3
-        Relative gap at which the fit stops; one that ends above it warns (``ConvergenceWarning``).
+        Relative gap at which the fit stops. A fit that ends above it warns
+        (``ConvergenceWarning``).
     max_iter : int, default=10000
-        The most rounds of cutting planes.
+        The largest number of rounds of cutting planes.
     time_limit : float, default=None
         The most seconds that ``fit`` may take, None for no limit. It then ends with the best
-        weights so far, of the first round at least, and warns (``ConvergenceWarning``); ``gap_``
-        holds. What was learned then depends on the machine and on what else it does.
+        weights so far, after at least one round, and warns (``ConvergenceWarning``); ``gap_`` is
+        valid. The result then depends on the speed and the load of the machine.
     fit_intercept : bool, default=True
-        A constant feature of the nodes, penalised as the others. Edges have none: give them a
-        column of ones for a coupling that all share.
+        Whether the nodes have a constant feature, penalised like the others. Edges have none: add a
+        column of ones for a common coupling.
     n_jobs : int, default=None
         Threads for the cuts; None is one, -1 all cores. The answer does not depend on it.
     verbose : bool, default=False
         Show a progress bar with the gap.
     callback : callable, default=None
-        Called with a ``Progress`` after each round; any true answer stops the fit. With more than
-        two labels its ``value`` is that of the labels found so far, which need not be the worst.
+        Called with a ``Progress`` after each round; any true value stops the fit. With more than
+        two labels its ``value`` uses the labels that were found, which need not be the most
+        violated ones.
 
     Attributes
     ----------
@@ -109,23 +113,23 @@ class FieldSVM(FieldModel):
         h, not negative; 0 unless ``label_costs``.
     classes_ : array of shape (L,)
     gap_ : float
-        The relative gap of the weights returned: objective - bound, with the objective at the most
-        it can be, as a share of what there was to gain (the objective of zero weights - bound) or
-        of the objective, whichever is less. It holds whether ``certified_`` or not.
+        The relative gap of the returned weights: (objective - bound) divided by (objective of zero
+        weights - bound) or by the objective, whichever is smaller, where the objective is its upper
+        bound. It is valid even if ``certified_`` is False.
     certified_ : bool
-        Whether the objective of the weights returned is known exactly (to 1e-9 of that of zero
-        weights): the labels of each graph are proved to be the most violated. Always so for two
-        labels. How near the weights are to the best is ``gap_``.
+        Whether the objective of the returned weights is known exactly (to 1e-9 of that of zero
+        weights), because the labels of each graph are proved to be the most violated. Always True
+        for two labels.
     n_iter_ : int
     interrupted_ : bool
         Whether Ctrl-C or the callback ended the fit, with the best weights so far.
     history_ : History
-        Primal, dual and seconds of each round. The primal is the least objective that is proved:
-        with more than two labels it stays where it was until weights are searched in full.
+        Primal, dual and seconds of each round. The primal is the least proved objective; with more
+        than two labels it changes only after a full search.
     bias_ : array of shape (L,)
-        What the ``measure`` adds to the scores of the labels, else 0.
+        The biases of the labels that were tuned for the ``measure``; 0 without one.
     temperature_ : float
-        Of the marginals in ``decide``: 1 unless ``decision="marginals"`` tuned it.
+        The temperature of the marginals in ``decide``: 1 unless ``decision="marginals"`` tuned it.
     score_estimator_ : classifier or None
         ``scores``, fitted to all nodes.
     n_features_in_, n_edge_features_in_, n_region_layers_in_ : int
@@ -136,7 +140,7 @@ class FieldSVM(FieldModel):
 
     Examples
     --------
-    A chain of four nodes whose third measurement is off:
+    A chain of four nodes whose third measurement is wrong:
 
     >>> import numpy as np
     >>> import setwise as sw
@@ -192,13 +196,15 @@ class FieldSVM(FieldModel):
         Parameters
         ----------
         X : sequence of tuples (node_features, edges, edge_features)
-            Of shapes (N, d), (E, 2) and (E, k); edge features must not be negative. Or with regions
-            as a fourth entry, (N,) or (N, layers): the number of each node's region, -1 for none.
+            Arrays of shapes (N, d), (E, 2) and (E, k); edge features must not be negative. An
+            optional fourth entry, (N,) or (N, layers), has the number of each node's region, -1 for
+            none.
         Y : sequence of arrays of shape (N,)
-            A label a node; of any kind, but whole.
+            One label per node; floats must be whole numbers.
         node_weights : sequence of arrays of shape (N,) or number, optional
-            What a mistake costs, c; 1 by default, as in the paper. The pixels of a superpixel
-            over their mean, say. It is the margin too: small weights make small energies.
+            The costs c of mistakes; 1 by default, as in the paper. An example are the pixels of
+            each superpixel over their mean. They are also the margins: small weights lead to small
+            energies.
 
         Returns
         -------
@@ -218,7 +224,7 @@ class FieldSVM(FieldModel):
         return bool(self.label_costs)
 
     def _of_a_share(self, share: float) -> dict[str, Any]:
-        """C multiplies the sum over the graphs, of which there are fewer."""
+        """Return C for a share of the graphs: it multiplies the sum over fewer of them."""
         return {"C": self.C / share}
 
     def _learn(
@@ -238,7 +244,7 @@ class FieldSVM(FieldModel):
         self._store(oracle, rounds, fit)
 
     def _solve(self, oracle: FieldOracle, rounds: FieldRounds) -> Fit:
-        """Solve by cutting planes with quick labels, then with thorough ones if any were missed."""
+        """Solve by cutting planes with quick searches, then thorough ones if labels were missed."""
         fit: Fit | None = None
         for thorough in (False, True):
             oracle.start(thorough=thorough)
@@ -258,8 +264,8 @@ class FieldSVM(FieldModel):
             _, least, most = proof
             if rounds.interrupted or rounds.proved() or not rounds.left:
                 break
-            # Where nothing was missed, and what could not be proved is all that is left, more
-            # planes would not help.
+            # If no labels were missed and only the unproved part remains, more planes would not
+            # help.
             near = self.tol * room_of(fit.value, rounds.bound, oracle.zero)
             if least - fit.value <= near and most - least > near:
                 break
@@ -267,7 +273,7 @@ class FieldSVM(FieldModel):
         return fit
 
     def _search(self, oracle: FieldOracle, rounds: FieldRounds, init: Fit | None) -> Fit:
-        """Cut planes until the rounds end it, by the gap over both searches."""
+        """Add planes until the rounds end the search, by the gap over both searches."""
         return one_slack(
             oracle,
             oracle.dimension,
@@ -282,7 +288,7 @@ class FieldSVM(FieldModel):
 
     def _store(self, oracle: FieldOracle, rounds: FieldRounds, fit: Fit) -> None:
         w, value, self.certified_ = oracle.best
-        if rounds.cancelled and not w.any():  # weights, but none that were searched in full
+        if rounds.cancelled and not w.any():  # no weights with a full search yet
             w, value, self.certified_ = fit.w, oracle.at_most(fit.w), False
         self.gap_ = rounds.share_left(value)
         self.n_iter_ = len(rounds.seconds)
@@ -299,7 +305,7 @@ class FieldSVM(FieldModel):
         self.region_coef_ = between[0] if between else np.zeros(0)
 
     def _what_is_left(self, rounds: FieldRounds) -> str:
-        """Return why a fit ended above its tolerance, and what to try: one sentence."""
+        """Return a sentence on why a fit ended above its tolerance, and what to try."""
         said = (
             f"FieldSVM stopped after {self.n_iter_} rounds at a relative gap of {self.gap_:.1e}, "
             f"above tol={self.tol:g}"

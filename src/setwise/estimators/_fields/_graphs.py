@@ -1,4 +1,4 @@
-"""Samples that are graphs: features on nodes and edges, regions, all laid end to end."""
+"""Samples that are graphs: features on nodes and edges, and regions, all concatenated."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from setwise.fields._regions import as_regions
 
 @dataclass(frozen=True, eq=False)
 class Graphs:
-    """n graphs end to end: M nodes, E edges and R regions in all.
+    """The concatenation of n graphs, with M nodes, E edges and R regions in total.
 
     Attributes
     ----------
     nodes : (M, d)
-        Features of the nodes; NaN where one is missing, which not every learner takes.
+        Features of the nodes; NaN if one is missing, which not every learner accepts.
     edges : (E, 2)
-        The ends of each edge, the nodes of all graphs numbered through.
+        The ends of each edge; nodes are numbered consecutively over all graphs.
     pairs : (E, k)
         Features of the edges, not negative.
     node_starts, edge_starts : (n + 1,)
         Graph i has the nodes [node_starts[i], node_starts[i + 1]), and edges likewise.
     regions : (M, layers)
-        The region of each node in each layer, numbered through all graphs; -1 for none.
+        The region of each node in each layer, numbered consecutively over all graphs; -1 for none.
     region_layers : (R,)
         The layer of each region.
     region_starts : (n + 1,)
@@ -54,16 +54,16 @@ class Graphs:
 
     @property
     def widths(self) -> tuple[int, int, int]:
-        """Features of nodes, features of edges, layers of regions."""
+        """The numbers of node features, of edge features and of layers of regions."""
         return self.nodes.shape[1], self.pairs.shape[1], self.regions.shape[1]
 
     @property
     def layers(self) -> FloatArray:
-        """(R, layers) 1 in the layer of each region: features of regions."""
+        """Features of regions, (R, layers): indicators of their layers."""
         return np.eye(self.regions.shape[1])[self.region_layers]
 
     def take(self, chosen: IntArray) -> Graphs:
-        """Return some of the graphs, in this order."""
+        """Return the given graphs, in the given order."""
 
         def rows(starts: IntArray) -> tuple[IntArray, IntArray]:
             parts = [np.arange(starts[i], starts[i + 1]) for i in chosen]
@@ -103,15 +103,15 @@ class Graphs:
 
 
 def graph_of(starts: IntArray) -> IntArray:
-    """Return the graph of each node, edge or region, from where those of the graphs begin."""
+    """Return the graph of each node, edge or region, given where each graph begins."""
     return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
 
 
 def read_graphs(X: Any, widths: tuple[int, int, int] | None = None, name: str = "X[{}]") -> Graphs:
-    """Check samples (node features, edges, edge features), maybe with regions; join them.
+    """Check samples (node features, edges, edge features) and optional regions; concatenate them.
 
-    ``widths`` are the numbers of features and layers that a fit had; by default those of the first
-    graph. ``name`` is what a graph is called in errors, {} standing for its number.
+    ``widths`` are the numbers of features and layers of the fit; by default those of the first
+    graph. ``name`` is the name of a graph in errors, where {} is its number.
     """
     parts = []
     d, k, layers = widths or (None, None, None)
@@ -154,7 +154,7 @@ def _starts(sizes: Iterable[int]) -> IntArray:
 def _read(
     graph: Any, name: str, d: int | None, k: int | None, layers: int | None
 ) -> tuple[FloatArray, IntArray, FloatArray | None, IntArray]:
-    """One sample; no edge features where there is no edge, and nothing to tell their number."""
+    """Read one sample; it needs no edge features if it has no edge."""
     if not isinstance(graph, tuple | list) or len(graph) not in (3, 4):
         what = f"{len(graph)} entries" if isinstance(graph, tuple | list) else type(graph).__name__
         raise TypeError(
@@ -190,7 +190,7 @@ def _read(
 
 
 def _read_regions(regions: Any, n_nodes: int, name: str) -> IntArray:
-    """Read regions of all layers, (N, layers), numbered through; no layer for None."""
+    """Read regions of all layers, (N, layers), numbered consecutively; None has no layer."""
     if regions is None:
         return np.zeros((n_nodes, 0), np.int64)
     array = as_array(regions, f"regions of {name}")
@@ -252,7 +252,7 @@ def read_of_nodes(values: Any, graphs: Graphs, name: str) -> NDArray[Any]:
 
 
 def read_node_weights(weights: Any, graphs: Graphs) -> FloatArray:
-    """Read what a mistake at each node costs: 1 by default, or one number for all."""
+    """Read the cost of a mistake at each node: 1 by default, or one number for all."""
     if weights is None:
         return np.ones(len(graphs.nodes))
     if isinstance(weights, int | float | np.number | np.ndarray) and np.ndim(weights) == 0:
@@ -262,6 +262,6 @@ def read_node_weights(weights: Any, graphs: Graphs) -> FloatArray:
         flat: ArrayLike = read_of_nodes(weights, graphs, "node_weights")
         costs = as_numbers(flat, "node_weights", nonnegative=True)
     largest = float(costs.max(initial=0.0))
-    if 0.0 < largest < 1e-300:  # shares of which would be no numbers
+    if 0.0 < largest < 1e-300:  # relative weights would be NaN
         raise ValueError(f"node_weights must reach 1e-300 somewhere, got at most {largest:g}")
     return costs

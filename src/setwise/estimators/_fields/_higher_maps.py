@@ -1,4 +1,4 @@
-"""Best labellings of many fields at once whose regions or used labels have a price."""
+"""Best labellings of many fields at once, with costs of regions or of used labels."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from setwise.estimators._threads import executor_of
 from setwise.fields import Field
 from setwise.inference import MapResult, solve_map
 
-# So few labellings are all tried: a millisecond or so.
+# Up to this number of labellings, all are tried, which takes about a millisecond.
 _FEW = 1 << 14
 
 
 def best_maps(graphs: Graphs, couplings: Couplings, n_labels: int, n_jobs: int) -> BatchMaps:
-    """Choose the fastest search that fits; the weights it takes are those of the couplings."""
+    """Choose the fastest suitable search; it takes the weights of the couplings."""
     if couplings.edges_alone or n_labels == 2:
         return BatchMaps(graphs, n_labels, n_jobs, couplings.region_tables)
     return HigherMaps(graphs, couplings, n_labels, n_jobs)
 
 
 class HigherMaps(BatchMaps):
-    """Three labels or more with regions or label costs, whose proofs are made field by field."""
+    """Maps of three or more labels with regions or label costs, which are proved field by field."""
 
     def __init__(self, graphs: Graphs, couplings: Couplings, n_labels: int, n_jobs: int) -> None:
         super().__init__(graphs, n_labels, n_jobs, couplings.region_tables)

@@ -1,4 +1,4 @@
-"""Any classifier's scores as features of the nodes, by models that have not seen their graph."""
+"""Out-of-fold scores of any classifier as features of the nodes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from setwise.estimators._fields._graphs import Graphs
 
 Folds = Sequence[tuple[IntArray, IntArray]]
 
-# Probabilities of 0 and 1 have no logarithm; what lies beyond these is as certain.
+# Probabilities are clipped to [_CERTAIN, 1 - _CERTAIN] before the logarithm.
 _CERTAIN = 1e-4
 _FOLDS = 5
 
@@ -34,7 +34,7 @@ def check_classifier(classifier: Any, name: str = "scores") -> None:
 
 
 def folds_of(cv: Any, n_graphs: int) -> Folds:
-    """Split the graphs into ``cv`` stretches, five by default, or into a splitter's own folds."""
+    """Split the graphs into ``cv`` consecutive blocks, by default five, or by a splitter."""
     if n_graphs < 2:
         raise ValueError(f"X must hold at least two graphs for folds, got {n_graphs}")
     try:
@@ -60,13 +60,13 @@ def learn_scores(
     node_weights: FloatArray | None,
     folds: Folds,
 ) -> tuple[Any, FloatArray]:
-    """Fit the classifier to all nodes, and score each (M, s) by a fit that had not seen it."""
+    """Fit the classifier to all nodes, and return out-of-fold scores (M, s)."""
 
     def fitted(rows: Any) -> Any:
         options: dict[str, Any] = {}
         if node_weights is not None and has_fit_parameter(classifier, "sample_weight"):
             options["sample_weight"] = node_weights[rows]
-        if len(np.unique(labels[rows])) < 2:  # of which most classifiers make nothing
+        if len(np.unique(labels[rows])) < 2:  # most classifiers refuse a single class
             return DummyClassifier(strategy="prior").fit(graphs.nodes[rows], labels[rows])
         return clone(classifier).fit(graphs.nodes[rows], labels[rows], **options)
 
@@ -83,7 +83,7 @@ def learn_scores(
 def scores_of(estimator: Any, rows: FloatArray, n_labels: int) -> FloatArray:
     """Return the logit of the second label, (m, 1), or the log-probabilities of all, (m, L)."""
     chances = np.zeros((len(rows), n_labels))
-    if len(rows):  # a fold may have lacked a label
+    if len(rows):  # a label may be missing in a fold
         chances[:, estimator.classes_] = estimator.predict_proba(rows)
     if n_labels == 2:
         return np.asarray(logit(np.clip(chances[:, 1:], _CERTAIN, 1 - _CERTAIN)))

@@ -1,4 +1,4 @@
-"""Best labellings of many fields at once, for costs that change and graphs that do not."""
+"""Best labellings of many fields at once, with fixed graphs and changing costs."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from setwise.estimators._fields._graphs import Graphs
 
 
 class BoundedLabels(NamedTuple):
-    """Labels (M,), and for each graph a number that no labelling is below, (n,)."""
+    """Labels (M,), and for each graph a lower bound on the energy of all labellings, (n,)."""
 
     labels: IntArray
     bounds: FloatArray
 
 
 class PottsMaps(Protocol):
-    r"""Minimises :math:`\sum_p u_{p z_p} + \sum_{e = (p, q)} g_e [z_p \ne z_q]` in every graph.
+    r"""A minimiser of :math:`\sum_p u_{p z_p} + \sum_{e = (p, q)} g_e [z_p \ne z_q]` per graph.
 
-    Unaries are (M, L), weights (E,) and not negative.
+    Unaries have shape (M, L); weights have shape (E,) and are not negative.
     """
 
     @property
     def exact(self) -> bool:
-        """Whether every answer is a best one."""
+        """Whether every answer is optimal."""
 
     def __call__(self, unary: FloatArray, weights: FloatArray) -> IntArray:
-        """Return labels (M,) quickly: from the last answer, if that helps."""
+        """Return labels (M,) quickly, by a search that may start from the last answer."""
 
     def afresh(self, unary: FloatArray, weights: FloatArray) -> IntArray:
         """Return labels (M,) from another start."""
 
     def prove(self, unary: FloatArray, weights: FloatArray) -> BoundedLabels:
-        """Return the best labels that any search finds, with a bound that none is below."""
+        """Return the best labels that any search finds, with a lower bound."""
 
 
 class RegionTables(NamedTuple):
@@ -46,11 +46,11 @@ class RegionTables(NamedTuple):
     Attributes
     ----------
     regions : (layers, M)
-        The region of each node in each layer, numbered through all graphs; -1 for none.
+        The region of each node in each layer, numbered consecutively over all graphs; -1 for none.
     region_starts : (n + 1,)
         Graph i has the regions [region_starts[i], region_starts[i + 1]).
     tables : (R + the nodes of all regions,)
-        :math:`h_S(0), \dots, h_S(|S|)` of one region after the other.
+        The concatenation of :math:`h_S(0), \dots, h_S(|S|)` over the regions.
     """
 
     regions: IntArray
@@ -59,16 +59,17 @@ class RegionTables(NamedTuple):
 
 
 class BatchMaps:
-    """Labellings of all graphs in one call of compiled code, over threads.
+    """Maps that label all graphs in one call of compiled code, in parallel.
 
-    Two labels: exact, by a minimum cut a graph. More of them: expansion moves from the labels
-    before, with no promise; ``afresh`` starts from the least unaries as well and takes the better
-    labels of each graph. ``prove`` tries all labellings where they are few; else sweeps of
-    tree-reweighted messages raise a bound, and moves go on from the labels that they decode.
+    For two labels they are exact, by one minimum cut per graph. For more labels they make expansion
+    moves from the previous labels, without a guarantee; ``afresh`` also starts from the least
+    unaries and takes the better labels of each graph. ``prove`` tries all labellings if they are
+    few. Otherwise sweeps of tree-reweighted messages raise a bound, and moves continue from the
+    labels that they decode.
 
-    With ``regions``, weights are those of the edges and then of the regions. Where they go on,
-    there follow for each graph those of the labels that it uses: (E + R + n L,) in all. With such
-    weights more than two labels are not proved here. Answers do not depend on ``n_jobs``.
+    With ``regions``, weights are those of the edges followed by those of the regions. Weights of
+    the labels that each graph uses may follow: (E + R + n L,) in total. With regions or label
+    weights, more than two labels are not proved here. Answers do not depend on ``n_jobs``.
     """
 
     def __init__(
@@ -99,12 +100,12 @@ class BatchMaps:
         return self._n_labels == 2
 
     def __call__(self, unary: FloatArray, weights: FloatArray) -> IntArray:
-        """Return labels (M,), searched for from the last ones."""
+        """Return labels (M,) by a search that starts from the last ones."""
         self._labels, _, _ = self._search(unary, weights, self._labels)
         return self._labels
 
     def afresh(self, unary: FloatArray, weights: FloatArray) -> IntArray:
-        """Return for each graph the better of these labels and the last ones."""
+        """Search from the least unaries too, and return the better labels of each graph."""
         found, now, _ = self._search(unary, weights, None)
         if self._labels is not None and not self.exact:
             before = np.empty_like(now)
@@ -115,7 +116,7 @@ class BatchMaps:
         return found
 
     def prove(self, unary: FloatArray, weights: FloatArray) -> BoundedLabels:
-        """Return what the searches find, and what they prove."""
+        """Return the labels that the searches find, with the bounds that they prove."""
         self._labels, energies, gaps = self._search(unary, weights, self._labels, prove=True)
         below = np.nextafter(energies - gaps, -np.inf)
         return BoundedLabels(self._labels, np.where(gaps > 0, below, energies))
@@ -123,7 +124,7 @@ class BatchMaps:
     def _search(
         self, unary: FloatArray, weights: FloatArray, start: IntArray | None, *, prove: bool = False
     ) -> tuple[IntArray, FloatArray, FloatArray]:
-        """Return labels (M,), and of each graph its energy and by how much others may be better."""
+        """Return labels (M,), and for each graph the energy and the gap."""
         labels = np.full(len(unary), -1) if start is None else start.copy()
         energies, gaps = np.empty(len(self._sizes)), np.empty(len(self._sizes))
         terms = self._terms(unary, weights)
@@ -138,7 +139,7 @@ class BatchMaps:
 
 
 def cut(graphs: Graphs, labels: IntArray) -> FloatArray:
-    """Return 1 where the ends of an edge differ, else 0, (E,)."""
+    """Return 1 for edges whose ends differ, else 0, (E,)."""
     first, second = graphs.edges.T
     differ: FloatArray = (labels[first] != labels[second]).astype(np.float64)
     return differ

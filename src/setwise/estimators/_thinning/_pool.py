@@ -1,4 +1,4 @@
-"""The columns that a fitted ensemble offers: its trees, and a constant of either sign a score."""
+"""The columns of a fitted ensemble: its trees, and constants of both signs for each score."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from setwise._foundation._arguments import FloatArray, IntArray
 from setwise.estimators._thinning._trees import Trees
 from setwise.learning import Column
 
-_AT_ONCE = 10  # columns that may enter in a round
+_AT_ONCE = 10  # the largest number of columns that enter per round
 
 
 @dataclass(eq=False)
 class TreePool:
-    """All responses on some rows, and the search among them, which is exact.
+    """All responses on some rows, with an exact search among them.
 
-    Each output is divided by its largest size, so that one unit of weight adds at most 1 to a
-    score, as one of a stump does. Zero outputs and repeated ones are left out.
+    Each output is divided by its largest absolute value, so that a unit of weight adds at most 1 to
+    a score, as for a stump. Zero outputs and repeated ones are left out.
 
     Attributes
     ----------
     ids : dict of segment to array of shape (J,)
-        Tree t is t; the constant of score c is T + 2 c, its negation the next.
+        Tree t has id t. The constant of score c has id T + 2 c, its negation T + 2 c + 1.
     responses : dict of segment to array of shape (J, L)
-        L = n rows, or s n where the trees are shared.
+        L = n rows, or s n if the trees are shared.
     n_rows, n_ids : int
     scale : array of shape (T,)
-        What the outputs were divided by.
+        The divisors of the outputs.
     start : array
-        Columns that the next answer begins with: those in use at another C.
+        The columns of the first round: those in use at another C.
     """
 
     ids: dict[int, IntArray]
@@ -57,7 +57,7 @@ class TreePool:
         return replace(self, responses=some, n_rows=len(rows))
 
     def only(self, ids: IntArray) -> TreePool:
-        """Return some of the columns on the same rows."""
+        """Return the given columns on the same rows."""
         places = {segment: np.isin(own, ids) for segment, own in self.ids.items()}
         return replace(
             self,

@@ -16,18 +16,18 @@ from setwise.estimators._thinning._pool import TreePool
 from setwise.learning import BoostFit, struct_boost
 from setwise.learning._room import share_left
 
-_FACTOR = 3.0  # from one C to the next
+_FACTOR = 3.0  # ratio of consecutive values of C
 _MOST_VALUES = 8
-_PATIENCE = 2  # values of C without a lower loss, before the search for one ends
-_ROUGH = 0.1  # the gap at which a C is judged
+_PATIENCE = 2  # values of C without a lower loss that end the search
+_ROUGH = 0.1  # tolerance of the fits that choose C
 
 
 @dataclass(frozen=True, eq=False)
 class Thinning:
-    """Weights of the columns, (n_ids,), with what is known of them.
+    """Weights of the columns, (n_ids,), with their certificate.
 
-    ``value`` is that of these weights, after those were dropped that the tolerance does not need;
-    ``bound`` that of the fit.
+    ``value`` is the objective of these weights, after small weights were dropped within the
+    tolerance. ``bound`` is the bound of the fit.
     """
 
     weights: FloatArray
@@ -42,7 +42,7 @@ class Thinning:
 
 @dataclass(frozen=True, eq=False)
 class ThinningProblem:
-    r"""min over w >= 0 of 1'w + C R(f), f the weighted sum of the columns of a pool.
+    r"""The problem min 1'w + C R(f) over w >= 0, where f is the weighted sum of a pool's columns.
 
     R is the mean over the rows of :math:`\max_y \Delta(y_i, y) + f_y(x_i) - f_{y_i}(x_i)`.
     """
@@ -68,7 +68,7 @@ class ThinningProblem:
 
     @cached_property
     def threshold(self) -> float:
-        """The C above which some column is violated at w = 0."""
+        """The smallest C above which w = 0 is not optimal."""
         _, slope = self.risk(np.zeros(self.n_scores * len(self.y)))
         column = self.pool(-slope)[0]
         begin = column.segment * len(column.response)
@@ -82,15 +82,15 @@ class ThinningProblem:
         start: IntArray | None = None,
         deadline: Deadline | None = None,
     ) -> Thinning:
-        """Find the weights to within ``tol``, half of which is spent on fewer of them.
+        """Find the weights to within ``tol``, half of which is used to drop small weights.
 
-        The best weights that cutting planes meet lie between vertices, and have more entries than
-        any. Dropping the smallest of them, as long as the value allows it, costs a question a step.
+        The best weights of cutting planes lie between vertices and have more entries than a vertex.
+        The smallest ones are dropped as long as the value allows it, by a binary search.
         """
         if start is not None:
             self.pool.start = start
         n = len(self.pool)
-        with one_thread():  # whose sums depend on the number of threads
+        with one_thread():  # sums in BLAS depend on the number of threads
             fit = struct_boost(
                 self.risk,
                 self.pool,
@@ -105,10 +105,11 @@ class ThinningProblem:
             return self._sparse(weights, fit, C, tol)
 
     def limited(self, C: float, tol: float, T: int, most: int, deadline: Deadline) -> Thinning:
-        """Keep at most ``most`` of the T trees: the least are dropped, a third per round.
+        """Keep at most ``most`` of the T trees, dropping a third per round, smallest weights first.
 
-        The bound stays that for all trees and weights, so that the gap holds the price of the limit
-        as well. When the time is over they are dropped at once, and the others keep their weights.
+        The bound still holds for all trees and weights, so the gap includes the cost of the limit.
+        When the time is over, all surplus trees are dropped at once, and the others keep their
+        weights.
         """
         whole = thinning = self.solve(C, tol, deadline=deadline)
         while not thinning.fit.interrupted:
@@ -135,7 +136,8 @@ class ThinningProblem:
         order = np.argsort(weights, kind="stable")
         order = order[weights[order] > 0]
         best = Thinning(weights, fit.value, fit.relative_gap, fit)
-        few, many = 0, len(order)  # dropping `few` is within tol, dropping `many` not known to be
+        # Dropping `few` is known to be within tol, dropping `many` is not.
+        few, many = 0, len(order)
         while many - few > 1 and not fit.interrupted:
             middle = (few + many) // 2
             some = weights.copy()
@@ -153,7 +155,7 @@ class ThinningProblem:
         return float(weights.sum()) + C * self.risk(scores.ravel())[0]
 
     def losses(self, weights: FloatArray) -> FloatArray:
-        """Return what each row pays for the class that the weighted columns choose."""
+        """Return the cost of each row for the class that the weighted columns predict."""
         scores = self.pool.scores(weights, self.n_scores)
         chosen = (scores[0] > 0).astype(np.int64) if len(scores) == 1 else scores.argmax(axis=0)
         paid: FloatArray = self.cost[self.y, chosen]
@@ -170,16 +172,16 @@ class CostPath:
 
     @property
     def best(self) -> float:
-        """The least C of the lowest loss."""
+        """The smallest C with the lowest loss."""
         return float(self.C[self.loss.argmin()])
 
 
 def cross_validated(problem: ThinningProblem, cv: int, deadline: Deadline) -> CostPath:
-    """Compute the losses along C, which grows threefold from where the first column enters.
+    """Compute the cross-validated losses for values of C that grow by _FACTOR.
 
-    It ends where the loss has not fallen for a while, or after the first C for which the time is
-    over. Each fold begins with the columns that it
-    used at the last C.
+    The first value is the threshold at which a column enters. The path ends after _PATIENCE values
+    without a lower loss, or when the time is over. Each fold starts with the columns that it used
+    at the previous C.
     """
     folds = folds_of(problem.y, cv)
     unseen = [np.flatnonzero(folds == k) for k in range(cv)]

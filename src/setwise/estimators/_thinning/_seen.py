@@ -1,4 +1,4 @@
-"""Which rows a tree was fitted on."""
+"""The rows that each tree was fitted on."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from setwise.estimators._thinning._trees import BaggedTrees, ForestTrees, Trees
 
 
 def bags_of(ensemble: Any, n: int, *, needed: bool) -> NDArray[np.bool_] | None:
-    """Return whether row i is in the bag of tree t, (T, n), if there are bags of so many rows.
+    """Return whether row i is in the bag of tree t, (T, n), if there are bags of n rows.
 
-    None where there are none, unless they are ``needed``.
+    Return None if there are no bags; raise if they are ``needed``.
     """
     name = type(ensemble).__name__
     bagging = hasattr(ensemble, "estimators_samples_") and getattr(ensemble, "bootstrap", False)
@@ -45,13 +45,13 @@ def bags_of(ensemble: Any, n: int, *, needed: bool) -> NDArray[np.bool_] | None:
 def warn_of_seen_rows(
     trees: Trees, pool: TreePool, y: IntArray, bags: NDArray[np.bool_] | None
 ) -> None:
-    """Say so if the trees know the labels of these rows by heart."""
+    """Warn if the trees were fitted to the labels of these rows."""
     if not isinstance(trees, ForestTrees | BaggedTrees) or len(y) == 0:
         return
     T = len(trees.members)
     of_trees = pool.ids[0] < T
     ids = pool.ids[0][of_trees]
-    if len(ids) == 0:  # no tree says anything
+    if len(ids) == 0:  # all outputs are zero
         return
     votes = pool.responses[0][of_trees].reshape(len(ids), trees.n_scores, len(y))
     chosen = (votes[:, 0] > 0).astype(np.int64) if votes.shape[1] == 1 else votes.argmax(axis=1)

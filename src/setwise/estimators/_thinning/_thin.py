@@ -1,4 +1,4 @@
-"""Far fewer trees: the weights of a fitted ensemble's trees by one linear program."""
+"""Thinning: the weights of a fitted ensemble's trees by one linear program."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from setwise.estimators._thinning._seen import bags_of, warn_of_seen_rows
 from setwise.estimators._thinning._thinned_ensemble import ThinnedEnsemble
 from setwise.estimators._thinning._trees import Trees, trees_of
 
-_PATH_TIME = 0.5  # of a time limit
+_PATH_TIME = 0.5  # largest share of a time limit for the choice of C
 
 
 @hints_at_names
@@ -54,55 +54,57 @@ def thin(
     cv: int = 3,
     time_limit: float | None = None,
 ) -> ThinnedEnsemble:
-    r"""Weigh the trees of a fitted forest or boosting anew, most of them with zero.
+    r"""Recompute the weights of the trees of a fitted forest or boosting, most of them as zero.
 
     .. math:: \min_{w \ge 0,\ b}\ \sum_t s_t w_t + \lVert b \rVert_1 + \frac{C}{m} \sum_i
         \max_y\ \Delta(y_i, y) + f_y(x_i) - f_{y_i}(x_i), \qquad f = b + \sum_t w_t h_t
 
-    is StructBoost's linear program with the trees h as its only weak learners, in place of all
-    stumps; :math:`s_t` is the largest size of a tree's outputs on the rows of X. Every tree is
-    priced in every round, so that the bound is a proof. The penalty leaves few trees.
+    is StructBoost's linear program with the trees h as its only weak learners, instead of all
+    stumps; :math:`s_t` is the largest absolute output of a tree on the rows of X. Every round
+    evaluates every tree, so that the bound is a proof. The penalty leaves few trees.
 
-    **Rows that the trees have not seen.** Trees that know the labels of X by heart make no mistakes
-    there that would tell them apart, and a loss of zero cannot choose C. Give rows that the
-    ensemble was not fitted on, a validation part. For a forest or a bagging whose trees see a
-    bootstrap sample each, ``oob=True`` takes the rows of ``fit`` instead, and asks each tree for
-    those alone that were not in its bag. Boosting has no such rows: each tree was fitted to what
-    those before it left.
+    **Rows that the trees have not seen.** Trees make hardly any mistakes on their own training
+    rows, so these rows cannot distinguish the trees or choose C. Pass rows that the ensemble was
+    not fitted on, a validation part. For a forest or a bagging with bootstrap samples, ``oob=True``
+    takes the rows of ``fit`` instead, and evaluates each tree only on the rows that were not in its
+    bag. Boosting has no such rows: each tree was fitted to the residuals of the trees before it.
 
     Parameters
     ----------
     ensemble : fitted classifier
         RandomForestClassifier, ExtraTreesClassifier, BaggingClassifier, AdaBoostClassifier,
         GradientBoostingClassifier or HistGradientBoostingClassifier of scikit-learn, LGBMClassifier
-        or Booster of LightGBM. It is left as it is.
+        or Booster of LightGBM. It is not changed.
     X : array, sparse matrix or table of shape (m, d)
-        What the ensemble can predict.
+        Rows of the kind that the ensemble predicts.
     y : array of shape (m,)
-        Labels that the ensemble knows.
+        Labels, which must be classes of the ensemble.
     C : float or "auto"
-        Weight of the loss. More keeps more trees, up to a point. "auto" takes the one of the
-        lowest cross-validated loss on these rows.
+        Weight of the loss. A larger C keeps more trees, up to a point. "auto" takes the one with
+        the lowest cross-validated loss on these rows.
     sample_weight : array of shape (m,) or number, optional
         2 equals a repeated row, 0 a removed one.
     oob : bool
-        Whether X, y are the rows that the ensemble was fitted on, in their order: the outputs of a
-        tree on the rows in its bag are left out, and the rest of row i multiplied by the share of
-        the trees that have not seen it, inverted. Equal weights are then the out-of-bag decision.
+        Whether X, y are the rows that the ensemble was fitted on, in the same order. The outputs of
+        a tree on the rows in its bag are then left out, and the remaining outputs on row i are
+        divided by the share of trees that have not seen it. Equal weights then give the out-of-bag
+        decision.
     taxonomy : nested lists, parent array or graph, optional
-        What a mistake costs, as in ``StructBoostClassifier``: the height of the first common
-        ancestor. By default each costs 1.
+        A tree of classes, as in ``StructBoostClassifier``: a mistake costs the height of the first
+        common ancestor. By default each mistake costs 1.
     max_trees : int, optional
-        The most trees: those of the least weight are dropped, a third a time, and the rest weighted
-        anew. The bound stays that for all trees, so that ``gap_`` holds the price of the limit.
+        The largest number of trees. Trees of least weight are dropped, a third at a time, and the
+        others reweighted. The bound still holds for all trees, so ``gap_`` includes the cost of the
+        limit.
     tol : float
-        The relative gap, half of it spent on the program and half on dropping small weights.
+        The relative gap: half of it is for the program, half for dropping small weights.
     cv : int
-        Folds for C="auto", drawn with a fixed seed.
+        The number of folds for C="auto", drawn with a fixed seed.
     time_limit : float, optional
-        The most seconds, None for no limit: half of them at most go into the choice of C. It then
-        ends with the best weights so far and warns (``ConvergenceWarning``); ``gap_`` holds. The
-        outputs of the trees, the first C and one linear program are not cut short.
+        The largest number of seconds, None for no limit. At most half of them are for the choice of
+        C. The call then ends with the best weights so far and warns (``ConvergenceWarning``);
+        ``gap_`` is valid. The outputs of the trees, the first C and one linear program are not
+        interrupted.
 
     Returns
     -------
@@ -113,14 +115,14 @@ def thin(
     Warns
     -----
     UserWarning
-        If the trees have seen the rows of X: where they predict those in their bags far better than
-        the rest, or all rows without a mistake. If no tree pays at this C. A ConvergenceWarning
-        if it ends above ``tol``, at the time limit say.
+        If the trees seem to have seen the rows of X, because they predict those in their bags far
+        better than the rest, or all rows without a mistake. Also if all weights are zero at this C.
+        A ConvergenceWarning if the call ends above ``tol``, for instance at the time limit.
 
     Notes
     -----
-    The outputs of all trees are held at once: 8 bytes a row and tree, times the number of classes
-    (beyond two) for forests, bagging and AdaBoost.
+    The outputs of all trees are held in memory: 8 bytes per row and tree, times the number of
+    classes (if there are more than two) for forests, bagging and AdaBoost.
 
     References
     ----------
@@ -165,7 +167,7 @@ def thin(
     share: FloatArray | None = None
     if oob and bags is not None:
         outside = (~bags).sum(axis=0)
-        weight = np.where(outside > 0, weight, 0.0)  # a row in every bag says nothing
+        weight = np.where(outside > 0, weight, 0.0)  # a row in every bag has no output
         share = np.where(bags, 0.0, len(bags) / np.maximum(outside, 1))
         if not weight.any():
             raise ValueError("oob=True needs rows outside some bag, got none")
@@ -195,7 +197,7 @@ def thin(
 
 
 def _labels(y: ArrayLike, trees: Trees) -> IntArray:
-    """Return the places of the labels among the classes of the ensemble."""
+    """Return the indices of the labels among the classes of the ensemble."""
     labels = checked_labels(y)
     if labels.ndim != 1:
         raise ValueError(f"y must have shape (m,), got {labels.shape}")
@@ -230,7 +232,7 @@ def _warn_of_gap(thinning: Thinning, tol: float, deadline: Deadline) -> None:
 
 
 def _unweighted(ensemble: Any) -> ThinnedEnsemble:
-    """Return a model that knows the features alone."""
+    """Return a model without weights, which checks the features."""
     model = ThinnedEnsemble()
     for name in ("n_features_in_", "feature_names_in_"):
         if hasattr(ensemble, name):

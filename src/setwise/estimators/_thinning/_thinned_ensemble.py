@@ -16,40 +16,40 @@ from setwise.estimators._thinning._trees import Trees
 
 
 class ThinnedEnsemble(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    r"""A classifier from some of the trees of another, as ``sw.thin`` returns it.
+    r"""A classifier made of some of the trees of another one, as returned by ``sw.thin``.
 
     .. math:: f(x) = b + \sum_{t \text{ kept}} w_t h_t(x)
 
     with h the outputs of the trees: the shares of the classes in a forest's leaf, a vote of
     AdaBoost, the raw score of one class in gradient boosting. ``predict`` takes the class of the
-    largest score. Only the trees that were kept are held, so that it is as small and as fast as
-    they are few. It is a fitted classifier for scikit-learn: ``clone`` gives it back and ``fit``
-    leaves it as it is, as those of a ``FrozenEstimator`` do; ``CalibratedClassifierCV`` makes
-    probabilities of its scores.
+    largest score. It holds only the kept trees, so its size and its prediction time are
+    proportional to their number. For scikit-learn it is a fitted classifier: ``clone`` returns it
+    and ``fit`` does not change it, as for a ``FrozenEstimator``. ``CalibratedClassifierCV`` turns
+    its scores into probabilities.
 
     Attributes
     ----------
     classes_ : array of shape (k,)
     indices_ : array of shape (n_kept,)
-        The places of the trees in the ensemble. In gradient boosting, where a round has a tree a
-        class, that of round r and class c is r k + c (r with two classes).
+        The indices of the trees in the ensemble. In gradient boosting a round has one tree per
+        class; the tree of round r and class c has index r k + c (r with two classes).
     weights_ : array of shape (n_kept,)
         Positive.
     intercept_ : array of shape (k,) or, with two classes, (1,)
     n_trees_ : int
-        Trees of the ensemble.
+        The number of trees of the ensemble.
     C_ : float
         The C of the program, as given or as chosen.
     path_ : dict of str to array
         With C="auto" the values "C" that were tried, "loss", the cross-validated mean loss of each,
-        and "n_kept", the mean number of trees and constants in use; else empty.
+        and "n_kept", the mean number of trees and constants in use; otherwise empty.
     value_, bound_ : float
         The objective of the weights, and a lower bound for all weights.
     gap_ : float
-        The relative gap: value - bound as a share of what there was to gain (the objective of no
-        trees - bound) or of the value, whichever is less.
+        The relative gap: (value - bound) divided by (objective without trees - bound) or by the
+        value, whichever is smaller.
     certified_ : bool
-        True: every tree was priced, so that the bound is a proof.
+        Always True: every round evaluates every tree, so that the bound is a proof.
     interrupted_ : bool
         Whether Ctrl-C ended the last fit, with the best weights so far.
     n_features_in_ : int
@@ -83,17 +83,17 @@ class ThinnedEnsemble(Versioned, ClassifierMixin, BaseEstimator):  # type: ignor
 
     @property
     def n_kept(self) -> int:
-        """How many trees are left."""
+        """The number of kept trees."""
         check_is_fitted(self, msg=_UNFITTED)
         return len(self.indices_)
 
     def fit(self, *data: Any, **options: Any) -> Self:
-        """Do nothing: the trees were fitted, and weighted by ``sw.thin``."""
+        """Return the ensemble unchanged: its trees are fitted and weighted already."""
         check_is_fitted(self, msg=_UNFITTED)
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Return scores of the classes, (n, k); of two one score, (n,), positive for the second."""
+        """Return class scores (n, k); for two classes one score (n,), positive for the second."""
         check_is_fitted(self, msg=_UNFITTED)
         trees = self._trees
         rows = trees.rows(self, X)

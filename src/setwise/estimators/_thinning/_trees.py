@@ -32,13 +32,13 @@ from setwise.estimators._checked import checked, naming_x
 class Trees:
     """Trees, and the scores that each adds to.
 
-    There is a score a class, or a single one for two classes, positive for the second. A tree of a
-    forest has an output for each of them, ``shared``; one of a boosting for one alone.
+    There is one score per class, or a single one for two classes, positive for the second. A tree
+    of a forest has an output for each score (``shared``), a tree of a boosting for one score.
 
     Attributes
     ----------
     members : list
-        What a tree is predicted from.
+        The objects that predict the output of each tree.
     classes : array of shape (k,)
     segments : array of shape (T,)
         The score that each tree adds to; all 0 if they are shared.
@@ -56,16 +56,16 @@ class Trees:
         return 1 if k == 2 else k
 
     def take(self, kept: IntArray) -> Self:
-        """Return those at the given places."""
+        """Return the trees at the given indices."""
         members = [self.members[tree] for tree in kept]
         return replace(self, members=members, segments=self.segments[kept])
 
     def rows(self, owner: Any, X: Any) -> Any:
-        """Return X as the trees take it; ``owner`` knows how many features there are."""
+        """Return X in the form that the trees take; ``owner`` checks the number of features."""
         return checked(owner, X, reset=False, dtype=np.float32, accept_sparse="csr")
 
     def outputs(self, X: Any) -> Iterator[FloatArray]:
-        """Yield what each tree adds to its score, (n,), or to all in turn, (s n,)."""
+        """Yield the contributions of each tree to its score, (n,), or to all scores, (s n,)."""
         for member in self.members:
             yield self._output(member, X)
 
@@ -91,7 +91,7 @@ class ForestTrees(Trees):
 
 
 class BaggedTrees(Trees):
-    """Members of a bagging, each with the features that it sees: probabilities, or else votes."""
+    """Members of a bagging, each with its own features: probabilities, or votes without them."""
 
     def rows(self, owner: Any, X: Any) -> Any:
         options = {"dtype": None, "accept_sparse": ["csr", "csc"], "ensure_all_finite": False}
@@ -101,7 +101,7 @@ class BaggedTrees(Trees):
         estimator, features = member
         votes = np.zeros((X.shape[0], len(self.classes)))
         with naming_x(X):
-            if hasattr(estimator, "predict_proba"):  # of the classes in its bag alone
+            if hasattr(estimator, "predict_proba"):  # only the classes in its bag have columns
                 votes[:, estimator.classes_] = estimator.predict_proba(X[:, features])
             else:
                 votes[np.arange(len(votes)), estimator.predict(X[:, features])] = 1.0
@@ -151,12 +151,13 @@ class HistogramTrees(Trees):
 
 @dataclass(frozen=True, eq=False)
 class LightTrees(Trees):
-    """Trees of LightGBM: ``members`` are their places, those of a round one after the other."""
+    """Trees of LightGBM: ``members`` are their indices, round by round."""
 
     booster: Any
 
     def rows(self, owner: Any, X: Any) -> Any:
-        if hasattr(X, "dtypes") and hasattr(X, "columns"):  # a table, whose categories it knows
+        # A table, whose categories LightGBM encodes.
+        if hasattr(X, "dtypes") and hasattr(X, "columns"):
             return X
         options = {"dtype": np.float64, "accept_sparse": "csr", "ensure_all_finite": False}
         X = checked(owner, X, reset=False, **options)
@@ -237,7 +238,7 @@ _READERS: tuple[tuple[type, Callable[[Any], Trees]], ...] = (
 
 def trees_of(ensemble: Any) -> Trees:
     """Return the trees of a fitted ensemble of scikit-learn or LightGBM."""
-    lightgbm = sys.modules.get("lightgbm")  # what it made has loaded it
+    lightgbm = sys.modules.get("lightgbm")  # a fitted model implies that it is imported
     readers = _READERS
     if lightgbm is not None:
         readers = (*readers, (lightgbm.LGBMClassifier, _lightgbm), (lightgbm.Booster, _lightgbm))

@@ -1,8 +1,9 @@
-"""What a box of an image looks like: its grey values, and histograms of oriented gradients.
+"""Features of a box of an image: its grey values, and histograms of oriented gradients.
 
-Both are sums over the cells of a grid in the box, which an integral image gives for any number of
-boxes at four look-ups a corner, however large they are. Exact for boxes between pixels too, the
-image being constant on each pixel. Beyond the border the outermost pixels are repeated.
+Both are sums over the cells of a grid in the box. An integral image computes them with four
+look-ups per corner, independent of the size of the box. They are exact for boxes at fractional
+positions too, since the image is constant on each pixel. Beyond the border the outermost pixels are
+repeated.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ Look = NDArray[np.float32]
 # Grey values at 16 x 16; histograms of 9 directions in 4 x 4 cells, each block of 2 x 2 of them
 # divided by its length (N. Dalal, B. Triggs, Histograms of oriented gradients, 2005).
 FEATURES = {"pixels": 256, "hog": 324}
-_FINEST = 1024.0  # parts of a grey value: an image of floats is that of bytes, but for rounding
-_NOISE = 2.0  # grey values, root mean square: less contrast is none
+_FINEST = 1024.0  # parts of a grey value, to which images of floats are rounded
+_NOISE = 2.0  # root mean square, in grey values; contrast below this counts as noise
 
 
 def grey(frame: NDArray[np.generic]) -> FloatArray:
@@ -53,11 +54,11 @@ class BoxFeatures:
 
 
 def looks(features: Bytes, kinds: tuple[str, ...]) -> Look:
-    """Return features without mean and contrast, kind by kind, as unit vectors: (n, d + k).
+    """Normalise mean and contrast of the features of each kind, and return unit vectors (n, d + k).
 
-    The product of two is the mean over kinds of their correlation, so that light matters little.
-    One more entry a kind, ``_NOISE``, makes boxes without any contrast alike, and none of them like
-    others.
+    The product of two vectors is the mean of their correlations over the kinds, so that
+    illumination has little effect. One more entry per kind, ``_NOISE``, makes boxes without
+    contrast similar to each other and dissimilar to others.
     """
     parts, begin = [], 0
     for kind in kinds:

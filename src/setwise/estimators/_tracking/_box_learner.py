@@ -1,4 +1,4 @@
-"""Stumps that tell the right box of a frame from others, learnt on from those of the last frame."""
+"""Stumps that distinguish the right box of a frame from others, updated from frame to frame."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from setwise.estimators._tracking._memory import Example
 from setwise.learning import Stump
 from setwise.learning._room import share_left
 
-_TEMPERATURE = 0.05  # of the soft maximum, in units of the overlap
+_TEMPERATURE = 0.05  # temperature of the soft maximum, in units of the overlap
 _PER_ROUND = 10  # stumps that enter together: they are on different features
-_SWEEPS = 5  # of coordinate descent, a round
-_VIOLATED = 1.05  # edge above which a stump enters
+_SWEEPS = 5  # sweeps of coordinate descent per round
+_VIOLATED = 1.05  # smallest edge of a stump that enters
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class ByteStumps:
         return scores
 
     def learners(self) -> list[Stump]:
-        """Return the stumps as the rest of the library knows them."""
+        """Return the stumps as the library's weak learners."""
         rows = zip(
             self.features.tolist(), self.thresholds.tolist(), self.signs.tolist(), strict=True
         )
@@ -66,13 +66,13 @@ def learn(
 ) -> ByteStumps:
     r"""Minimise 1'w + C/m sum_i max_y [loss_iy + f_i(y) - f_i(y_i)] over w >= 0 and all stumps.
 
-    Column generation that goes on from the stumps and weights before. Each round lowers the
-    objective, its maximum softened to :math:`\tau \log \sum_y \exp(\cdot / \tau)`, by exact steps
-    along one weight at a time; the chances of the boxes that come with it, times C/m, are
-    multipliers :math:`\lambda`, for which the stumps of largest edge
-    :math:`e = \sum_{iy} \lambda_{iy} (h_i(y_i) - h_i(y))` enter. For any such multipliers
-    :math:`\sum \lambda_{iy} \Delta_{iy} / \max(1, e)` is a bound on the hard problem, whose gap is
-    told. Ends at ``tol``, after so many rounds, or when no stump is violated.
+    Column generation continues from the given stumps and weights. Each round lowers the objective,
+    with the maximum softened to :math:`\tau \log \sum_y \exp(\cdot / \tau)`, by exact steps along
+    one weight at a time. The softmax weights of the boxes, times C/m, are multipliers
+    :math:`\lambda`, for which the stumps of largest edge :math:`e = \sum_{iy} \lambda_{iy}
+    (h_i(y_i) - h_i(y))` enter. For any such multipliers :math:`\sum \lambda_{iy} \Delta_{iy} /
+    \max(1, e)` is a lower bound of the original problem; the gap is reported. It ends at ``tol``,
+    after ``rounds`` rounds, or when no stump is violated.
 
     A round costs O(boxes (features + stumps)).
     """

@@ -1,4 +1,4 @@
-"""Boxes of an image: how far two overlap, a disc of them around one, a grid of them over it."""
+"""Boxes of an image: their overlaps, boxes around a given one, and grids of boxes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from setwise._foundation._arguments import FloatArray
 
-LARGEST = 1e6  # pixels a side: far beyond any frame, and areas keep their digits
+LARGEST = 1e6  # largest side in pixels: beyond any frame, and areas are exact
 _GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
 
 
@@ -34,10 +34,11 @@ def boxes_around(
     """Return ``count`` boxes (n, 4) whose centres fill a disc around ``box``, the first one.
 
     ``radius`` is relative to the size of the box, the square root of its area. The centres lie on a
-    sunflower spiral, the same each time: ``even`` over the disc, or as many at each distance, thus
-    denser in the middle, as on a polar grid. The scales are taken in turn along it. Whole pixels;
-    boxes whose centre would leave the image of ``shape`` (height, width) or whose sides would be
-    below a pixel or beyond ``LARGEST`` are left out, and of equal ones all but the first.
+    sunflower spiral, without randomness: with uniform density over the disc if ``even``, otherwise
+    with the same number at each distance, as on a polar grid. The scales alternate along the
+    spiral. Boxes have whole pixels. Boxes are left out if their centre is outside the image of
+    ``shape`` (height, width), if a side is below one pixel or above ``LARGEST``, or if they
+    occurred before.
     """
     steps = np.arange(count)
     share = steps / max(count - 1, 1)
@@ -57,7 +58,7 @@ def boxes_around(
 
 
 def boxes_scaled(box: FloatArray, scales: FloatArray) -> FloatArray:
-    """Scale a box about its centre, (n, 4); itself if no size is that of a box."""
+    """Scale a box about its centre, (n, 4); return the box itself if no scaled box is valid."""
     sizes = box[2:] * scales[:, None]
     sizes = sizes[((sizes >= 1.0) & (sizes <= LARGEST)).all(axis=1)]
     if len(sizes) == 0:
@@ -68,8 +69,8 @@ def boxes_scaled(box: FloatArray, scales: FloatArray) -> FloatArray:
 def boxes_over(shape: tuple[int, int], sides: FloatArray, count: int) -> FloatArray:
     """Return boxes of one size on a grid over an image of ``shape`` (height, width): (n, 4).
 
-    An eighth of the size lies between two, more where they would be more than about ``count``. At
-    most a quarter of a side lies beyond the border.
+    The distance between two is an eighth of the size, or more if there would be more than about
+    ``count`` boxes. At most a quarter of a side lies beyond the border.
     """
     height, width = shape
     step = max(np.sqrt(np.prod(sides)) / 8, np.sqrt(height * width / count), 1.0)

@@ -1,4 +1,4 @@
-"""Frames and boxes as users give them, checked."""
+"""Checks of the frames and boxes that users pass."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def as_frame(frame: ArrayLike) -> FloatArray:
         raise ValueError(f"frame must have shape (h, w) or (h, w, 3), got {image.shape}")
     if not np.isfinite(image).all():
         raise ValueError("frame must be finite, got NaN or infinity")
-    # Another range would leave the 256 values that the search for stumps counts on.
+    # Another range would not fit the 256 values that the search for stumps requires.
     most, kind = (1, "floats") if image.dtype.kind == "f" else (255, "integers")
     low, high = float(image.min()), float(image.max())
-    if low < -1e-6 or high > most + 1e-6:  # resampled images exceed it by rounding
+    if low < -1e-6 or high > most + 1e-6:  # resampled images may exceed the range by rounding
         raise ValueError(
             f"frame must hold {kind} between 0 and {most}, got {high if high > most else low:g}"
         )
@@ -43,7 +43,7 @@ def as_next_frame(frame: ArrayLike, shape: tuple[int, int]) -> FloatArray:
 
 
 def as_box(box: ArrayLike, image: FloatArray) -> FloatArray:
-    """Read a box with sides of a pixel at least, some of it in the image."""
+    """Read a box with sides of at least one pixel that overlaps the image."""
     checked = as_numbers(box, "box", shape=(4,))
     check_sides(checked[None], "box")
     height, width = image.shape

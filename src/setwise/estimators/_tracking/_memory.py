@@ -1,4 +1,4 @@
-"""What a tracker remembers: frames that were given, the last ones, older ones that differ."""
+"""The memory of a tracker: given frames, the last frames, and older ones that differ."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from setwise.estimators._tracking._box_features import Bytes, Look
 
 @dataclass(frozen=True)
 class Example:
-    """Boxes of a frame, the right one first: features (n, d), losses (n,), its look."""
+    """Boxes of a frame, the right one first, with features (n, d) and losses (n,)."""
 
     features: Bytes
     losses: FloatArray
@@ -21,12 +21,12 @@ class Example:
 
 @dataclass(frozen=True)
 class TargetMemory:
-    """Frames to learn from, and to know the object by.
+    """Frames for learning and for recognising the object.
 
-    A window of the last frames alone forgets what the object looked like before it turned. A frame
-    that leaves the window therefore goes on into a reservoir; when that is full, one of the two
-    frames that look most alike is let go, so that what is left differs. Given frames stay, up to
-    as many as both hold.
+    A window of the last frames alone would lose earlier views of the object. A frame that leaves
+    the window is therefore moved to a reservoir. When that is full, one of its two most similar
+    frames is removed, which keeps it diverse. Given frames are kept, up to the size of both
+    together.
     """
 
     labeled: tuple[Example, ...] = ()
@@ -38,12 +38,12 @@ class TargetMemory:
         return self.labeled + self.reservoir + self.recent
 
     def with_labeled(self, example: Example, most: int) -> TargetMemory:
-        """Add one that was given; the first of all stays."""
+        """Add a given example; the first example is never removed."""
         labeled = (*self.labeled, example)
         return replace(self, labeled=labeled[:1] + _diverse(labeled[1:], most - 1))
 
     def with_found(self, example: Example, n_recent: int, n_reservoir: int) -> TargetMemory:
-        """Add one that was found."""
+        """Add an example that was found by the tracker."""
         recent = (*self.recent, example)
         gone, recent = recent[:-n_recent], recent[-n_recent:]
         reservoir = self.reservoir
@@ -59,7 +59,7 @@ class TargetMemory:
 
 
 def _diverse(examples: tuple[Example, ...], most: int) -> tuple[Example, ...]:
-    """Keep at most so many: of the two most similar, drop the one with the nearer third."""
+    """Keep at most ``most`` examples: of the two most similar, drop the one nearer to a third."""
     if most <= 1:
         return examples[:most]
     while len(examples) > most:

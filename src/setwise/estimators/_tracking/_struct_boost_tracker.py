@@ -1,4 +1,4 @@
-"""Boosting for a moving box: an online tracker that optimises the overlap it is judged by."""
+"""Boosting for a moving box: an online tracker that optimises the overlap."""
 
 from __future__ import annotations
 
@@ -28,13 +28,14 @@ from setwise.estimators._tracking._memory import Example, TargetMemory
 from setwise.learning import Stump
 
 _MOST_BOXES = 1 << 24
-_ROUNDS_AT_START, _ROUNDS = 30, 3  # of new stumps; an update goes on from those of the last
+_ROUNDS_AT_START, _ROUNDS = 30, 3  # of new stumps; an update continues from the last stumps
 _FOR_LABELED = (
-    4  # times as many boxes of a frame that was given: the first is all there is to learn from
+    4  # factor for boxes of a given frame, since at first there is no other
 )
-_WIDER = 1.5  # the search, when the object was not surely seen in the last frame
-_ON_SIGHT = 0.1  # so far below ``unsure_below`` what was found is not the object at all
-_PLACES, _NEARBY, _NEAR_RADIUS = 3, 150, 0.15  # of a grid over the frame that are looked at closely
+_WIDER = 1.5  # factor of the search radius after an unsure frame
+_ON_SIGHT = 0.1  # this far below ``unsure_below`` the found box is rejected
+# Places of the grid that are refined, boxes around each, and their radius.
+_PLACES, _NEARBY, _NEAR_RADIUS = 3, 150, 0.15
 
 _AS_IT_IS = np.ones(1)  # scales
 
@@ -42,29 +43,30 @@ _AS_IT_IS = np.ones(1)  # scales
 class StructBoostTracker(Versioned, BaseEstimator):  # type: ignore[misc]
     r"""Follow a box through a sequence of images.
 
-    The score of a box is a sum of decision stumps on what is inside it, and the box of a frame is
-    the best of about ``n_candidates`` around the last one. From the boxes around each answer the
-    stumps are learnt on every ``update_every`` frames, by column generation on
+    The score of a box is a sum of decision stumps on its features, and the box of a frame is the
+    best of about ``n_candidates`` boxes around the last one. Every ``update_every`` frames the
+    stumps are updated from the boxes around each answer, by column generation on
 
     .. math:: \min_{w \ge 0} \; 1'w + \frac{C}{m} \sum_{i} \max_{y}
         \bigl[ \Delta(y_i, y) + f_i(y) - f_i(y_i) \bigr]
 
     over m frames i, where :math:`\Delta` is one minus the area of the intersection over that of the
-    union (Pascal overlap): boxes are told apart the more, the less they overlap (StructBoost,
-    Sections 3.5 and 4.4). An update goes on from the stumps of the last one.
+    union (Pascal overlap): the margin between boxes increases as their overlap decreases
+    (StructBoost, Sections 3.5 and 4.4). An update continues from the last stumps.
 
-    Frames to learn from are those whose box was given, the last ``memory`` frames, and
-    ``reservoir`` older ones that look different from one another. They are also what the tracker
-    knows the object by: the likeness of what it found to the most similar of them is its
-    confidence, and decides its state.
+    The tracker learns from the frames whose box was given, the last ``memory`` frames, and
+    ``reservoir`` older ones that look different from one another. It also recognises the object by
+    them: its confidence is the similarity of the found box to the most similar of them, and
+    determines its state.
 
-    - "following": the object was seen; the frame is learnt from.
-    - "unsure": what was found is not like anything seen before. Nothing is learnt from it, and the
-      next search is wider.
-    - "lost": so for ``patience`` frames. The whole frame is searched for what is like the frames
-      remembered, and the tracker goes there where the likeness is above ``found_above``.
+    - "following": the object was recognised, and the tracker learns from the frame.
+    - "unsure": the found box is not similar to any remembered frame. The tracker does not learn
+      from it, and the next search is wider.
+    - "lost": the tracker has been unsure for ``patience`` frames. It searches the whole frame for
+      boxes that are similar to remembered frames, and takes the best one if its similarity is above
+      ``found_above``.
 
-    While the object is not seen the box stays where it was.
+    While the object is not recognised, the box stays in place.
 
     A frame costs O((candidates + pixels) features) and an update a few rounds of O(boxes (features
     + stumps)), compiled.
@@ -72,7 +74,7 @@ class StructBoostTracker(Versioned, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     n_estimators : int
-        The most stumps.
+        The largest number of stumps.
     C : float
         Weight of the risk; the paper tries 10^0.5 to 10^2.
     tol : float
@@ -80,51 +82,49 @@ class StructBoostTracker(Versioned, BaseEstimator):  # type: ignore[misc]
     features : sequence of "pixels" and "hog"
         Grey values at 16 x 16 and histograms of oriented gradients.
     n_candidates, n_training : int
-        How many boxes a prediction looks at, and an update learns from, in each frame; from a given
-        one, four times as many.
+        The number of boxes per frame that a prediction evaluates, and that an update learns from; a
+        given frame has four times as many.
     search_radius, training_radius : float
-        How far their centres lie from the present one, at most, relative to the box's size, the
-        square root of its area.
+        The largest distance of their centres from the current one, relative to the square root of
+        the box's area.
     scales : sequence of floats
-        Sizes that are tried at the place that was found, relative to the present box; the one most
-        like the frames remembered is taken. The paper's boxes keep their size.
+        Sizes, relative to the current box, that are tried at the found position; the one most
+        similar to the remembered frames is taken. In the paper boxes keep their size.
     memory, reservoir : int
-        How many of the last frames an update learns from, and how many older ones.
+        The numbers of last frames and of older frames that an update learns from.
     update_every : int
-        How many frames lie between two updates.
+        The number of frames between two updates.
     unsure_below, found_above : float
-        Confidence, 0 to 1, below which the object was not seen, and above which one that was lost
-        is taken for found.
+        The confidence, 0 to 1, below which the object counts as not seen, and above which a lost
+        object counts as found.
     patience : int
-        After how many frames without the object it is lost.
+        The number of frames without the object after which it is lost.
 
     Attributes
     ----------
     box_ : (4,) floats
-        Where the object is in the latest frame: x, y of the upper left corner, width, height.
+        The box of the object in the latest frame: x, y of the upper left corner, width, height.
     state_ : {"following", "unsure", "lost"}
-        What the tracker thinks of the latest frame.
+        The state of the tracker after the latest frame.
     confidence_ : float
-        How much what was found there is like a frame remembered, 0 to 1: the mean over ``features``
-        of their correlation. 1 where the box was given.
+        The similarity of the found box to a remembered frame, 0 to 1: the mean over ``features`` of
+        their correlation. It is 1 if the box was given.
     estimators_, estimator_weights_
         The stumps and their weights.
     feature_importances_ : (n_features,) floats
-        The weights of the stumps, shared out to the features in the order of ``features``: 256 of
+        The weights of the stumps, distributed to the features in the order of ``features``: 256 of
         "pixels", row by row, 324 of "hog". They sum to 1.
     gap_ : float
-        Relative gap of the latest update: how much of what there was to gain may be left. The
-        updates to come go on from there.
+        The relative gap of the latest update. Later updates continue from its stumps.
     n_frames_ : int
-        How many frames were seen.
+        The number of frames so far.
 
     References
     ----------
     C. Shen, G. Lin, A. van den Hengel, StructBoost: Boosting methods for predicting structured
-    output variables, 2014.
-    S. Hare, A. Saffari, P. Torr, Struck: structured output tracking with kernels, 2011.
-    Z. Kalal, K. Mikolajczyk, J. Matas, Tracking-learning-detection, 2012 (a memory of looks that
-    decides what is learnt from, and finds the object again).
+    output variables, 2014. S. Hare, A. Saffari, P. Torr, Struck: structured output tracking with
+    kernels, 2011. Z. Kalal, K. Mikolajczyk, J. Matas, Tracking-learning-detection, 2012 (a memory
+    of appearances that selects training frames and finds the object again).
 
     Examples
     --------
@@ -190,14 +190,14 @@ class StructBoostTracker(Versioned, BaseEstimator):  # type: ignore[misc]
         self.patience = patience
 
     def start(self, frame: ArrayLike, box: ArrayLike) -> StructBoostTracker:
-        """Learn what is inside the box of the first frame; what was learnt before is forgotten.
+        """Learn the object in the box of the first frame, and forget any earlier object.
 
         Parameters
         ----------
         frame : (h, w) or (h, w, 3)
             Grey or colour; integers in 0..255 or floats in 0..1.
         box : (4,)
-            x, y, width, height; some of it inside the frame.
+            x, y, width, height; it must overlap the frame.
         """
         self._check_parameters()
         image = as_frame(frame)
@@ -207,7 +207,8 @@ class StructBoostTracker(Versioned, BaseEstimator):  # type: ignore[misc]
         example = self._example(view, present, kinds, _FOR_LABELED)
         memory = TargetMemory().with_labeled(example, self._most_labeled())
         stumps = self._learn(ByteStumps(), memory, _ROUNDS_AT_START)
-        # All in one step: Ctrl-C leaves the tracker as it was, so that the call can be made again.
+        # A single update of the state: Ctrl-C leaves the tracker unchanged, so that the call can be
+        # repeated.
         self.__dict__.update(
             box_=present,
             state_="following",
@@ -222,20 +223,20 @@ class StructBoostTracker(Versioned, BaseEstimator):  # type: ignore[misc]
         return self
 
     def update(self, frame: ArrayLike, box: ArrayLike | None = None) -> FloatArray:
-        """Find the object in the next frame, and learn from the answer if it is sure.
+        """Find the object in the next frame, and learn from the frame if the answer is reliable.
 
         Parameters
         ----------
         frame : (h, w) or (h, w, 3)
             As in ``start``, and of the same size.
         box : (4,), optional
-            Where the object is, if it is known: then nothing is searched for, and the frame is
-            remembered as long as that of ``start``. The paper gives the first three.
+            The box of the object, if it is known. Then there is no search, and the frame is
+            remembered as long as that of ``start``. In the paper the first three boxes are given.
 
         Returns
         -------
         (4,) floats
-            The box, as in ``box_``; ``state_`` and ``confidence_`` say what it is worth. Ctrl-C
+            The box, as in ``box_``; ``state_`` and ``confidence_`` describe its reliability. Ctrl-C
             raises ``KeyboardInterrupt`` and leaves the tracker as it was before the call.
         """
         self._check_started("update")
@@ -273,7 +274,7 @@ class StructBoostTracker(Versioned, BaseEstimator):  # type: ignore[misc]
         return self.box_.copy()
 
     def score_boxes(self, frame: ArrayLike, boxes: ArrayLike) -> FloatArray:
-        """Return the scores of boxes (n, 4) of a frame, (n,); the best-scored one is the answer."""
+        """Return the scores (n,) of boxes (n, 4) of a frame; the highest is the best."""
         self._check_started("score_boxes")
         places = as_numbers(boxes, "boxes", shape=(None, 4))
         check_sides(places, "boxes")
@@ -293,23 +294,24 @@ class StructBoostTracker(Versioned, BaseEstimator):  # type: ignore[misc]
 
     @property
     def gap_(self) -> float:
-        """Relative gap of the latest update."""
+        """The relative gap of the latest update."""
         self._check_started("gap_")
         return self._stumps.gap
 
     @property
     def feature_importances_(self) -> FloatArray:
-        """The weights of the stumps, shared out to their features; they sum to 1."""
+        """The weights of the stumps, distributed to their features; they sum to 1."""
         self._check_started("feature_importances_")
         width = sum(FEATURES[kind] for kind in self._kinds)
         return importances(self.estimators_, self.estimator_weights_, width)
 
     def _search(self, view: BoxFeatures) -> tuple[FloatArray, float]:
-        """Find the best box of a frame, and how similar it is to those remembered."""
+        """Find the best box of a frame, and its similarity to the remembered ones."""
         radius = float(self.search_radius) * (_WIDER if self._n_unseen else 1.0)
         near = boxes_around(self.box_, self.n_candidates, radius, _AS_IT_IS, view.shape, even=True)
         best = near[int(np.argmax(self._stumps.scores(view(near))))]
-        # Overlaps differ little between sizes, and so do the scores that are learnt from them.
+        # Overlaps differ little between sizes, and so do scores, so the similarity chooses the
+        # size.
         sized = boxes_scaled(best, np.asarray(self.scales, dtype=np.float64))
         likeness = self._likeness(view(sized))
         found = sized[likeness.argmax()], float(likeness.max())
@@ -317,12 +319,12 @@ class StructBoostTracker(Versioned, BaseEstimator):  # type: ignore[misc]
             anywhere = self._search_frame(view)
             if anywhere[1] >= max(found[1], float(self.found_above)):
                 return anywhere
-            if found[1] < self.found_above:  # what was lost is taken back with care
+            if found[1] < self.found_above:  # a lost object needs a high similarity
                 return found[0], min(found[1], np.nextafter(self.unsure_below, -1.0))
         return found
 
     def _search_frame(self, view: BoxFeatures) -> tuple[FloatArray, float]:
-        """Find the box of the present size that is most similar to those remembered."""
+        """Find the box of the current size that is most similar to the remembered ones."""
         grid = boxes_over(view.shape, self.box_[2:], self.n_candidates)
         likeness = self._likeness(view(grid))
         places = [
@@ -340,14 +342,14 @@ class StructBoostTracker(Versioned, BaseEstimator):  # type: ignore[misc]
     def _example(
         self, view: BoxFeatures, box: FloatArray, kinds: tuple[str, ...], times: int = 1
     ) -> Example:
-        """Features of the boxes around this one, so many times ``n_training``, and their losses."""
+        """Return features and losses of ``times * n_training`` boxes around this one."""
         around = boxes_around(
             box,
             times * self.n_training,
             float(self.training_radius),
             np.asarray(self.scales, dtype=np.float64),
             view.shape,
-            even=False,  # near misses are what there is to learn from
+            even=False,  # training needs boxes that nearly match
         )
         features = view(around)
         return Example(features, 1.0 - overlaps(box, around), looks(features[:1], kinds)[0])
@@ -374,7 +376,7 @@ class StructBoostTracker(Versioned, BaseEstimator):  # type: ignore[misc]
         as_count(self.n_estimators, "n_estimators", least=1)
         as_number(self.C, "C", positive=True)
         as_number(self.tol, "tol", nonnegative=True)
-        features: Any = self.features  # whatever was given
+        features: Any = self.features  # not checked yet
         if isinstance(features, str) or not isinstance(features, Sequence) or len(features) == 0:
             raise ValueError(
                 f"features must be a sequence of 'pixels' and 'hog', got {self.features!r}"
