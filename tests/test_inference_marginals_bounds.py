@@ -184,3 +184,25 @@ def test_exact_marginals_say_so(name):
         assert not sw.marginals(field, method, rng=0, max_iter=3).exact
     if name == "potts-on-three-labels":
         assert not sw.marginals(field, "projection").exact
+
+
+@pytest.mark.parametrize("size", [1e9, 1e20])
+@pytest.mark.parametrize("what", ["constant", "price", "cost"])
+def test_large_numbers_excuse_no_interval(what, size):
+    """Neither what all labellings pay nor what none pays makes an interval one of rounding."""
+    rng = np.random.default_rng(0)
+    unary = rng.normal(size=(6, 3))
+    field = sw.fields.Field(unary) + sw.fields.Potts(sw.fields.grid_edges((2, 3)), 1.0)
+    if what == "constant":
+        field = field.with_unary(unary + size)
+    elif what == "price":
+        unary[2, 1] += size
+        field = field.with_unary(unary)
+    else:
+        field += sw.fields.LabelCost(size, labels=[0, 1, 2])
+    for method in ("trees", "projection", "frank_wolfe"):
+        assert not sw.marginals(field, method, max_iter=2).exact
+    post = sw.marginals(field, "elimination", time_limit=0.0)
+    assert not post.exact
+    # A cost that every labelling pays is no constant of the unaries, and takes their digits.
+    assert sw.marginals(field, "elimination").exact or what == "cost"

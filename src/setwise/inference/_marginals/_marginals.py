@@ -248,6 +248,11 @@ def marginals(
         reason, converged = f"{reason}; {CROSSED}", False
         upper = excess = relative_gap = inf
     t = options.temperature
+    # Large numbers excuse no interval: constants and prices that nothing pays are taken out, and
+    # what counts as rounding is limited by the entropy of all labellings.
+    width = (solution.upper + lost) - (below.bound - lost)
+    rounding = 2.0 * lost + _ROUNDINGS * rounding_of_logs(problem, t)
+    negligible = NEGLIGIBLE * max(1.0, field.n_variables * np.log(field.n_labels))
     probabilities, of_lower = (
         allowed(p.astype(np.float64), problem) if p[np.isinf(problem.unary)].any() else p
         for p in (solution.probabilities, below.probabilities)
@@ -271,7 +276,7 @@ def marginals(
         shape=field.shape,
         of=of,
         lower_probabilities=of_lower.astype(options.dtype, copy=False),
-        exact=record.certified and upper - lower <= _ROUNDINGS * rounding_of_logs(field, t),
+        exact=bool(record.certified and width <= min(rounding, negligible)),
     )
     if chosen:
         _warn_if_wide(post, problem)
