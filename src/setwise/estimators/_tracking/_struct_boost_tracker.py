@@ -29,9 +29,7 @@ from setwise.learning import Stump
 
 _MOST_BOXES = 1 << 24
 _ROUNDS_AT_START, _ROUNDS = 30, 3  # of new stumps; an update continues from the last stumps
-_FOR_LABELED = (
-    4  # factor for boxes of a given frame, since at first there is no other
-)
+_FOR_LABELED = 4  # factor for boxes of a given frame, since at first there is no other
 _WIDER = 1.5  # factor of the search radius after an unsure frame
 _ON_SIGHT = 0.1  # this far below ``unsure_below`` the found box is rejected
 # Places of the grid that are refined, boxes around each, and their radius.
