@@ -1,1 +1,1 @@
-"""Sets of predictions that are judged together."""
+"""Classifiers for sets of predictions that share one loss."""

@@ -1,4 +1,4 @@
-"""What cross-validation needs: samples that split, a grid of C, a scorer, scores out of fold."""
+"""Cross-validation: samples that can be split, a grid of C, a scorer, scores out of fold."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from setwise.losses._scoring._scorer import Scorer
 
 Scoring = Callable[..., float]
 
-_LARGEST = 1e100  # of C: squares of weights in proportion to it are finite
-# Offsets to choose from: between the scores of as many quantiles.
+_LARGEST = 1e100  # largest C for which the squares of weights are finite
+# The number of candidates for the offset: midpoints between quantiles of the scores.
 _CANDIDATES = 200
 
 
 @dataclass(frozen=True, eq=False)
 class LabeledSample:
-    """Samples, and what is known of each: labels, and perhaps a group and a weight."""
+    """Samples with their labels, and optionally a group and a weight each."""
 
     X: Any
     labels: Any
@@ -65,7 +65,7 @@ class LabeledSample:
         return cls(X, labels, positive, names, weight)
 
     def take(self, rows: IntArray) -> LabeledSample:
-        """Return those at the given places."""
+        """Return the samples at the given indices."""
         groups = None if self.groups is None else self.groups[rows]
         weight = None if self.weight is None else self.weight[rows]
         return LabeledSample(self.X[rows], self.labels[rows], self.positive[rows], groups, weight)
@@ -74,13 +74,13 @@ class LabeledSample:
 def metadata(
     scoring: Scoring, groups: ArrayLike | None, weight: ArrayLike | None
 ) -> dict[str, Any]:
-    """Return what a scorer is passed: groups where it knows sets, weights where there are any."""
+    """Return keyword arguments of a scorer: groups if it takes sets, weights if there are any."""
     given = {"groups": groups} if isinstance(scoring, Scorer) else {}
     return given if weight is None else {**given, "sample_weight": weight}
 
 
 def as_scoring(scoring: object) -> Scoring | None:
-    """Return a scorer, by its name or as it is; None: that of the estimator itself."""
+    """Return a scorer, given by its name or itself; None for the estimator's own score."""
     if scoring is None:
         return None
     if isinstance(scoring, type) or not (isinstance(scoring, str) or callable(scoring)):
@@ -94,7 +94,7 @@ def as_scoring(scoring: object) -> Scoring | None:
 
 
 def as_grid(Cs: object) -> FloatArray:
-    """Return the values of C; a count: from 1e-4 to 1e4, as in LogisticRegressionCV."""
+    """Return the values of C; a number gives the size of a grid from 1e-4 to 1e4."""
     if isinstance(Cs, int | np.integer) and not isinstance(Cs, bool):
         return np.logspace(-4.0, 4.0, as_count(Cs, "Cs", least=1, most=10_000))
     grid = as_numbers(Cs, "Cs")  # type: ignore[arg-type]
@@ -104,7 +104,7 @@ def as_grid(Cs: object) -> FloatArray:
 
 
 def split_into_folds(cv: Any, sample: LabeledSample) -> list[tuple[IntArray, IntArray]]:
-    """Split a sample; a count of folds keeps groups whole, since a cut would make other sets."""
+    """Split a sample. A number of folds keeps groups whole, since a part is another set."""
     if isinstance(cv, np.integer):
         cv = int(cv)
     whole_groups = sample.groups is not None and (cv is None or isinstance(cv, int))
@@ -135,13 +135,13 @@ def split_into_folds(cv: Any, sample: LabeledSample) -> list[tuple[IntArray, Int
 def held_out_scores(
     model: Any, sample: LabeledSample, cv: Any
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Return scores for the positive class by fits without the sample, and which have one."""
+    """Return out-of-fold scores for the positive class, and which samples have one."""
     found = np.zeros(sample.positive.shape)
     seen = np.zeros(len(found), np.bool_)
     plain = clone(model).set_params(threshold=0.0, calibrate=None, warm_start=False, verbose=False)
     for train, test in split_into_folds(cv, sample):
         part = sample.take(train)
-        with warnings.catch_warnings():  # the last fit says what there is to say
+        with warnings.catch_warnings():  # only the last fit warns
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.filterwarnings("ignore", message=".*predicts no positive")
             fitted = clone(plain).fit(
@@ -156,7 +156,7 @@ def held_out_scores(
 def best_offset(
     scores: FloatArray, sample: LabeledSample, seen: NDArray[np.bool_], loss: Loss, sets: Sets
 ) -> float:
-    """Return the threshold of least loss on scores out of fold; 0 where nothing is better."""
+    """Return the threshold of least loss on scores out of fold; 0 if none is better."""
     judged = sample.take(np.flatnonzero(seen))
     held = scores[seen]
     levels = np.unique(np.quantile(held, np.linspace(0.0, 1.0, _CANDIDATES + 1)))

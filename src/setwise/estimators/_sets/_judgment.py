@@ -1,4 +1,4 @@
-"""What is known of a surrogate on the sets at hand, and of a fit: said where it is not as hoped."""
+"""Certificates of a surrogate on given sets and of a fit, with warnings."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _warn_of_greed(surrogate: Surrogate, size: int) -> None:
 
 
 def warn_of_gap(name: str, fit: Fit, tol: float, max_iter: int) -> None:
-    """Say so if a fit ended above its tolerance and nobody asked it to end there."""
+    """Warn if a fit ended above its tolerance without a request to stop."""
     if fit.converged or fit.interrupted:
         return
     if fit.reason.startswith("time_limit"):

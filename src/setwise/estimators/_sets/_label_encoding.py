@@ -1,4 +1,4 @@
-"""The labels of users as positives, and back: which two classes there are, and what each weighs."""
+"""The encoding of users' labels as positives, and class weights."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from setwise.losses._scoring._scorer import as_label
 
 @dataclass(frozen=True, eq=False)
 class Encoding:
-    """The two classes, in sorted order, and which of them is judged as the positive one."""
+    """The two classes, in sorted order, and which of them is the positive one."""
 
     classes: NDArray[Any]
     positive: int
@@ -30,7 +30,7 @@ class Encoding:
         return 1.0 if self.positive == 1 else -1.0
 
     def encode(self, y: Any) -> NDArray[np.bool_]:
-        """Return which labels are positive, in the encoding of ``fit``."""
+        """Return which labels are positive. The labels must have the encoding of ``fit``."""
         if issparse(y):
             stored = _stored(y)
             self._check(np.array([0]))
@@ -47,7 +47,7 @@ class Encoding:
             )
 
     def decode(self, positive: NDArray[np.bool_]) -> NDArray[Any]:
-        """Return the labels of what is positive and of what is not."""
+        """Return the labels that encode positives and negatives."""
         labels: NDArray[Any] = self.classes[(positive == self.positive).astype(np.int64)]
         return labels
 
@@ -62,7 +62,7 @@ def learn_encoding(y: Any, pos_label: Any) -> tuple[Encoding, NDArray[np.bool_]]
     check_targets(y)
     classes = np.unique(y)
     if len(classes) > 2:
-        # scikit-learn's own checks look for these words.
+        # Required by scikit-learn's estimator checks.
         raise ValueError(
             f"Only binary classification is supported. The type of the target is "
             f"{type_of_target(y)}: y must hold two classes"
@@ -75,7 +75,7 @@ def learn_encoding(y: Any, pos_label: Any) -> tuple[Encoding, NDArray[np.bool_]]
     positive = 1
     if pos_label is not None:
         found = [k for k, name in enumerate(classes.tolist()) if name == pos_label]
-        # True equals 1 to Python, and is another label here.
+        # In Python True == 1, but here they are different labels.
         is_bool = isinstance(pos_label, bool | np.bool_)
         if not found or is_bool != (classes.dtype.kind == "b"):
             raise ValueError(
@@ -92,7 +92,7 @@ def _of_matrix(y: Any) -> tuple[Encoding, NDArray[np.bool_]]:
     if issparse(y):
         return Encoding(np.array([0, 1]).astype(y.dtype), 1), _stored(y)
     try:
-        positive = read_labels(y).positive  # one compiled pass: a sort would take longer
+        positive = read_labels(y).positive  # one compiled pass, faster than a sort
     except (TypeError, ValueError) as error:
         words = ": MultiLabelBinarizer().fit_transform(y) of scikit-learn makes it of label lists"
         raise ValueError(
@@ -105,7 +105,7 @@ def _of_matrix(y: Any) -> tuple[Encoding, NDArray[np.bool_]]:
 
 
 def _stored(y: Any) -> NDArray[np.bool_]:
-    """Return the ones of a sparse matrix of zeros and ones, a byte for every cell."""
+    """Return a sparse matrix of zeros and ones as a dense mask."""
     check_sparse_labels(y)
     y = y.tocsr()
     other = y.data[(y.data != 0) & (y.data != 1)]

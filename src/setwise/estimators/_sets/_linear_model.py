@@ -1,4 +1,4 @@
-"""What linear classifiers of sets share: labels in, weights kept, labels and a score out."""
+"""The common base of linear classifiers of sets: labels, weights, predictions and scores."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from setwise.surrogates._registry import is_same
 
 
 class LinearModel(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Linear scores of one label or of many, judged in sets by a loss."""
+    """A linear model of one or more labels with a set loss."""
 
     loss: Loss | str
     surrogate: str | Surrogate
@@ -39,7 +39,7 @@ class LinearModel(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
     fit_intercept: bool
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, as everywhere in scikit-learn."""
+        """Set parameters, as in scikit-learn."""
         before = self._scored_loss(), self.sets
         super().set_params(**params)
         after = self._scored_loss(), self.sets
@@ -50,7 +50,7 @@ class LinearModel(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return self
 
     def _scored_loss(self) -> Loss | None:
-        """Return the loss of ``score``, or None where a fit will refuse the parameters."""
+        """Return the loss of ``score``, or None if a fit will refuse the parameters."""
         try:
             return own_loss(self.surrogate, self.loss)
         except (TypeError, ValueError):
@@ -67,7 +67,7 @@ class LinearModel(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return X, labels, positive
 
     def _keep_weights(self, w: FloatArray) -> None:
-        """Keep weights for the positive class as those for the second, as scikit-learn does."""
+        """Store weights for the positive class as weights for the second, as scikit-learn does."""
         weights = self._encoding.sign * w.reshape(
             -1, self.n_features_in_ + bool(self.fit_intercept)
         )
@@ -88,11 +88,11 @@ class LinearModel(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return scores
 
     def _is_positive(self, scores: FloatArray) -> NDArray[np.bool_]:
-        """Return which scores for the second class predict the positive one: 0 does not."""
+        """Return which scores for the second class predict the positive one; 0 does not."""
         return scores > 0 if self._positive == 1 else scores < 0
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Return scores, positive for ``classes_[1]``: (n, p) for a matrix of labels, else (n,)."""
+        """Return scores, positive for ``classes_[1]``: (n, p) for a matrix of labels, or (n,)."""
         check_is_fitted(self)
         X = checked(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         scores = self._scores(X)
@@ -100,19 +100,19 @@ class LinearModel(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     @hints_at_names
     def predict(self, X: Any, *, abstain: bool = False, groups: ArrayLike | None = None) -> Any:
-        """Predict labels in the encoding that ``fit`` was given; dense, also where y was sparse.
+        """Predict dense labels in the encoding that ``fit`` was given.
 
-        Shape (n, p) for a matrix of labels, else (n,). A score of 0 is not positive.
+        They have shape (n, p) for a matrix of labels, otherwise (n,). A score of 0 is not positive.
 
         Parameters
         ----------
         X : array or CSR matrix of shape (n, d)
         abstain : bool, default=False
-            Return the labels and where the scores leave them open: for the Lovász hinge and
-            unrestricted scores, the best answer that may abstain, a label left open counting half
-            as right and half as wrong. Which are open depends on all labels of a set.
+            Also return a mask of labels on which the best answer abstains, for the Lovász hinge and
+            unrestricted scores. A label on which it abstains counts half as right and half as
+            wrong. The mask depends on all labels of a set.
         groups : array of shape (n,), optional
-            Which set each sample belongs to; for ``abstain`` with sets of groups alone.
+            The set of each sample; only for ``abstain`` with ``sets="groups"``.
 
         Returns
         -------
@@ -148,9 +148,9 @@ class LinearModel(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
     ) -> float:
         """Return 1 - the mean over the sets of (loss / loss of everything wrong).
 
-        By the loss and the sets of this estimator: to compare estimators that have others, in a
-        search over ``loss`` or ``sets``, give the search ``scoring=sw.losses.scorer(...)``. A
-        search that scikit-learn makes without warns (``UserWarning``).
+        The score uses the loss and the sets of this estimator. To compare estimators with different
+        ones, in a search over ``loss`` or ``sets``, pass ``scoring=sw.losses.scorer(...)`` to the
+        search. Without it, such a search warns (``UserWarning``).
         """
         predicted = self._is_positive(self.decision_function(X))
         truth: Any = y if issparse(y) else as_array(y, "y")
@@ -161,7 +161,7 @@ class LinearModel(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return score_of_sets(loss, positive, predicted, self.sets, groups, sample_weight)
 
     def _warn_in_a_search(self) -> None:
-        """Say so where a search of scikit-learn's compares scores that mean different things."""
+        """Warn if a scikit-learn search compares scores of different losses or sets."""
         changed = self.__dict__.get("_judged_anew")
         if changed is None or not _in_a_search():
             return

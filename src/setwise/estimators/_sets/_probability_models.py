@@ -26,7 +26,7 @@ _C = 10.0
 
 
 def first_estimator(estimator: Any, *, matrix: bool) -> Any:
-    """Return a clone; of None logistic regression, one for each label of a matrix."""
+    """Return a clone; for None logistic regression, one for each label of a matrix."""
     if estimator is None:
         plain = LogisticRegression(max_iter=1000)
         return OneVsRestClassifier(plain) if matrix else plain
@@ -46,16 +46,17 @@ def fitted(model: Any, X: Any, target: Any, weight: FloatArray | None) -> Any:
         model.estimator, "set_fit_request"
     ):
         return model.fit(X, target, sample_weight=weight)
-    with config_context(enable_metadata_routing=True):  # or one-vs-rest hands no weights on
+    # Without routing, one-vs-rest passes no weights.
+    with config_context(enable_metadata_routing=True):
         model.estimator.set_fit_request(sample_weight=True)
         return model.fit(X, target, sample_weight=weight)
 
 
 def positive_probabilities(estimator: Any, X: Any, positive: Any) -> FloatArray:
-    """Return probabilities of the class ``positive``, (n,), or of 1 per column, (n, p).
+    """Return probabilities of the class ``positive``, (n,), or of label 1 in each column, (n, p).
 
-    Multi-output classifiers give a list, an array (n, classes) for each label; one-vs-rest, chains
-    and networks an array (n, p).
+    Multi-output classifiers return a list with an array (n, classes) per label; one-vs-rest, chains
+    and networks return an array (n, p).
     """
     told = estimator.predict_proba(X)
     if not isinstance(told, list):
@@ -81,10 +82,10 @@ def out_of_fold(
     weight: FloatArray | None,
     deadline: Deadline,
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Return probabilities by models that did not see the sample, and which samples have one.
+    """Return out-of-fold probabilities, and which samples have one.
 
-    No fit begins when the time is over. A fold that has lost a class, with an estimator that cannot
-    do without it, is left out.
+    No fit begins when the time is over. A fold is left out if its training part lacks a class and
+    the estimator cannot be fitted without it.
     """
     if issparse(X):
         X = X.tocsr()
@@ -109,7 +110,7 @@ def out_of_fold(
 
 
 def _lost_a_class(target: NDArray[Any], train: IntArray) -> bool:
-    """Return whether a label that varies does not vary in a part."""
+    """Return whether a label with two values has only one in the training part."""
     whole, part = np.atleast_2d(target.T), np.atleast_2d(target[train].T)
     pairs = zip(whole, part, strict=True)
     return any(len(np.unique(b)) < len(np.unique(a)) for a, b in pairs)
@@ -117,7 +118,10 @@ def _lost_a_class(target: NDArray[Any], train: IntArray) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class PresenceModel:
-    """A logistic regression, or what is always so: with none of n sets empty, (n + 1) / (n + 2)."""
+    """A logistic regression, or a constant if no set or every set is empty.
+
+    With none of n sets empty, the constant is (n + 1) / (n + 2).
+    """
 
     model: Any
     always: float
@@ -126,7 +130,7 @@ class PresenceModel:
     def fit(
         cls, sets: SetProbabilities, positive: BoolArray, weight: FloatArray | None
     ) -> PresenceModel:
-        """Fit to probabilities out of fold and the truth, both set by set."""
+        """Fit to the out-of-fold probabilities and the truth of each set."""
         there = np.logical_or.reduceat(positive, sets.offsets[:-1])
         counted = there if weight is None else there[weight > 0]
         always = (np.count_nonzero(counted) + 1) / (len(counted) + 2)
@@ -135,7 +139,7 @@ class PresenceModel:
         return cls(LogisticRegression(C=_C).fit(_signs(sets), there, sample_weight=weight), always)
 
     def __call__(self, sets: SetProbabilities) -> FloatArray:
-        """Return for each set at least the probability of its most probable element."""
+        """Return the presence of each set, at least its largest probability."""
         if sets.n == 0:
             return np.empty(0)
         told = self.always if self.model is None else self.model.predict_proba(_signs(sets))[:, 1]
@@ -143,7 +147,7 @@ class PresenceModel:
 
 
 def _signs(sets: SetProbabilities) -> FloatArray:
-    """Return the largest probability, the expected size, and minus log of none: (n, 3)."""
+    """Return features (n, 3): the largest probability, the expected size, and -log P(empty)."""
     p, starts = np.clip(sets.flat, _CERTAIN, 1 - _CERTAIN), sets.offsets[:-1]
     most = np.maximum.reduceat(p, starts)
     number = np.add.reduceat(p, starts)

@@ -1,4 +1,4 @@
-"""A linear classifier that learns with the loss it is judged by."""
+"""A linear classifier that is trained with a set loss."""
 
 from __future__ import annotations
 
@@ -30,92 +30,95 @@ from setwise.surrogates import Surrogate
 
 
 class SetClassifier(LinearModel):
-    r"""Linear predictors of many labels at once, trained with a convex surrogate of a set loss.
+    r"""A linear classifier of one or many labels, trained with a convex surrogate of a set loss.
 
     .. math:: \min_W\ \tfrac12 |W|^2 + C \sum_{\text{sets } i} S(y_i, g_i), \qquad g = X W^T
 
-    where S is the surrogate of the loss. Five kinds of sets:
+    where S is the surrogate of the loss. There are five kinds of sets:
 
-    - Y of shape (n, p): each row is a set of p labels, with one weight vector a label; with
-      ``sets="columns"`` the n answers for each label are a set, with ``sets="cells"`` all n p;
-    - y of shape (n,) with ``groups=``: each group is a set, weights shared (bags, tracks, images);
-    - y of shape (n,) alone: the whole sample is one set.
+    - Y of shape (n, p): each row is a set of p labels, with one weight vector per label. With
+      ``sets="columns"`` the n samples of each label are a set, with ``sets="cells"`` all n p labels
+      are one set.
+    - y of shape (n,) with ``groups=``: each group is a set, with shared weights (bags, tracks,
+      images).
+    - y of shape (n,) without groups: the whole sample is one set.
 
-    Where the samples are few beside the features, a Lovász hinge of rows or groups is solved by
-    dual blocks and any other convex surrogate of rows by a few kept planes of each; all else by
-    one-slack cutting planes. ``gap_`` says how far the objective P can be from its minimum, as a
-    share of what there is to gain over W = 0. A fit that ends above ``tol``
-    warns (``ConvergenceWarning``), and so does one that predicts no positive on its own sample
-    (``UserWarning``): the minimum of the surrogate lies there then, however well it was found.
+    If there are few samples per feature, a Lovász hinge of rows or groups is solved by dual blocks,
+    and any other convex surrogate of rows by a few planes that are kept for each. All other
+    problems are solved by one-slack cutting planes. ``gap_`` bounds the distance of the objective P
+    from its minimum, relative to the possible gain over W = 0. A fit that ends above ``tol`` warns
+    (``ConvergenceWarning``). A fit that predicts no positive on its own sample warns too
+    (``UserWarning``): this is then a property of the surrogate and not of the optimisation.
 
     Parameters
     ----------
     loss : Loss or str, default="jaccard"
         A loss, or the name of one (``sw.losses.names()``).
     surrogate : str or Surrogate, default="auto"
-        "auto": the Lovász hinge where the loss is submodular, B_D where it is not. Or "lovasz",
-        which needs a submodular loss; "decomposed" (B_D), "margin" or "slack", which take any;
-        "hinge" trains with the sum of hinge losses whatever ``loss``, which then only scores. A
-        surrogate has its own loss: leave ``loss`` as it is, or give the same one.
+        "auto": the Lovász hinge if the loss is submodular, otherwise B_D. "lovasz" needs a
+        submodular loss; "decomposed" (B_D), "margin" and "slack" take any loss. "hinge" is the sum
+        of hinge losses for any ``loss``, which is then used for scores only. A surrogate object has
+        its own loss: keep the default of ``loss``, or pass the same one.
     C : float, default=1.0
         Weight of the sum over the sets against 1/2 |W|^2. The sum grows with the sample; with
         ``reduction="mean"`` C means the same for 100 rows and for 100,000.
     reduction : {"sum", "mean"}, default="sum"
-        What C multiplies. "mean": the sum over the sets divided by that of the losses of everything
-        wrong, so that the objective of W = 0 is C. For Jaccard, Dice and F-beta that is the mean
-        over the sets, for "hinge" the mean over all labels.
+        What C multiplies. "mean" is the sum over the sets divided by the sum of the losses of
+        everything wrong, so that the objective at W = 0 is C. For Jaccard, Dice and F-beta it is
+        the mean over the sets, for "hinge" the mean over all labels.
     tol : float, default=1e-3
-        Relative gap at which the fit stops: gap / min(P(0) - bound, P), which no unit changes.
+        Relative gap at which the fit stops: gap / min(P(0) - bound, P), which does not depend on
+        units.
     max_iter : int, default=10000
-        The most rounds, of blocks and of planes.
+        The largest number of rounds, of blocks and of planes.
     time_limit : float, default=None
         The most seconds that ``fit`` may take, None for no limit. It then ends with the best
-        weights so far, of the first round at least, and warns (``ConvergenceWarning``); ``gap_``
-        holds. What was learned then depends on the machine and on what else it does.
+        weights so far, after at least one round, and warns (``ConvergenceWarning``); ``gap_`` is
+        valid. The result then depends on the speed and the load of the machine.
     fit_intercept : bool, default=True
-        As a constant feature, penalised as in liblinear.
+        Whether to add a constant feature, penalised as in liblinear.
     sets : {"auto", "rows", "columns", "cells", "groups", "sample"}, default="auto"
-        What is judged together. "auto": rows for a matrix Y, groups if they are given, else the
-        whole sample. With "groups" a call without ``groups=`` is an error; set it in a grid
-        search, which drops groups in silence unless they are routed.
+        Which elements form a set. "auto": rows for a matrix Y, groups if they are given, otherwise
+        the whole sample. With "groups" a call without ``groups=`` is an error. Use it in a grid
+        search, which silently drops groups unless metadata routing is enabled.
     pos_label : label, default=None
-        Which class of a one-dimensional y is the positive one; None for the second in sorted order.
+        The positive class of a one-dimensional y; None for the second in sorted order.
     threshold : float or "tune", default=0.0
-        A label is positive where its score is above it. "tune": the one of least loss on scores out
-        of fold. It becomes part of ``intercept_``, so that scores are positive where labels are.
+        A label is positive if its score is above the threshold. "tune" takes the threshold of least
+        loss on scores out of fold. The threshold is subtracted from ``intercept_``, so that
+        positive labels have positive scores.
     calibrate : {None, "sigmoid", "isotonic"}, default=None
-        Make ``predict_proba`` of scores out of fold; ``sw.decide`` can sit on top of it.
+        How ``predict_proba`` is calibrated on scores out of fold; ``sw.decide`` takes its result.
     cv : int, splitter or iterable, default=None
-        The folds of ``threshold="tune"`` and ``calibrate``; 5 by default, which keep groups whole.
+        The folds of ``threshold="tune"`` and ``calibrate``; by default 5, which keep groups whole.
     class_weight : dict or "balanced", default=None
-        Weights of the classes of a one-dimensional y, times ``sample_weight``.
+        Weights of the classes of a one-dimensional y, which multiply ``sample_weight``.
     warm_start : bool, default=False
-        Begin at ``coef_`` and ``intercept_`` of the last fit, which must have the same shape. The
-        answer is never worse than they are, and has its gap as any other.
+        Whether to start from ``coef_`` and ``intercept_`` of the last fit, which must have the same
+        shape. The result is never worse than the start, and has its own gap.
     n_jobs : int, default=None
         Threads for the oracle; None is one, -1 all cores. The answer does not depend on it.
     verbose : bool, default=False
         Show a progress bar with the gap.
     callback : callable, default=None
-        Called with a ``Progress`` after each round; the fit stops when it returns something true.
+        Called with a ``Progress`` after each round; any true value stops the fit.
 
     Attributes
     ----------
     coef_ : array of shape (p, d), or (1, d)
     intercept_ : array of shape (p,), or (1,)
     classes_ : array of shape (2,)
-        The labels of a one-dimensional y, sorted, whichever is positive; for a matrix the
-        encoding, [0, 1] or [-1, 1].
+        The sorted labels of a one-dimensional y; for a matrix the encoding, [0, 1] or [-1, 1].
     threshold_ : float
-        What was taken off the scores.
+        The threshold that was subtracted from the scores.
     gap_ : float
-        The relative gap that was reached, in [0, 1]; 0 where it is within rounding.
+        The final relative gap, in [0, 1]; 0 if it is within rounding.
     certified_ : bool
         Whether the surrogate is known to be convex and was computed exactly, so that ``gap_`` is a
         certificate.
     learner_ : str
-        Which learner ran, "dual_blocks", "splitting", "kept_planes", "interior_point" or
-        "one_slack", or several, in this order.
+        The learner that ran: "dual_blocks", "splitting", "kept_planes", "interior_point" or
+        "one_slack", or several of them in this order.
     n_iter_ : int
         Rounds.
     interrupted_ : bool
@@ -191,9 +194,9 @@ class SetClassifier(LinearModel):
         ----------
         X : array or CSR matrix of shape (n, d)
         y : array of shape (n, p) or (n,), or sparse matrix of shape (n, p)
-            A sparse matrix holds ones and zeros, and is written out as a byte a label.
+            A sparse matrix has zeros and ones, and is converted to one byte per label.
         groups : array of shape (n,), optional
-            Which set each sample belongs to.
+            The set of each sample.
         sample_weight : array of shape (n,) or number, optional
             2 equals a repeated sample, 0 a removed one.
 
@@ -219,7 +222,7 @@ class SetClassifier(LinearModel):
         self.certified_ = problem.certified
         self._keep(fit)
         self._settle(LabeledSample.of(X, labels, positive, groups, sample_weight))
-        # A weight of 0 is a removed sample, here as well.
+        # A weight of 0 removes a sample here as well.
         self._warn_of_no_positive(
             X if weight is None else X[np.unique(problem.sets.order)], problem
         )
@@ -261,7 +264,7 @@ class SetClassifier(LinearModel):
 
     @needs_calibrate(*METHODS)
     def predict_proba(self, X: Any) -> FloatArray:
-        """Probabilities, with ``calibrate``: (n, p) of each label to be positive, or (n, 2)."""
+        """Return probabilities, (n, p) of positive labels or (n, 2); needs ``calibrate``."""
         scores = self._encoding.sign * self.decision_function(X) + self.threshold_
         assert self._calibration is not None
         p = self._calibration(expit(scores))
@@ -278,8 +281,8 @@ class SetClassifier(LinearModel):
                 f"True and weights of shape {before.shape} in the place of {shape}"
             )
         init = None if before is None else before.reshape(-1)
-        # Threads are over shards: a product that split itself further would fight them for the
-        # cores, and round differently with each number of them.
+        # Shards are distributed over threads. Threads inside a product would compete for the same
+        # cores, and rounding would depend on their number.
         with (
             one_thread(),
             progress_callback(self.verbose, self.tol, self.callback) as callback,

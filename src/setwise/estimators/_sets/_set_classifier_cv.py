@@ -1,4 +1,4 @@
-"""SetClassifier with the C that cross-validation finds best."""
+"""``SetClassifier`` with C chosen by cross-validation."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ from setwise.surrogates import Surrogate
 
 
 class SetClassifierCV(LinearModel):
-    r"""``SetClassifier`` with the C that cross-validation finds best.
+    r"""``SetClassifier`` with C chosen by cross-validation.
 
     The conventions are those of scikit-learn's ``LogisticRegressionCV``. Each fold is fitted for
-    all values of C, from the smallest to the largest: the planes that one fit leaves hold for the
-    next, so that a path costs little more than its hardest fit. Every fit has the same tolerance.
+    all values of C, from the smallest to the largest. The planes of one fit are valid for the next,
+    so that a path costs little more than its hardest fit. Every fit has the same tolerance.
 
     Parameters
     ----------
@@ -53,20 +53,20 @@ class SetClassifierCV(LinearModel):
     Cs : int or array, default=10
         The values of C, or how many of them, from 1e-4 to 1e4 on a logarithmic scale.
     cv : int, splitter or iterable of (train, test), default=None
-        None for five folds: of whole groups where groups are given, else stratified for a
+        None for five folds: of whole groups if groups are given, otherwise stratified for a
         one-dimensional y.
     scoring : str or callable, default=None
-        A scorer; None for the loss and the sets of this estimator. ``sw.losses.scorer`` makes one
-        of any loss.
+        A scorer; None for the loss and the sets of this estimator. ``sw.losses.scorer`` makes a
+        scorer of any loss.
     refit : bool, default=True
-        Fit the whole sample with the best C. False: the mean of the weights that each fold's own
-        best C gave, and ``C_`` the mean of those.
+        Whether to fit the whole sample with the best C. If False, the weights are the mean over the
+        folds, each at its own best C, and ``C_`` is the mean of these values.
     time_limit : float, default=None
         The most seconds that ``fit`` may take, None for no limit. Each fold and the last fit have
         an equal share. A fold ends with the values of C that it had time for, the smallest first
-        (the first round of the smallest at least); those that all folds have are compared, and the
-        last fit ends with the best weights so far. It warns (``ConvergenceWarning``). What was
-        learned then depends on the machine and on what else it does.
+        (at least one round of the smallest). The values that all folds have are compared, and the
+        last fit ends with the best weights so far. The fit warns (``ConvergenceWarning``). The
+        result then depends on the speed and the load of the machine.
     n_jobs : int, default=None
         Threads, over folds; None is one, -1 all cores. The answer does not depend on it.
     verbose : bool, default=False
@@ -77,9 +77,9 @@ class SetClassifierCV(LinearModel):
     C_ : float
         The best C.
     Cs_ : array of shape (n_Cs,)
-        All of them, as they were given.
+        All values, in the given order.
     scores_ : array of shape (n_folds, n_Cs)
-        The score of each fold for each C; nan where there was no time for it.
+        The score of each fold for each C; nan if there was no time for it.
     coef_, intercept_, classes_, n_features_in_
         As in ``SetClassifier``.
     gap_ : float
@@ -87,10 +87,10 @@ class SetClassifierCV(LinearModel):
     certified_ : bool
         Whether the gaps are certificates.
     n_iter_ : array of shape (n_folds, n_Cs)
-        Rounds; 0 where there was no time.
+        Rounds; 0 if there was no time.
     interrupted_ : bool
-        Whether Ctrl-C ended the last fit, that of the whole sample, with the best weights so far.
-        In a fold nothing is kept: ``KeyboardInterrupt`` comes through.
+        Whether Ctrl-C ended the last fit, of the whole sample, with the best weights so far. In a
+        fold Ctrl-C raises ``KeyboardInterrupt``, and no result is kept.
 
     Examples
     --------
@@ -156,7 +156,7 @@ class SetClassifierCV(LinearModel):
         X : array or CSR matrix of shape (n, d)
         y : array of shape (n, p) or (n,), or sparse matrix of shape (n, p)
         groups : array of shape (n,), optional
-            Which set each sample belongs to: for the splitter, the fits, and the scores.
+            The set of each sample, for the splitter, the fits and the scores.
         sample_weight : array of shape (n,) or number, optional
             For the fits and the scores.
 
@@ -207,7 +207,7 @@ class SetClassifierCV(LinearModel):
         scoring: Scoring | None,
         seconds: float | None,
     ) -> dict[int, _PathStep]:
-        """Fit one fold for every C, each from the last, the smallest first, by number."""
+        """Fit one fold for every C, the smallest first, and key the fits by the index of C."""
         deadline = Deadline(seconds, armed=False)
         fitted, judged = sample.take(train), sample.take(test)
         problem = self._pose(fitted, Serial(), warn=False)
@@ -226,7 +226,7 @@ class SetClassifierCV(LinearModel):
             model.C = self.Cs_[k]
             model._keep_weights(last.w)
             score = _score(model, judged, scoring)
-            # The planes of a fit are for the next one: what is kept of all of them is small.
+            # The planes are needed for the next fit only; the stored parts are small.
             path[k] = _PathStep(
                 score, last.w, last.n_iter, last.relative_gap, last.converged, problem.certified
             )
@@ -240,7 +240,7 @@ class SetClassifierCV(LinearModel):
         return path
 
     def _without_weights(self) -> SetClassifier:
-        """Return the model that a scorer is shown, for weights to come."""
+        """Return the model that is passed to a scorer, without weights."""
         model = SetClassifier(
             self.loss,
             self.surrogate,
@@ -263,7 +263,7 @@ class SetClassifierCV(LinearModel):
         executor: Executor,
         deadline: Deadline,
     ) -> None:
-        means = self.scores_.mean(axis=0)  # nan where a fold had no time
+        means = self.scores_.mean(axis=0)  # nan if a fold had no time
         best = int(np.nanargmax(means))
         self.C_ = float(self.Cs_[best])
         problem = self._pose(sample, executor, warn=True)

@@ -1,4 +1,4 @@
-"""The best set for a loss from any classifier's probabilities."""
+"""Decisions: the best set for a loss from any classifier's probabilities."""
 
 from __future__ import annotations
 
@@ -35,55 +35,55 @@ from setwise.losses import Loss, get
 from setwise.losses._scoring._layout import Kind, Sets, arrange
 from setwise.losses._scoring._score import score_of_sets
 
-# Fewer sets do not tell how often one is empty.
+# Fewer sets are not enough to estimate how often one is empty.
 _LEAST_SETS = 5
-# Other estimators sum weights as they are.
+# The largest weight: other estimators sum weights, which must not overflow.
 _HEAVIEST = 1e100
 
 
 class SetDecision(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    r"""The set of least expected loss under the probabilities of any classifier.
+    r"""A classifier that predicts the set of least expected loss under another one's probabilities.
 
     .. math:: \hat z(x) = \arg\min_z \; E_{y \sim p(x)} \, \Delta(y, z)
 
-    The classifier is trained as ever; the loss is met when it decides (``sw.decide``), exactly for
-    Jaccard, Dice, F-beta and every increasing loss of counts. A threshold of 1/2 is best for the
-    Hamming loss alone.
+    The classifier is trained as usual; the loss is used for decisions (``sw.decide``), which are
+    exact for Jaccard, Dice, F-beta and every increasing loss of counts. A threshold of 1/2 is
+    optimal only for the Hamming loss.
 
-    Rows of labels, and groups, are decided set by set. Independent elements would make a set empty
-    with a probability of prod (1 - p); how likely that is in truth is learnt out of fold
-    (``presence``): rows that always have a label get one. Where a set is made of many samples
-    (``sets="sample"``, "columns", "cells"), a label must not hang on which others are predicted in
-    the same call: the best set of the training sample, under probabilities out of fold, gives a
-    threshold, one for each column, that ``predict`` then uses. ``decide`` gives the exact best set
-    of the samples at hand.
+    Rows of labels, and groups, are decided set by set. With independent elements a set would be
+    empty with probability prod (1 - p). The true probability is learnt out of fold (``presence``),
+    so that rows that always have a label get one. If a set consists of many samples
+    (``sets="sample"``, "columns", "cells"), a prediction must not depend on the other samples of
+    the same call. Then the best set of the training sample, under probabilities out of fold, gives
+    a threshold for each column, which ``predict`` uses. ``decide`` returns the exact best set of
+    the samples that it is given.
 
     Parameters
     ----------
     estimator : classifier with ``predict_proba``, default=None
-        For a matrix Y a multi-label one: one-vs-rest, multi-output, a chain, a forest, a pipeline.
-        None: logistic regression, one for each label.
+        For a matrix Y it must be a multi-label classifier: one-vs-rest, multi-output, a chain, a
+        forest, a pipeline. None: logistic regression, one for each label.
     loss : Loss or str, default="jaccard"
         A loss, or the name of one (``sw.losses.names()``).
     sets : {"auto", "rows", "columns", "cells", "groups", "sample"}, default="auto"
-        What is judged together, as in ``SetClassifier``.
+        Which elements form a set, as in ``SetClassifier``.
     pos_label : label, default=None
-        Which class of a one-dimensional y is the positive one; None for the second in sorted order.
+        The positive class of a one-dimensional y; None for the second in sorted order.
     calibrate : {"auto", None, "sigmoid", "isotonic"}, default="auto"
-        Map the probabilities of each label to frequencies met out of fold. Decisions are as good as
-        probabilities are true. "auto": for a matrix Y, where folds are fitted anyway for
-        presence or thresholds, the one with the lower log loss on rows held out; else None.
+        How the probabilities of each label are calibrated out of fold. Good decisions need
+        calibrated probabilities. "auto": for a matrix Y, if folds are fitted anyway for presence or
+        thresholds, the method with the lower log loss on held-out rows; otherwise None.
     presence : {"fit", None}, default="fit"
-        Where rows or groups are sets, learn the probability that a set is not empty: a logistic
-        regression on the largest probability, their sum, and the chance of none, out of fold. None,
-        and with fewer than 5 sets: that of independent elements.
+        If rows or groups are sets, "fit" learns the probability that a set is not empty, by a
+        logistic regression on the largest probability, their sum, and the probability of the empty
+        set, out of fold. None, or fewer than 5 sets: the probability under independent elements.
     cv : int, splitter or iterable, default=None
-        The folds of calibration, presence and thresholds; 5 by default, which keep groups whole.
+        The folds of calibration, presence and thresholds; by default 5, which keep groups whole.
     time_limit : float, default=None
-        Seconds after which ``fit`` begins no further fit, None for no limit. The whole sample is
-        always fitted, and comes first; calibration, presence and thresholds are of the folds that
-        there was time for. It warns (``ConvergenceWarning``). What was learned then depends on the
-        machine and on what else it does.
+        Seconds after which ``fit`` begins no further fit, None for no limit. The fit of the whole
+        sample is always made, and is the first; calibration, presence and thresholds use the folds
+        that there was time for. The fit warns (``ConvergenceWarning``). The result then depends on
+        the speed and the load of the machine.
     n_jobs : int, default=None
         Threads of the decisions; None is one, -1 all cores.
 
@@ -93,9 +93,9 @@ class SetDecision(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         Fitted to the whole sample.
     classes_ : array of shape (2,)
     thresholds_ : array of shape (p,) or (1,), or None
-        Where sets are made of many samples: a label is positive above them.
+        The thresholds of probabilities if sets consist of many samples.
     n_features_in_ : int
-        If the estimator has it.
+        Exists if the estimator has it.
 
     Examples
     --------
@@ -140,16 +140,16 @@ class SetDecision(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Fit the classifier, and what calibrates it.
+        """Fit the classifier, its calibration, and presence or thresholds.
 
         Parameters
         ----------
-        X : whatever the estimator takes, of n rows
+        X : n rows in any form that the estimator takes
         y : array of shape (n, p) or (n,), or sparse matrix of shape (n, p)
         groups : array of shape (n,), optional
-            Which set each sample belongs to.
+            The set of each sample.
         sample_weight : array of shape (n,) or number, optional
-            Handed to the estimator, and counted in sets that are made of samples.
+            Passed to the estimator, and used in sets that consist of samples.
 
         Returns
         -------
@@ -192,7 +192,7 @@ class SetDecision(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.thresholds_: FloatArray | None = None
         self._calibration: Calibration | None = None
         self._presence: PresenceModel | None = None
-        # A sum over elements knows them one by one.
+        # A modular loss decides element by element, so presence has no effect.
         gated = self.presence is not None and not self._spans and not loss._is_modular
         gated = gated and arranged.n_sets >= _LEAST_SETS
         calibrate = self.calibrate
@@ -230,7 +230,7 @@ class SetDecision(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         *,
         gated: bool,
     ) -> Self:
-        """Settle the thresholds, or how likely a set is not to be empty."""
+        """Choose the thresholds, or fit the presence model."""
         if self._spans:
             self.thresholds_ = _thresholds(p, loss, self._kind, weight)
         elif gated:
@@ -248,7 +248,7 @@ class SetDecision(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     @property
     def _spans(self) -> bool:
-        """Whether a set is made of many samples, and groups do not say which."""
+        """Whether a set consists of many samples that are not given by groups."""
         return self._kind in ("sample", "columns", "cells")
 
     @property
@@ -270,9 +270,10 @@ class SetDecision(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return p if self._calibration is None else np.clip(self._calibration(p), 0.0, 1.0)
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Probabilities, calibrated where asked.
+        """Return probabilities, calibrated if requested.
 
-        For a matrix of labels (n, p), of each to be positive; else (n, 2), of ``classes_``.
+        They have shape (n, p) for a matrix of labels, the probabilities of positive labels;
+        otherwise (n, 2), in the order of ``classes_``.
         """
         p = self._chances(X)
         if p.ndim == 2:
@@ -282,7 +283,7 @@ class SetDecision(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     @hints_at_names
     def decide(self, X: Any, *, groups: ArrayLike | None = None) -> Decision:
-        """Find the best sets of the samples, with what they are expected to cost."""
+        """Find the best sets of the samples, with their expected losses."""
         p = self._chances(X)
         if self._kind == "groups" and groups is None:
             raise ValueError("groups must be given, as they were to fit, got None")
@@ -304,7 +305,7 @@ class SetDecision(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     @hints_at_names
     def expected_loss(self, X: Any, *, groups: ArrayLike | None = None) -> FloatArray:
-        """Return what the best set is expected to cost: a number for each set."""
+        """Return the expected loss of the best set, a number for each set."""
         return np.atleast_1d(self.decide(X, groups=groups).expected)
 
     @hints_at_names
@@ -318,7 +319,7 @@ class SetDecision(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
     ) -> float:
         """Return 1 - the mean over the sets of (loss / loss of everything wrong).
 
-        Not to be compared between losses: ``sw.losses.scorer`` judges all alike.
+        Scores of different losses cannot be compared; use ``sw.losses.scorer`` for that.
         """
         options = {"groups": groups} if self._kind_is_groups() else {}
         predicted = self._encoding.encode(self.predict(X, **options))
@@ -349,7 +350,7 @@ def _warn_of_time(deadline: Deadline) -> None:
 
 
 def _thresholds(p: FloatArray, loss: Loss, kind: Kind, weight: FloatArray | None) -> FloatArray:
-    """Return a threshold per set, halfway between what its best set takes and leaves."""
+    """Return a threshold per set, between the probabilities inside and outside its best set."""
     sets = [p.reshape(-1)] if kind in ("sample", "cells") else list(p.T)
     counts = None
     if weight is not None:

@@ -1,4 +1,4 @@
-"""The problem that a fit solves: sets, their surrogate, the risk, and what C multiplies."""
+"""The problem of a fit: sets, their surrogate, the risk, and the factor of C."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ class Parameters(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class SetProblem:
-    """1/2 |W|^2 + C share risk(W), where the share is 1, or one over the risk's worst losses."""
+    """The problem min 1/2 |W|^2 + C share risk(W).
+
+    The share is 1, or one over the sum of the losses of everything wrong.
+    """
 
     risk: LinearRisk
     sets: Arrangement
@@ -48,12 +51,12 @@ class SetProblem:
 
     @property
     def is_of_samples(self) -> bool:
-        """Whether sets are rows or groups of samples, as the blocks of a dual are."""
+        """Whether sets are rows or groups of samples, so that they can be blocks of a dual."""
         return self.sets.kind not in ("columns", "cells")
 
     @property
     def begins_with_blocks(self) -> bool:
-        """Whether dual blocks are tried first: weights to begin at are of no use to them."""
+        """Whether dual blocks are tried first. They cannot start from given weights."""
         return self.is_of_samples and stages(self.risk.linear_sets())[0][0] == "blocks"
 
     def minimize(
@@ -65,7 +68,7 @@ class SetProblem:
         time_limit: float | None = None,
         callback: Callable[[Progress], object] | None = None,
     ) -> Fit:
-        """Find the best weights, from an earlier fit of this problem or weights of another."""
+        """Find the best weights, from an earlier fit of this problem or from given weights."""
         if self.is_of_samples:
             learn = partial(learn_linear, self.risk.linear_sets(), init=init)
         else:
@@ -89,10 +92,10 @@ def pose(
     *,
     warn: bool = True,
 ) -> SetProblem:
-    """Pose the problem of a sample; warn where its surrogate is not exact, if ``warn``."""
+    """Pose the problem of a sample. With ``warn``, warn if its surrogate is not exact."""
     as_choice(parameters.reduction, "reduction", ("sum", "mean"))
     surrogate = first_surrogate(parameters.surrogate, parameters.loss)
-    # A modular loss is a sum over elements: each is a set of its own, of any weight.
+    # A modular loss is a sum over elements, so each element can be a set with its own weight.
     sets = arrange(
         positive,
         parameters.sets,

@@ -17,16 +17,17 @@ from setwise.losses._labels import Labels, read_labels
 from setwise.losses._scoring._layout import Arrangement
 from setwise.surrogates import Surrogate
 
-# Scores and gradients of a shard stay in a processor's cache, and a large sample gives work to
-# every thread. The cut depends on the data alone, so that every number of threads sums alike.
+# The number of scores per shard. Scores and gradients of a shard fit into a processor's cache, and
+# a large sample has work for every thread. Shards depend on the data only, so that sums do not
+# depend on the number of threads.
 _SHARD_SCORES = 1 << 17
 
 
 @dataclass(frozen=True, eq=False)
 class Shard:
-    """Some sets: their features, truths and weights, and whose weights score them.
+    """Some sets: their features, truths and weights, and the rows of W that score them.
 
-    ``outputs`` are the rows of W; where the sets are columns, scores are turned over.
+    ``outputs`` are the rows of W. If the sets are columns, scores are transposed.
     """
 
     X: Any
@@ -37,12 +38,12 @@ class Shard:
 
 
 class LinearRisk:
-    r"""w -> :math:`\sum_i c_i\, S(y_i, X_i W^T)` and a subgradient.
+    r"""The risk :math:`\sum_i c_i\, S(y_i, X_i W^T)` as an oracle with a subgradient.
 
     For the rows, columns and cells of a matrix, W has a row of d weights for each of p labels; for
     groups and samples, one row shared by all. The last weight of each row is the intercept, if
-    there is one. CSR features stay CSR. A call costs two products with X and one surrogate; what
-    the surrogate finds out about the truths alone it finds out in the first.
+    there is one. CSR features stay CSR. A call costs two products with X and one surrogate. The
+    first call also computes what depends on the truths only.
     """
 
     def __init__(
@@ -66,12 +67,12 @@ class LinearRisk:
         )
 
     def linear_sets(self) -> LinearSets:
-        """Return all a learner may know of the risk; inner products are made once for all C."""
+        """Return the risk as linear sets; inner products are computed once for all C."""
         return self._linear_sets
 
     @property
     def dimension(self) -> int:
-        """Length of w."""
+        """The length of w."""
         return self.rows * self.columns
 
     def __call__(self, w: FloatArray) -> tuple[float, FloatArray]:
@@ -81,7 +82,7 @@ class LinearRisk:
         if self._sets.kind != "columns":
             risk, gradient = self._executor.sums(part, self._shards, W)[0]
             return risk, gradient.ravel()
-        # Each column has weights of its own: their slopes lie side by side.
+        # Each column has its own weights, so their slopes are concatenated.
         answers = self._executor.map(part, self._shards, W)
         gradient = np.concatenate([own for _, own in answers])
         return tree_sum(value for value, _ in answers), gradient.ravel()
@@ -89,7 +90,7 @@ class LinearRisk:
 
 @dataclass(frozen=True, eq=False)
 class ShardRisk:
-    """(shard, W) -> the risk of its sets and a subgradient in the rows of W that score them."""
+    """A function from (shard, W) to the risk of its sets and a subgradient in its rows of W."""
 
     surrogate: Surrogate
     intercept: bool
@@ -106,14 +107,14 @@ class ShardRisk:
             values, slopes = self.surrogate._of_labels(labels, given.reshape(-1))
             slopes = slopes.reshape(given.shape)
             weights = np.repeat(shard.weights, labels.sizes).reshape(given.shape)
-        # Into the scores, which are no longer needed: a shard's memory is in the cache.
+        # The product overwrites the scores, which are no longer needed and are in the cache.
         slopes = np.multiply(slopes, weights, out=given)
         gradient = slope_of(shard.X, slopes.T if shard.across else slopes, self.intercept)
         return float(shard.weights @ np.asarray(values)), gradient
 
 
 def slope_of(X: Any, slopes: NDArray[Any], intercept: bool) -> FloatArray:
-    """Return the slope in W, (rows of W, columns), of slopes in the scores, (n, rows of W)."""
+    """Return the slope in W, (rows of W, columns), from slopes in the scores, (n, rows of W)."""
     features = X.shape[1]
     gradient = np.empty((slopes.shape[1], features + intercept))
     gradient[:, :features] = (X.T @ slopes).T
@@ -133,7 +134,7 @@ def linear_scores(X: Any, W: FloatArray, intercept: bool) -> FloatArray:
 
 def cut(X: Any, sets: Arrangement) -> list[Shard]:
     """Cut X into shards of whole sets, of about equal numbers of scores."""
-    # Elements of a row lie in a matrix of them; else the offsets count elements.
+    # Offsets count rows if there is a matrix of labels, otherwise elements.
     cost = np.diff(sets.offsets) * (sets.positive.shape[1] if sets.positive.ndim == 2 else 1)
     ends = np.cumsum(cost)
     count = max(1, int(ends[-1]) // _SHARD_SCORES) if len(ends) else 1
