@@ -1,4 +1,4 @@
-"""Decisions: the set of least expected loss, from anybody's probabilities."""
+"""Decisions: the set of least expected loss, from the probabilities of any model."""
 
 from setwise.decisions._decide import decide
 from setwise.decisions._decision import Decision

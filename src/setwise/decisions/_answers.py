@@ -1,4 +1,4 @@
-"""What a method says about the sets of a batch."""
+"""The answer of a decision method for a batch of sets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from setwise._foundation._certificate import EPS
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """A flat mask, and for each set what it costs, a bound, the error, and whether it is best."""
+    """A flat mask, and per set the expected loss, a bound, its error, and whether it is optimal."""
 
     mask: BoolArray
     expected: FloatArray
@@ -22,10 +22,10 @@ class Answers:
 
     @staticmethod
     def best(mask: BoolArray, expected: FloatArray, error: FloatArray) -> Answers:
-        """Make answers of sets that are proved best: the bound is their cost, but for errors."""
+        """Make answers of proved sets, whose bound is their expected loss up to errors."""
         return Answers(mask, expected, expected - error, error, np.ones(len(expected), np.bool_))
 
 
 def rounding(n: int, largest: float) -> float:
-    """Return the rounding of an expectation over n elements of numbers up to ``largest``."""
+    """Return the rounding error of an expectation over n elements of numbers up to ``largest``."""
     return 8 * (n + 8) * EPS * largest

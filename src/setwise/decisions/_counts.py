@@ -9,20 +9,22 @@ from setwise.decisions._answers import Answers, rounding
 from setwise.decisions._presence import Law
 from setwise.losses import Loss
 
-# The most elements for which all counts are enumerated: O(n^3) values of the loss, 17 million here.
+# The largest number of elements for which all counts are enumerated, with O(n^3) values of the
+# loss: 17 million.
 MOST_FOR_COUNTS = 256
 
 
 def by_counts(loss: Loss, law: Law) -> Answers | None:
-    r"""Return the best set of the k most probable elements, or None where another may be better.
+    r"""Return the best set of the k most probable elements, or None if another may be better.
 
-    None, too, where the loss is no function of the two counts.
+    It also returns None if the loss is no function of the two counts.
 
-    It is whenever :math:`l(n + 1, q + 1; m, r) \ge l(n, q; m, r)`: exchanging a predicted element j
-    for i that is not, p_i > p_j, changes the expectation by (p_j - p_i) times the expectation of
-    that difference. With H hits among the first k and G positives among the others, independent,
-    the loss is l(G, k - H; H + G, n - H - G). O(n^3) after the two distributions. For an empty
-    truth all sets of k elements cost the same, so that its probability changes nothing of that.
+    Such a set is optimal if :math:`l(n + 1, q + 1; m, r) \ge l(n, q; m, r)`: exchanging a predicted
+    element j for an element i that is not predicted, with p_i > p_j, changes the expectation by
+    (p_j - p_i) times the expectation of that difference. With independent numbers of H hits among
+    the first k and G positives among the others, the loss is l(G, k - H; H + G, n - H - G). The
+    cost is O(n^3) after the two distributions. For an empty truth all sets of k elements have the
+    same loss, so its probability does not matter.
     """
     p, n = law.chances, len(law)
     order = np.argsort(-p, kind="stable")
@@ -50,7 +52,7 @@ def by_counts(loss: Loss, law: Law) -> Answers | None:
 
 
 def _distributions(p: FloatArray) -> FloatArray:
-    """Return in row k the distribution of how many of the first k events happen."""
+    """Return a matrix whose row k is the distribution of the number of the first k events."""
     n = len(p)
     rows = np.zeros((n + 1, n + 1))
     rows[0, 0] = 1.0

@@ -1,4 +1,4 @@
-"""The set of least expected loss, by the method that fits the loss."""
+"""The set of least expected loss, by the method that suits the loss."""
 
 from __future__ import annotations
 
@@ -47,17 +47,17 @@ def decide(
 
     .. math:: z^* = \arg\min_z \; E_{y} \, \Delta(y, z), \qquad y_i \sim \text{Bernoulli}(p_i)
 
-    independently. A threshold of 1/2 is the answer for the Hamming loss and for no measure of
-    overlap: for the Jaccard and the Dice loss elements below 1/2 often belong to the best set.
-    Independence is an assumption, and says how often a set is empty: with a probability of
-    prod (1 - p). Where that is known, or learnt, to be otherwise (every row has a label; most
-    classes are in no picture), ``presence`` says so:
+    independently. A threshold of 1/2 is optimal for the Hamming loss, but not for measures of
+    overlap: for the Jaccard and the Dice loss the best set often contains elements below 1/2.
+    Independence is an assumption, under which a set is empty with probability prod (1 - p). If the
+    true probability differs (for instance if every row has a label, or most classes are absent from
+    a picture), pass ``presence``, which changes the distribution to
 
     .. math:: P(y = \emptyset) = 1 - \pi, \qquad P(y) = \frac1c \prod_{i \in y} c p_i
         \prod_{i \notin y} (1 - c p_i) \quad (y \ne \emptyset), \qquad
         c \, \pi = 1 - \prod_i (1 - c p_i),
 
-    so that element i still has probability p_i, and c = 1 is independence.
+    so that element i still has probability p_i. Independence is the case c = 1.
 
     ============  ==================================================================  =========
     method        losses                                                              cost
@@ -73,9 +73,10 @@ def decide(
     Parameters
     ----------
     probabilities : array-like of shape (p,) or (n, p), MarginalsResult or DiverseResult
-        Of each element to be in the truth. Of marginals the column of ``label``: then all holds for
-        the product of the marginals, which is not the field's own law. Of a list, its labellings
-        with weights exp(-energy / temperature): the best of them, for the law on the list alone.
+        The probability of each element to be in the truth. For marginals, it is the column of
+        ``label``; the answer then holds for the product of the marginals, which is not the
+        distribution of the field. For a list, the truth is one of its labellings, with weights
+        exp(-energy / temperature), and the answer is the best of these labellings.
     loss : str or Loss
         A name from ``sw.losses.names()`` or any loss.
     offsets : array-like of int of shape (n + 1,), optional
@@ -83,26 +84,27 @@ def decide(
     groups : array-like of shape (p,), optional
         The set of each element; the answers are in the sorted order of the groups' names.
     sets : {"auto", "rows", "columns", "cells"}
-        Whether rows of a matrix are sets (the default), or its columns, or all its cells are one.
+        Whether the rows of a matrix are sets (the default), or its columns, or all cells are one
+        set.
     weights : array-like, optional
-        How often each element counts, in the shape of the probabilities; for Jaccard, Dice and
-        F-beta. The best set is then not known to be one of the most probable elements: ``exact`` is
+        The multiplicity of each element, in the shape of the probabilities; for Jaccard, Dice and
+        F-beta. The best set need not consist of the most probable elements then: ``exact`` is
         False, and ``bound`` holds for all sets.
     presence : array-like, optional
-        The probability that a set is not empty, a number for each set. Where it contradicts the
-        probabilities it is believed: they are lowered to it, or raised in proportion until they sum
-        to it. Increasing losses that do not look at the truth are no longer "majority" then, unless
-        they are sums over the elements.
+        The probability that a set is not empty, one number per set. If it contradicts the
+        probabilities, these are lowered to it, or raised in proportion until they sum to it.
+        Increasing losses that do not depend on the truth are no longer decided by "majority" then,
+        unless they are sums over the elements.
     label : int
-        Which label of a field the set is of.
+        The label of the field whose variables form the set.
     temperature : float
-        Of the law on a list, positive.
+        The temperature of the distribution on a list; positive.
     n_samples : int
-        How many truths are drawn, twice, by "samples".
+        The number of truths in each of the two samples that "samples" draws.
     n_jobs : int, optional
         Threads over the sets; None for all cores. The answer does not depend on it.
     rng : optional
-        Of the samples; by default they are the same in every call.
+        The generator of the samples; by default they are the same in every call.
 
     Returns
     -------
@@ -160,7 +162,7 @@ def decide(
 def _answers(
     loss: Loss, p: SetProbabilities, weights: FloatArray | None, sampler: Sampler, threads: int
 ) -> tuple[Answers, str]:
-    """Decide by the first method that fits, and return its name too."""
+    """Decide by the first suitable method, and return its name too."""
     plain, scale = loss._unscaled()
     ratio = plain._fraction
     if weights is not None and ratio is None:
@@ -207,7 +209,7 @@ def _scaled(answers: Answers, scale: float) -> Answers:
 
 
 def _decision(p: SetProbabilities, answers: Answers, method: str, law: str) -> Decision:
-    """Make the record as the caller asked: numbers for one set, arrays for several."""
+    """Make the record, with numbers for a single set and arrays for several."""
     one: Callable[[FloatArray], float | FloatArray]
     one = (lambda values: float(values[0])) if p.single else (lambda values: values)
     return Decision(

@@ -1,4 +1,4 @@
-"""What a decision is: a set, what it is expected to cost, and what no set can be expected below."""
+"""The record of a decision: a set, its expected loss, and a bound for all sets."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from setwise._foundation._arguments import BoolArray, FloatArray
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    r"""The set of least expected loss, as far as it can be found, with a bound on every other.
+    r"""The set of least expected loss that was found, with a bound for all other sets.
 
-    For one set numbers and ``bool``; for rows, groups and ragged sets an array with an entry a set.
+    For a single set the attributes are numbers and ``bool``; for rows, groups and ragged sets they
+    are arrays with one entry per set.
 
     Attributes
     ----------
@@ -24,14 +25,14 @@ class Decision:
     bound : float or array
         No set has an expected loss below this, under the same law.
     error : float or array
-        How far rounding, quadrature or sampling may have moved ``expected``; by sampling with a
-        probability of 1e-6 further.
+        The error of ``expected`` by rounding, quadrature or sampling; a sampling error is larger
+        with probability 1e-6.
     exact : bool or array
-        Whether the decision is proved to be a best one, up to ``error``.
+        Whether the decision is proved to be optimal, up to ``error``.
     method : str
         "integrals", "majority", "counts", "enumeration", "samples" or "candidates".
     law : str
-        Under which law of the truth the rest holds.
+        The assumed distribution of the truth.
 
     Examples
     --------
@@ -53,17 +54,17 @@ class Decision:
 
     @property
     def value(self) -> float | FloatArray:
-        """``expected``, by the word that all results share."""
+        """``expected``, under the name that all results share."""
         return self.expected
 
     @property
     def gap(self) -> float | FloatArray:
-        """``regret_bound``, by the word that all results share."""
+        """``regret_bound``, under the name that all results share."""
         return self.regret_bound
 
     @property
     def regret_bound(self) -> float | FloatArray:
-        """expected - bound: no set's expected loss is lower by more than this."""
+        """The difference expected - bound: no set's expected loss is lower by more than this."""
         gap = np.maximum(np.asarray(self.expected) - np.asarray(self.bound), 0.0)
         return float(gap) if gap.ndim == 0 else gap
 

@@ -1,4 +1,4 @@
-"""Every set against every truth, while they are few."""
+"""Enumeration of all sets and all truths, for few elements."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from setwise.decisions._answers import Answers, rounding
 from setwise.decisions._presence import Law
 from setwise.losses import Loss
 
-# The most elements if the loss depends on the mistakes alone: O(n 2^n) for all decisions at once,
-# 5 million operations at 18.
+# The largest number of elements if the loss depends on the mistakes only: O(n 2^n) for all
+# decisions, which is 5 million operations at 18.
 MOST_FOR_MISTAKES = 18
-# The most elements if it depends on the truth too: O(4^n), a million pairs of decision and truth.
+# The largest number of elements if it depends on the truth too: O(4^n), a million pairs of decision
+# and truth.
 MOST_FOR_TRUTHS = 10
 
 
@@ -27,7 +28,7 @@ def ignores_truth(loss: Loss, n: int) -> bool:
 
 
 def is_affordable(loss: Loss, n: int) -> bool:
-    """Return whether all sets can be looked at."""
+    """Return whether all sets can be enumerated."""
     return n <= (MOST_FOR_MISTAKES if ignores_truth(loss, n) else MOST_FOR_TRUTHS)
 
 
@@ -40,12 +41,12 @@ def by_enumeration(loss: Loss, law: Law) -> Answers:
 
 
 def expected_losses(loss: Loss, law: Law) -> tuple[FloatArray, float]:
-    r"""Return the expected loss of every set, by the number of its mask, and the largest loss met.
+    r"""Return the expected loss of every set, indexed by its mask, and the largest loss.
 
-    Where l does not look at the truth, :math:`R(z) = \sum_y P(y) \, l(y \oplus z)` is a convolution
-    with a product: element i turns v into :math:`v + c p_i D_i v`, where
-    :math:`D_i v(s) = v(s \oplus i) - v(s)`. So the part of an empty truth and 1 / c times the
-    change that independent elements make are :math:`l + \sum_i p_i D_i v_i`.
+    If l does not depend on the truth, :math:`R(z) = \sum_y P(y) \, l(y \oplus z)` is a convolution
+    with a product: element i changes v to :math:`v + c p_i D_i v`, where :math:`D_i v(s) = v(s
+    \oplus i) - v(s)`. So the part of an empty truth plus 1 / c times the change by independent
+    elements is :math:`l + \sum_i p_i D_i v_i`.
     """
     p, n = law.p, len(law)
     masks = all_masks(n)

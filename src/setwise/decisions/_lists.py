@@ -13,9 +13,9 @@ from setwise.losses._labels import Labels
 def among_candidates(loss: Loss, masks: BoolArray, energies: FloatArray, t: float) -> Answers:
     r"""Find the candidate of least expected loss under :math:`P(y_i) \propto e^{-E_i / t}`.
 
-    The law gives all its weight to the list. Where the loss is a metric (Jaccard, Hamming),
-    l(z, y) + l(z, y') >= l(y, y'), so that no set at all, in the list or not, has an expected loss
-    below half the mean loss between two draws.
+    The distribution is on the list only. If the loss is a metric (Jaccard, Hamming), l(z, y) + l(z,
+    y') >= l(y, y'), so that no set at all, in the list or not, has an expected loss below half the
+    mean loss between two draws.
     """
     logits = -(energies - energies.min()) / t
     chances = np.exp(logits - logits.max())

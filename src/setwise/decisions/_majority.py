@@ -1,4 +1,4 @@
-"""Losses that do not look at the truth: every element as it is more likely to be."""
+"""Losses that do not depend on the truth: each element gets its more probable value."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from setwise.losses._labels import Labels
 
 
 def by_majority(loss: Loss, p: SetProbabilities, sampler: Sampler) -> Answers:
-    r"""{i : p_i > 1/2}, the best set for every loss :math:`l(\{i : y_i \ne z_i\})`, l increasing.
+    r"""Return {i : p_i > 1/2}, the best set for :math:`l(\{i : y_i \ne z_i\})` with l increasing.
 
-    The mistakes of a decision z are independent events with probabilities p_i or 1 - p_i. With
-    the smaller ones everywhere they can be drawn together with those of any other decision so that
-    they are always a subset: no other decision is expected to cost less.
+    The mistakes of a decision z are independent events with probabilities p_i or 1 - p_i. If all of
+    them have the smaller probability, they can be coupled with the mistakes of any other decision
+    such that they are always a subset. So no other decision has a smaller expected loss.
     """
     mask = p.flat > 0.5
     wrong = np.minimum(p.flat, 1 - p.flat)
@@ -31,17 +31,17 @@ def by_majority(loss: Loss, p: SetProbabilities, sampler: Sampler) -> Answers:
 
 
 def _expected(loss: Loss, wrong: FloatArray, sampler: Sampler) -> tuple[float, float]:
-    """Return the expected loss of independent mistakes, and how far it may be off."""
+    """Return the expected loss of independent mistakes, and its error."""
     # An expectation is linear.
     parts = [(scale, _of_term(term, wrong, sampler)) for scale, term in loss._summands()]
     known = [(scale, *part) for scale, part in parts if part is not None]
-    if len(known) < len(parts):  # a term that falls somewhere: the sum of all of them does not
+    if len(known) < len(parts):  # a term may decrease somewhere although the sum does not
         return sampler.expected_of_mistakes(loss._set_function(_truth(wrong)), wrong)
     return sum(c * value for c, value, _ in known), sum(c * error for c, _, error in known)
 
 
 def _of_term(loss: Loss, wrong: FloatArray, sampler: Sampler) -> tuple[float, float] | None:
-    """Return the same of a term, or None where samples of it would have no known range."""
+    """Return expected loss and error of a term, or None if its samples have no known range."""
     n, truth = len(wrong), _truth(wrong)
     labels = Labels(truth.view(np.uint8), np.array([0, n]), "single", (n,))
     function = loss._set_function(truth)
@@ -64,5 +64,5 @@ def _of_term(loss: Loss, wrong: FloatArray, sampler: Sampler) -> tuple[float, fl
 
 
 def _truth(wrong: FloatArray) -> BoolArray:
-    """Return any truth: the loss does not look at it."""
+    """Return an arbitrary truth, on which the loss does not depend."""
     return np.zeros(len(wrong), np.bool_)

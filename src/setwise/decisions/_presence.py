@@ -1,4 +1,4 @@
-r"""Laws of the truth of a set: independent elements, or those of a set that may be empty.
+r"""Distributions of the truth: independent elements, with or without a given presence.
 
 With a probability :math:`\pi` that a set is not empty, and probabilities :math:`p_i` of its
 elements,
@@ -6,15 +6,16 @@ elements,
 .. math:: P(\emptyset) = 1 - \pi, \qquad
     P(y) = \frac{1}{c} \prod_{i \in y} c p_i \prod_{i \notin y} (1 - c p_i), \quad y \ne \emptyset,
 
-elements that are independent but for the emptiness. The probability of each element is
-:math:`p_i` for every c, and there is one c for which the rest is :math:`\pi`:
+elements are independent given that the set is not empty. The probability of each element is
+:math:`p_i` for every c, and one c gives the presence :math:`\pi`:
 
 .. math:: c \, \pi = 1 - \prod_i (1 - c \, p_i).
 
-The right-hand side is concave in c, so that c > 0 is unique; it is there while
-:math:`\max p_i \le \pi < \sum p_i`. Where :math:`\pi` is what independent elements give, c = 1.
-Above it c < 1, and at the sum of the probabilities, c = 0, there is never more than one element.
-An expectation of what is 0 for an empty truth is 1 / c times that of independent elements.
+The right-hand side is concave in c, so that c > 0 is unique; it exists for :math:`\max p_i \le \pi
+< \sum p_i`. If :math:`\pi` is the presence of independent elements, c = 1. Above it c < 1, and in
+the limit c = 0, at the sum of the probabilities, there is never more than one element. The
+expectation of a function that is 0 for an empty truth is 1 / c times that under independent
+elements of c p.
 """
 
 from __future__ import annotations
@@ -26,22 +27,22 @@ from numpy.typing import NDArray
 
 from setwise._foundation._arguments import BoolArray, FloatArray
 
-# The least c. The probability that two elements occur at once is in proportion to c, and below this
-# one it is lost in the rounding of the probability of one.
+# The least c. The probability that two elements occur at once is proportional to c, and below this
+# value it is lost in the rounding of the probability of one.
 LEAST_SCALE = 1e-13
-# A set whose presence is less counts as never present: c is up to 1 / presence, which must not
+# A set with a smaller presence counts as empty, since c is up to 1 / presence, which must not
 # overflow.
 LEAST_PRESENCE = float(np.finfo(np.float64).tiny)
-# The most steps of Newton's method for c. It stops by itself: 60 were enough for each of 300 random
-# sets with probabilities down to 1e-9, and 40 for all but two.
+# The largest number of steps of Newton's method for c. 60 were enough for each of 300 random sets
+# with probabilities down to 1e-9, and 40 for all but two.
 _MOST_STEPS = 60
 
 
 @dataclass(frozen=True, eq=False)
 class Law:
-    """The law of the truth of one set: ``p`` per element, c, and the probability to be empty.
+    """The distribution of the truth of one set: ``p``, c, and the probability of the empty set.
 
-    Elements are independent where ``empty`` is None; c is 1 then.
+    If ``empty`` is None, elements are independent and c is 1.
     """
 
     p: FloatArray
@@ -53,7 +54,7 @@ class Law:
 
     @property
     def chances(self) -> FloatArray:
-        """c p: of the independent elements that an expectation is taken over."""
+        """The probabilities c p of the independent elements in expectations."""
         return self.p if self.empty is None else np.minimum(self.scale * self.p, 1.0)
 
     def draws(self, rng: np.random.Generator, rows: int) -> BoolArray:
@@ -62,7 +63,7 @@ class Law:
         truths: BoolArray = rng.random((rows, len(r))) < r
         if self.empty is None or not len(r):
             return truths
-        # The first element of a set that is not empty; those after it are independent of it.
+        # The first element of a nonempty set is drawn first; later elements are independent of it.
         with np.errstate(divide="ignore"):
             by_then = -np.expm1(np.cumsum(np.log1p(-r)))
         first = np.searchsorted(by_then, rng.random(rows) * by_then[-1], side="right")
@@ -78,10 +79,9 @@ def believed(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return probabilities that agree with ``presence``, the c of each set, and its presence.
 
-    ``number`` is the set of each element. Where the two contradict each other the presence is
-    believed: an element is in the set at most as often as the set has one, and elements whose
-    probabilities sum to less are raised in proportion. A set whose elements are all impossible is
-    empty.
+    ``number`` is the set of each element. If the two contradict each other, the presence takes
+    precedence: probabilities are at most the presence, and probabilities whose sum is smaller are
+    raised in proportion. A set whose elements all have probability 0 is empty.
     """
     n = len(presence)
 
@@ -93,13 +93,13 @@ def believed(
     total = sums(p)
     presence = np.where(total > 0, presence, 0.0)
     short = (total <= presence * (1 + LEAST_SCALE)) & (total > 0)
-    # Shares of the sum first: it may be the least number there is.
+    # Divide by the sum first, since it may be the smallest positive number.
     p = p / np.where(short, total, 1.0)[number] * np.where(short, presence, 1.0)[number]
     scale = np.ones(n)
     scale[short] = LEAST_SCALE
     active = (presence > 0) & ~short
     scale[active] = 1 / presence[active]
-    # Newton's method from the right of a concave function's root: c decreases all the way.
+    # Newton's method starts to the right of the root of a concave function, so c decreases.
     for _ in range(_MOST_STEPS):
         if not active.any():
             break

@@ -17,9 +17,9 @@ from setwise.losses._labels import _read_offsets
 class SetProbabilities:
     """The probability of each element, flat: set i is at [offsets[i], offsets[i + 1]).
 
-    ``order`` says where each flat entry stands in the array that was given, None for the same
-    place; ``single`` that the caller asked about one set. ``scale`` and ``presence`` are those of
-    each set's law (``_presence.py``), None for independent elements.
+    ``order`` is the position of each flat entry in the given array, None for the same order.
+    ``single`` is true for a single set. ``scale`` and ``presence`` belong to each set's
+    distribution (``_presence.py``), None for independent elements.
     """
 
     flat: FloatArray
@@ -32,11 +32,11 @@ class SetProbabilities:
 
     @property
     def n(self) -> int:
-        """How many sets."""
+        """The number of sets."""
         return len(self.offsets) - 1
 
     def law(self, i: int) -> Law:
-        """Return the law of the truth of set i."""
+        """Return the distribution of the truth of set i."""
         p = self.flat[self.offsets[i] : self.offsets[i + 1]]
         if self.scale is None or self.presence is None:
             return Law(p)
@@ -105,7 +105,7 @@ def read_probabilities(
 
 
 def _grouped(flat: FloatArray, groups: Any) -> SetProbabilities:
-    """Return the sets in the order of their names; the answer has an entry for each."""
+    """Return the sets in the sorted order of their names."""
     names: NDArray[Any] = as_array(groups, "groups")
     if names.shape != flat.shape:
         raise ValueError(f"groups must have shape {flat.shape}, got {names.shape}")

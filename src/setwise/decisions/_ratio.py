@@ -21,18 +21,18 @@ def by_integrals(
 ) -> Answers:
     r"""Return the best set, which is the best of the k most probable elements, k = 0, ..., n.
 
-    Exchanging a predicted element for a more probable one that is not never raises the expectation
-    of a loss that increases with both counts. The expected score of the first k comes from
-    :math:`1/x = \int_0^\infty e^{-xu} du`, since the expectation of a product of independent
-    factors is a product: see ``cpp/decisions/expected_ratio.hpp``. O(n Q) with Q about 100 nodes,
-    after sorting.
+    Exchanging a predicted element for a more probable one that is not predicted never increases the
+    expectation of a loss that increases with both counts. The expected score of the first k
+    elements follows from :math:`1/x = \int_0^\infty e^{-xu} du`, since the expectation of a product
+    of independent factors is a product; see ``cpp/decisions/expected_ratio.hpp``. The cost is O(n
+    Q) after sorting, with Q about 100 nodes.
 
-    Where a set is not empty with a given probability, the expected score of a set that is not empty
-    either is 1 / c times that of independent elements of c p (``_presence.py``), and the empty set
-    is right where the truth is empty.
+    If ``presence`` is given, the expected score of a nonempty set is 1 / c times that under
+    independent elements of c p (``_presence.py``), and the empty set is right if the truth is
+    empty.
 
-    With weights that differ the best set need not be such a prefix: there is a bound by moments
-    over all sets then, and no claim.
+    With different weights the best set need not be such a prefix. Then there is a bound by moments
+    over all sets, but no claim of optimality.
     """
     mask = np.empty(len(p.flat), np.uint8)
     scores, most = np.empty(p.n), np.empty(p.n)
@@ -44,7 +44,7 @@ def by_integrals(
         none = p.scale * (1 - p.presence)
     heavy = None
     if weights is not None:
-        heavy = weights > 0  # a weight of 0 is an element that is not there
+        heavy = weights > 0  # a weight of 0 removes an element
         kept, weighted = p.flat[heavy], weights[heavy]
         offsets = np.concatenate([[0], np.cumsum(heavy)])[p.offsets]
         mask = np.empty(len(kept), np.uint8)
@@ -65,7 +65,7 @@ def by_integrals(
 
 
 def _same_weights(weights: FloatArray, offsets: np.ndarray) -> bool:
-    """Return whether weights are the same within each set: a ratio does not see their unit."""
+    """Return whether weights are equal within each set; a ratio does not depend on their unit."""
     sizes = np.diff(offsets)
     firsts = weights[offsets[:-1][sizes > 0]]
     return bool(np.all(weights == np.repeat(firsts, sizes[sizes > 0])))

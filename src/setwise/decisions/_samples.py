@@ -1,4 +1,4 @@
-"""Sets too large to enumerate, for losses without a formula: by samples of the truth."""
+"""Decisions by samples of the truth, for large sets and losses without a formula."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from setwise.functions import SetFunction
 from setwise.losses import Loss
 from setwise.losses._labels import Labels
 
-# The probability that the true error exceeds the one that is stated. The error grows with the
-# square root of its logarithm only, so that one in a million costs little.
+# The probability that the true error exceeds the reported one. The error grows only with the square
+# root of its logarithm, so a small value costs little.
 _DOUBT = 1e-6
-# The most sizes of candidate sets. Each costs the loss of all samples; sets of up to 64 elements
-# have all their sizes tried.
+# The largest number of sizes of candidate sets, each of which costs the loss of all samples. All
+# sizes are tried for up to 64 elements.
 _MOST_SIZES = 65
-# The most samples times elements that are held at once: 4 MB of booleans.
+# The largest number of samples times elements in memory: 4 MB of booleans.
 _HELD = 1 << 22
-# The most samples times elements for which each element is tried alone, which takes n losses of all
-# samples: 1048 elements with the default of 2000 samples.
+# The largest number of samples times elements for which each element is tried alone, which takes n
+# losses of all samples: 1048 elements with the default of 2000 samples.
 _SEARCHED = 1 << 21
 
 
 class Sampler:
-    """Draws truths.
+    """A source of samples of the truth.
 
     By Hoeffding's inequality the mean of M losses in a range of width R is further than
     R sqrt(log(2 / delta) / (2 M)) from its expectation with a probability of at most delta.
@@ -46,7 +46,7 @@ class Sampler:
             yield law.draws(self.rng, rows)
 
     def width(self, events: int = 1) -> float:
-        """Return how far a mean may be off, in units of the range, for each of so many events."""
+        """Return the error, in units of the range, that holds for ``events`` means at once."""
         return sqrt(log(2 * events / _DOUBT) / (2 * self.n_samples))
 
     def expected_of_mistakes(self, function: SetFunction, wrong: FloatArray) -> tuple[float, float]:
@@ -58,9 +58,9 @@ class Sampler:
     def decide(self, loss: Loss, law: Law) -> Answers:
         """Find a good set by one half of the samples, and estimate its loss by the other.
 
-        Candidates are the k most probable elements and, where that is affordable, what changes of
-        single elements make of the best. A loss that increases costs at least what any one mistake
-        does, which bounds every set.
+        Candidates are the k most probable elements and, if that is affordable, changes of single
+        elements of the best candidate. An increasing loss is at least the loss of any single
+        mistake, which gives a bound for every set.
         """
         truths = np.concatenate(list(self.draws(law))) if len(law) else np.zeros((1, 0), np.bool_)
         mask = self._search(loss, law.p, truths)
@@ -129,7 +129,7 @@ def _values(loss: Loss, truths: BoolArray, mask: BoolArray) -> FloatArray:
 
 
 def _range(loss: Loss, n: int) -> float:
-    """Return how far losses of n elements can lie apart; inf where that is not known."""
+    """Return the range of the losses of n elements; inf if it is not known."""
     if loss._fraction is not None:
         return 1.0
     if loss.is_increasing and ignores_truth(loss, n):

@@ -1,4 +1,4 @@
-"""What a diversity adds to the problem of a greedy step."""
+"""The terms that a diversity adds to the problem of a greedy step."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from setwise.fields._potentials._cardinality import CardinalityPotential
 
 
 class Addition(Immutable):
-    r"""Minus the gain of a labelling, up to a constant, in the parts that a search tells apart.
+    r"""Minus the gain of a labelling, up to a constant, in the parts that a search distinguishes.
 
     .. math:: -d(y \mid S) = \sum_s \sum_{i : y_i = a_{si}} p_{si}
               + \sum_s T_s(\mathrm{Ham}(y, c_s)) + \sum_k \varphi_k(y) + \mathrm{const}
 
-    Prices change unaries alone, so the step is as easy as MAP inference itself. Functions of a
-    count that are not concave are what ``diverse`` finds multipliers for. Everything else is left
-    to the methods of ``solve_map``. Additions add up: the potentials of a sum stay in the order of
-    its summands.
+    Prices change only the unaries, so the step is as easy as MAP inference. For functions of a
+    count that are not concave, ``diverse`` searches multipliers. All other parts are handled by the
+    methods of ``solve_map``. Additions can be summed: the potentials of a sum keep the order of its
+    summands.
 
     Parameters
     ----------
     prices : sequence of pairs (labels, price)
-        Labels a of shape (N,), and what each variable pays that takes its label in them: a number
-        for all, or an array of shape (N,). Any change of unaries is L of these.
+        Labels a of shape (N,), and the price of each variable that takes its label in them: a
+        number for all, or an array of shape (N,). Any change of unaries is a sum of L such pairs.
     counts : sequence of CardinalityPotential
-        A center c and a table T each.
+        Each has a center c and a table T.
     potentials : sequence of Potential
-        Any others.
+        All other potentials.
 
     Examples
     --------
@@ -70,11 +70,11 @@ class Addition(Immutable):
 
     @property
     def is_empty(self) -> bool:
-        """Whether it adds nothing to any field."""
+        """Whether it changes no field."""
         return not (self.prices or self._in_order)
 
     def added_to(self, field: Field) -> Field:
-        """Return the field with this added to its energy; itself where there is nothing to add."""
+        """Return the field with this added to its energy; the field itself if nothing is added."""
         field = as_field(field)
         if self.prices:
             unary = field.unary.copy()

@@ -1,4 +1,4 @@
-"""Lists without settings: alternatives that a person can tell apart."""
+"""Lists without settings: alternatives that differ visibly."""
 
 from __future__ import annotations
 
@@ -7,45 +7,47 @@ from setwise._foundation._base_classes import Immutable
 
 
 class Alternatives(Immutable):
-    r"""What ``diverse`` makes when no diversity is given: labellings that differ visibly.
+    r"""The default of ``diverse`` without a diversity: labellings that differ visibly.
 
-    Every two of them differ by a share of the variables, and in one connected part of at least
-    another share, where such labellings are found; ``reason`` says where they are not. No labelling
+    Every two items differ in at least a share of the variables, and in one connected part of at
+    least another share, if such labellings are found; otherwise ``reason`` reports it. No labelling
     is listed twice.
 
-    Two labels and a submodular energy: of all labellings that are best under some bias b against
-    label 1, from -r to the reach r (``bias_path``), those that leave least to all the others,
+    For two labels and a submodular energy, the items are chosen among all labellings that are
+    optimal under some bias b against label 1, from -r to the reach r (``bias_path``), and minimise
 
     .. math:: \min_S \int_{-r}^{r} \min_{y \in S} \mathrm{Ham}(y, y_b) \, db ,
 
-    the best labelling among them. They are nested, so this is a problem of medians on a line, which
-    dynamic programming solves exactly for the labellings that were found. Where up to two cuts per
-    variable are affordable (4e7 variables and edges in all, grids of about 2,500 pixels) these are
-    all, so that the list is the best one with such differences and ``probabilities`` are exact up
-    to rounding. On larger fields the path is followed for 2e6 variables and edges, or two cuts per
-    item: variables that have one label at two biases have it in between, so ``probability_gaps``
-    bound what is left out, and ``reason`` tells their largest. The integral of a list may then be
-    larger by up to 2 r times the sum of these gaps than it was computed. A path with fewer
-    labellings than items is followed for four times the usual reach; then the list ends.
+    where the best labelling is one of them. The labellings are nested, so this is a problem of
+    medians on a line, which dynamic programming solves exactly for the labellings that were found.
+    If up to two cuts per variable are affordable (4e7 variables and edges in total, grids of about
+    2,500 pixels), all labellings are found, so that the list is the best one with such differences
+    and ``probabilities`` are exact up to rounding. On larger fields the path is followed for 2e6
+    variables and edges, or two cuts per item. A variable with the same label at two biases has it
+    in between too, so ``probability_gaps`` bound the error, and ``reason`` reports the largest of
+    them. The integral of a list may then exceed its computed value by up to 2 r times the sum of
+    these gaps. A path with fewer labellings than items is followed up to four times the usual
+    reach; then the list ends.
 
-    Other fields: greedy steps of ``DivMBest``, each with the least weight, by bisection among ten,
-    for which the item differs enough. Where none does, as when every label has been listed equally
-    often, the step is the best of all labellings that differ enough from those before if there are
-    at most 16,384; else connected regions of the best labelling take another label, at last single
-    variables. Such an item has method "candidate", no gain and the bound of the best labelling, and
-    ``reason`` counts them. The list has fewer than m items only where all labellings are listed, or
-    potentials forbid all others that differ from an item in one variable, as ``reason`` says.
+    For other fields, greedy steps of ``DivMBest`` are made, each with the least weight for which
+    the item differs enough, found by bisection among ten. If there is none, for instance because
+    every label has been listed equally often, the step takes the best of all labellings that differ
+    enough from the earlier items, if there are at most 16,384 labellings. Otherwise connected
+    regions of the best labelling, or finally single variables, take another label. Such an item has
+    method "candidate", no gain and the bound of the best labelling, and ``reason`` counts them. The
+    list has fewer than m items only if all labellings are listed, or if potentials forbid all
+    others that differ from an item in one variable; ``reason`` reports it.
 
     Parameters
     ----------
     least_difference : float
-        A share of the variables, in which every two items differ.
+        The smallest share of the variables in which every two items differ.
     least_part : float
-        A share of the variables, of which the largest connected part of every difference has at
-        least as many.
+        The smallest share of the variables in the largest connected part of every difference.
     reach : float, optional
-        r, in the units of the energy; by default the upper quartile of what the variables prefer
-        one label by, seeds left out, or, where they prefer none, what their pairs weigh.
+        r, in the units of the energy. By default it is the upper quartile of the variables'
+        preferences for a label, without seeds, or the weight of their pairs if they have no
+        preference.
 
     Examples
     --------

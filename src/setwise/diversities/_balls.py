@@ -1,4 +1,4 @@
-"""Diversity by balls that are counted: how many labellings lie near an item of the list."""
+"""Diversity by Hamming balls: the number of labellings near an item of the list."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ _MOST_VARIABLES = 1 << 24  # a number for each distance is returned
 
 
 def ball_intersections(n: int, n_labels: int, radius: int) -> list[int]:
-    r"""Return how many labellings two Hamming balls share, for each distance of their centers.
+    r"""Return the number of labellings in two Hamming balls, for each distance of their centers.
 
-    A labelling z is within k of both y and y' when it differs from both in e of the N - D
-    variables where they agree, in c of the D others, from y alone in b and from y' alone in a:
+    A labelling z has distance at most k from both y and y' if it differs from both in e of the N -
+    D variables where they agree and in c of the D others, only from y in b variables, and only from
+    y' in a:
 
     .. math:: I(D) = \sum_{e} \binom{N - D}{e} (L - 1)^e \sum_{c} \binom{D}{c} (L - 2)^c
               \sum_{\substack{a + b = D - c \\ \max(a, b) + c + e \le k}} \binom{D - c}{a}
@@ -53,7 +54,7 @@ def ball_intersections(n: int, n_labels: int, radius: int) -> list[int]:
     for d in range(min(2 * k, n) + 1):
         total = 0
         for e in range(min(k, n - d) + 1):
-            near = k - e  # of the d variables, how many may differ from each center
+            near = k - e  # the number of the d variables that may differ from each center
             inner = 0
             for c in range(min(d, near) + 1):
                 low, high = max(0, d - near), min(d - c, near - c)
@@ -66,7 +67,7 @@ def ball_intersections(n: int, n_labels: int, radius: int) -> list[int]:
 
 
 class _Balls(Diversity):
-    """Balls of one radius around the items, of a weight each."""
+    """Balls of one radius and one weight around the items."""
 
     weight: float
     radius: int
@@ -86,7 +87,7 @@ class _Balls(Diversity):
         return True
 
     def _depends_on_labels(self, n_earlier: int) -> bool:
-        # A ball alone is all new, and one of radius 0 is its center.
+        # The first ball has its full gain, and a ball of radius 0 is its center.
         return n_earlier > 0 and self.radius > 0 and self.weight > 0
 
     def _known_labels(self) -> int | None:
@@ -104,19 +105,19 @@ class BallCoverageBound(_Balls):
               \frac{|B_k(y) \cap B_k(y')|}{|B_k|}\Bigr)
 
     Equation (10) of the paper, in units of one ball: a lower bound on the gain of
-    :class:`BallCoverage`, tight while balls overlap in pairs at most. It may be negative, as shared
-    parts are subtracted once for each ball: submodular, not monotone. The step is a
-    ``CardinalityPotential`` an earlier item. O(m N + k^3).
+    :class:`BallCoverage`, tight while balls overlap in pairs at most. It may be negative, because
+    shared parts are subtracted once for each ball, so it is submodular but not monotone. The step
+    has one ``CardinalityPotential`` per earlier item. The cost is O(m N + k^3).
 
     Parameters
     ----------
     weight : float
-        :math:`\lambda \ge 0`, what a ball that meets no other is worth.
+        :math:`\lambda \ge 0`, the gain of a ball that is disjoint from all others.
     radius : int
-        k, how many variables a labelling in the ball may differ in.
+        k, the largest number of variables in which a labelling of the ball differs from its center.
     n_labels : int, optional
-        L, the number of labels of the fields that it is for. ``diverse`` knows it from the field;
-        with it here ``gain`` and ``value`` need not be told.
+        L, the number of labels of the fields. ``diverse`` takes it from the field. If it is set
+        here, ``gain`` and ``value`` need no ``n_labels``.
 
     Examples
     --------
@@ -154,23 +155,23 @@ class BallCoverageBound(_Balls):
 
 
 class BallCoverage(_Balls):
-    r"""How many labellings lie within a distance of some item of the list.
+    r"""The number of labellings within a distance of some item of the list.
 
     .. math:: d(S) = \lambda \, \Bigl| \bigcup_{y \in S} B_k(y) \Bigr| \, / \, |B_k|
 
-    Equation (9) of the paper in units of one ball: monotone and submodular. It is counted labelling
-    by labelling, so the field must have at most about 1e6 of them; on larger ones take
-    :class:`BallCoverageBound`, which bounds every gain from below and is what the paper maximises.
+    This is equation (9) of the paper in units of one ball. It is monotone and submodular.
+    Labellings are counted one by one, so the field must have at most about 1e6 of them. On larger
+    fields use :class:`BallCoverageBound`, a lower bound on every gain, which the paper maximises.
 
     Parameters
     ----------
     weight : float
-        :math:`\lambda \ge 0`, what a ball that meets no other is worth.
+        :math:`\lambda \ge 0`, the gain of a ball that is disjoint from all others.
     radius : int
-        k, how many variables a labelling in the ball may differ in.
+        k, the largest number of variables in which a labelling of the ball differs from its center.
     n_labels : int, optional
-        L, the number of labels of the fields that it is for. ``diverse`` knows it from the field;
-        with it here ``gain`` and ``value`` need not be told.
+        L, the number of labels of the fields. ``diverse`` takes it from the field. If it is set
+        here, ``gain`` and ``value`` need no ``n_labels``.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A diversity: how much a list of labellings covers, and what one more would add."""
+"""The base class of diversities: the value of a list of labellings, and gains of new items."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from setwise.diversities._combined import CombinedDiversity
 
 
-# A number for each label, or for each pair of them, is kept: a label beyond is a mistake.
+# The largest number of labels. Arrays with an entry per label or per pair of labels must fit into
+# memory.
 MOST_LABELS = 1 << 20
 
 
@@ -41,11 +42,11 @@ class Diversity(Immutable, ABC):
 
     Diversities add up, with weights: ``d1 + 2.0 * d2`` (the paper's circled plus).
 
-    A subclass of your own writes the gain (``_gain``), what its negative adds to the energy of a
-    step (``_addition``), and which laws hold: ``is_monotone``, ``is_submodular`` and, for a
-    guarantee, ``copies_take_most``. Its fields are set once, by ``self._set``. One that is
-    proportional to its field ``weight`` can be multiplied by numbers; any other writes ``_scaled``
-    too, if it is to be.
+    A subclass of your own defines the gain (``_gain``), the terms that its negative adds to the
+    energy of a step (``_addition``), and its properties: ``is_monotone``, ``is_submodular`` and,
+    for a guarantee, ``copies_take_most``. Its fields are set once, by ``self._set``. A diversity
+    that is proportional to its field ``weight`` can be multiplied by numbers; any other needs
+    ``_scaled`` for that.
 
     Examples
     --------
@@ -60,20 +61,20 @@ class Diversity(Immutable, ABC):
     @property
     @abstractmethod
     def is_monotone(self) -> bool | None:
-        """Whether no gain is ever negative; None where that cannot be told."""
+        """Whether gains are never negative; None if that is not known."""
 
     @property
     @abstractmethod
     def is_submodular(self) -> bool | None:
-        """Whether gains never rise as the list grows; None where that cannot be told."""
+        """Whether gains never increase as the list grows; None if that is not known."""
 
     @property
     def copies_take_most(self) -> bool | None:
-        r"""Whether of all lists of m items m copies of y take most off the gain of y.
+        r"""Whether of all lists of m items, m copies of y reduce the gain of y most.
 
         :math:`d(y \mid S + m \cdot y) \le d(y \mid S + S')` for all S and all S' of m items. The
-        guarantee of a list needs it beside ``is_submodular``, to know how much an item may lose
-        by what else is in a list. None, as of a diversity that does not say: it cannot be told.
+        guarantee of a list needs it in addition to ``is_submodular``, to bound how much the gain of
+        an item may decrease by other items. None, the default, means that it is not known.
         """
         return None
 
@@ -81,8 +82,8 @@ class Diversity(Immutable, ABC):
     def _gain(self, labels: IntArray, labelings: IntArray, n_labels: int) -> float:
         """Return d(y | S) of checked labels (N,) and labellings (m, N).
 
-        They are of any type of integers, the smallest that holds them where there is much to read:
-        compare them or index with them, but calculate with other numbers.
+        They may have any integer type, the smallest one for large arrays: compare them or use them
+        as indices, but convert them before arithmetic.
         """
 
     @abstractmethod
@@ -95,7 +96,7 @@ class Diversity(Immutable, ABC):
         return self._addition(labelings, field.n_labels).added_to(field)
 
     def _scaled(self, scale: float) -> Diversity:
-        """Return the diversity times a nonnegative number: the same with another weight."""
+        """Return the diversity times a nonnegative number, which changes its weight."""
         if not hasattr(self, "weight"):
             raise TypeError(
                 f"{type(self).__name__} must have a weight that it is proportional to, or its own "
@@ -106,11 +107,11 @@ class Diversity(Immutable, ABC):
         return scaled
 
     def _shares_of(self, m: int) -> list[tuple[Diversity, int]]:
-        """Return the diversities of a list of m items, each with how many items it adds."""
+        """Return the diversities of a list of m items, with the number of items that each adds."""
         return [(self, m - 1)]
 
     def _obstacle(self) -> str | None:
-        """Return why nothing is guaranteed for a greedy list, if so."""
+        """Return why a greedy list has no guarantee, or None if it has one."""
         if not self.is_submodular:
             return (
                 f"{self!r} is not known to be submodular, and the greedy algorithm may fall short "
@@ -121,9 +122,9 @@ class Diversity(Immutable, ABC):
         return None
 
     def _depends_on_labels(self, n_earlier: int) -> bool:
-        """Return whether the gain given so many items is another where the field has more labels.
+        """Return whether the gain given ``n_earlier`` items depends on the number of labels.
 
-        Of a diversity that does not say, it is taken to be so.
+        The default is True.
         """
         return True
 
@@ -143,8 +144,8 @@ class Diversity(Immutable, ABC):
     def value(self, labelings: ArrayLike, n_labels: int | None = None) -> float:
         """Return d(S) of a list of labellings, shape (m, N).
 
-        ``n_labels`` is L, the number of labels of the field. It may be left out where the value
-        does not depend on it, as that of counted balls does, or the diversity was made with it.
+        ``n_labels`` is L, the number of labels of the field. It may be omitted if the value does
+        not depend on it, or if the diversity was made with it.
         """
         known = self._labels_or_own(n_labels)
         checked, limit = _as_list(labelings, known)
@@ -152,11 +153,11 @@ class Diversity(Immutable, ABC):
         return float(self._value(checked, limit))
 
     def _known_labels(self) -> int | None:
-        """Return the number of labels of the fields that it is for; None if it is for any."""
+        """Return the number of labels of the fields; None for fields with any number."""
         return None
 
     def _labels_or_own(self, n_labels: int | None) -> int | None:
-        """Return the number of labels that was given, or else its own; the two must agree."""
+        """Return the given number of labels, or its own; the two must agree."""
         own = self._known_labels()
         if n_labels is not None and own is not None and as_count(n_labels, "n_labels") != own:
             raise ValueError(f"n_labels must be {own}, which {self!r} is for, got {n_labels}")
@@ -172,8 +173,8 @@ class Diversity(Immutable, ABC):
     def gain(self, labels: ArrayLike, labelings: ArrayLike, n_labels: int | None = None) -> float:
         """Return d(y | S): labels have shape (N,), the list (m, N); it may be empty, m = 0.
 
-        ``n_labels`` is L, the number of labels of the field. It may be left out where the gain does
-        not depend on it, as that of counted balls does, or the diversity was made with it.
+        ``n_labels`` is L, the number of labels of the field. It may be omitted if the gain does not
+        depend on it, or if the diversity was made with it.
         """
         y = as_array(labels, "labels")
         if y.ndim != 1:
@@ -210,7 +211,7 @@ class Diversity(Immutable, ABC):
 
     def __add__(self, other: Diversity) -> CombinedDiversity:
         """Return the sum of two diversities."""
-        from setwise.diversities._combined import CombinedDiversity  # which is a Diversity itself
+        from setwise.diversities._combined import CombinedDiversity  # imports this module
 
         if not isinstance(other, Diversity):
             return NotImplemented

@@ -1,4 +1,4 @@
-"""Sums of diversities: one list that is diverse in several ways."""
+"""Sums of diversities, for one list that is diverse in several ways."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from setwise.diversities._base import Diversity, as_diversities
 class CombinedDiversity(Diversity):
     r"""The sum of diversities, one list under all of them: the paper's circled plus.
 
-    ``d1 + 2.0 * d2`` makes one. Submodular and monotone where all summands are; where one is not,
-    the others may make up for it, and the answer is None. The step adds the potentials of all.
+    ``d1 + 2.0 * d2`` makes one. It is submodular and monotone if all summands are. If one is not,
+    the sum may still be, and the property is None. The step adds the potentials of all summands.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class CombinedDiversity(Diversity):
 
     def __init__(self, terms: Iterable[Diversity]) -> None:
         found: list[Diversity] = []
-        for term in as_diversities(terms, "terms"):  # a sum among them gives its own terms
+        for term in as_diversities(terms, "terms"):  # the terms of a sum are taken apart
             found.extend(term.terms if isinstance(term, CombinedDiversity) else [term])
         known = sorted({k for term in found if (k := term._known_labels()) is not None})
         if len(known) > 1:

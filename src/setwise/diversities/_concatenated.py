@@ -12,17 +12,17 @@ from setwise.diversities._base import Diversity, as_diversities
 class Concatenated(Immutable):
     r"""Several lists, each under a diversity of its own: the paper's circled times.
 
-    ``diverse`` finds the best labelling once, then for each diversity the items that follow it,
-    in turn, and puts the lists one behind the other. No single score is maximised, so there is no
-    guarantee for the whole list; each step has its gap.
+    ``diverse`` finds the best labelling once, then for each diversity the items that follow it, and
+    concatenates the lists. No single score is maximised, so there is no guarantee for the whole
+    list; each step has its gap.
 
     Parameters
     ----------
     parts : sequence of Diversity
         At least one.
     shares : sequence of int, optional
-        How many items each part adds to the first one, which all share; their sum is m - 1. By
-        default m - 1 is divided as evenly as can be, earlier parts first.
+        The number of items that each part adds to the common first item; their sum is m - 1. By
+        default m - 1 is divided as evenly as possible, with larger shares first.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class Concatenated(Immutable):
         self._set(parts=checked, shares=shares)
 
     def shares_of(self, m: int) -> list[int]:
-        """Return how many of the m - 1 items after the first each part adds."""
+        """Return the number of items that each part adds to the first one; their sum is m - 1."""
         rest = as_count(m, "m", least=1) - 1
         if self.shares is not None:
             if sum(self.shares) != rest:
@@ -61,11 +61,11 @@ class Concatenated(Immutable):
         return [each + (k < more) for k in range(len(self.parts))]
 
     def _shares_of(self, m: int) -> list[tuple[Diversity, int]]:
-        """Return each part, beside how many items it adds to the first one."""
+        """Return each part with the number of items that it adds to the first one."""
         return list(zip(self.parts, self.shares_of(m), strict=True))
 
     def _obstacle(self) -> str | None:
-        """Return why nothing is guaranteed for the list."""
+        """Return why the list has no guarantee."""
         return "concatenated lists maximise no score"
 
     def __repr__(self) -> str:

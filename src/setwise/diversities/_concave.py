@@ -1,4 +1,4 @@
-"""Concave functions of a count: how much the next item of a group still brings."""
+"""Concave functions of a count, whose steps are the gains of further items of a group."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ _NAMED: dict[str, Callable[[FloatArray], FloatArray]] = {
 
 
 class ConcaveCount(Immutable):
-    """h of how many items fall into a group: a name, or a callable of an array of counts.
+    """A concave function h of the number of items in a group, given by name or as a callable.
 
-    A callable is checked on every range of counts that is used: increasing, concave, finite.
+    A callable takes an array of counts. It is checked to be increasing, concave and finite on every
+    range of counts that is used.
     """
 
     h: str | Callable[[FloatArray], FloatArray]
@@ -35,11 +36,11 @@ class ConcaveCount(Immutable):
 
     @property
     def flattens(self) -> bool | None:
-        """Whether its steps fall to zero; None for a callable, which may or may not."""
+        """Whether its steps decrease to zero; None for a callable, where it is not known."""
         return True if isinstance(self.h, str) else None
 
     def steps(self, most: int) -> FloatArray:
-        """Return h(k + 1) - h(k) for k = 0..most, none negative, none above the one before."""
+        """Return the steps h(k + 1) - h(k) for k = 0..most, nonnegative and nonincreasing."""
         return self._remember(most, lambda: self._steps(most))
 
     def _steps(self, most: int) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Diversity by groups: a labelling is in a group when it uses one of the group's labels."""
+"""Diversity by groups: a labelling is in a group if it uses one of the group's labels."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ Concave: TypeAlias = str | Callable[[FloatArray], FloatArray]
 
 
 class _Counted(Diversity):
-    r"""Groups of labellings, each with a concave function of how many items fall into it.
+    r"""Groups of labellings, each with a concave function of the number of its items.
 
     .. math:: d(S) = \lambda \sum_i \Bigl( h(|G_i \cap S|) - h(0) - w \, |G_i \cap S| \Bigr)
 
-    A subclass says which groups a labelling is in. The gain is the sum over these of
-    :math:`\lambda (h(n_i + 1) - h(n_i) - w)`, a cost when w is at least h(1) - h(0).
+    A subclass defines the groups of a labelling. The gain is the sum over these of :math:`\lambda
+    (h(n_i + 1) - h(n_i) - w)`, a cost when w is at least h(1) - h(0).
     """
 
     h: ConcaveCount
@@ -52,7 +52,7 @@ class _Counted(Diversity):
     def is_monotone(self) -> bool | None:
         if self.parsimony == 0 or self.weight == 0:
             return True
-        # With a price and steps that fall to zero, gains turn negative.
+        # With a price and steps that decrease to zero, gains become negative.
         return False if self.h.flattens else None
 
     @property
@@ -71,7 +71,7 @@ class _Counted(Diversity):
         return 0.0 - float(prices[self._members(labels[None], n_labels)[0]].sum())
 
     def _costs(self, labelings: IntArray, n_labels: int) -> FloatArray:
-        """Return lambda (w - h(n_i + 1) + h(n_i)) of each group, n_i the items in it."""
+        """Return lambda (w - h(n_i + 1) + h(n_i)) of each group with n_i items."""
         counts = self._members(labelings, n_labels).sum(axis=0)
         steps = self.h.steps(len(labelings))
         return np.asarray(self.weight * (self.parsimony - steps[counts]))
@@ -162,7 +162,7 @@ class GroupCoverage(_Counted):
 
 
 class CountedLabels(_Counted):
-    """Groups that labels make, one of which may be the background, and not count."""
+    """Groups of labels, of which one label, the background, may not count."""
 
     background: int | None
 
@@ -173,7 +173,7 @@ class CountedLabels(_Counted):
         self._set_counted(h, weight, parsimony)
 
     def _hidden(self, n_labels: int) -> list[int]:
-        """Return the labels that do not count: the background, where the field has it."""
+        """Return the labels that do not count: the background, if the field has it."""
         if self.background is None or self.background >= n_labels:
             return []
         return [self.background]
@@ -189,10 +189,9 @@ class LabelDiversity(CountedLabels):
     .. math:: d(S) = \lambda \sum_l \Bigl( h(n_l(S)) - h(0) - w \, n_l(S) \Bigr), \qquad
               n_l(S) = |\{y \in S : l \in y\}|
 
-    One group a label (Section 3.1 of the paper). The step is a label cost of
-    :math:`\lambda (w - h(n_l + 1) + h(n_l))`, never negative when w, the weight of the parsimony
-    factor, is at least h(1) - h(0): expansion moves. Submodular; monotone without parsimony.
-    O(m N).
+    Each label is a group (Section 3.1 of the paper). The step is a label cost of :math:`\lambda (w
+    - h(n_l + 1) + h(n_l))`, never negative when w, the weight of the parsimony factor, is at least
+    h(1) - h(0): expansion moves. Submodular; monotone without parsimony. O(m N).
 
     Parameters
     ----------

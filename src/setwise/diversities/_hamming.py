@@ -1,4 +1,4 @@
-"""Diversity by Hamming distance: without limit, or as far as a ball reaches."""
+"""Diversity by Hamming distance: without limit, or within a ball."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class DivMBest(Diversity):
 
     (Batra, Yadollahpour, Guzman-Rivera and Shakhnarovich, *Diverse M-Best Solutions in Markov
     Random Fields*, 2012.) The step changes unaries alone, so it is as easy as MAP inference itself;
-    with two labels and a submodular energy it is one cut, exact. Monotone, but gains grow with
-    the list: not submodular, and no guarantee for the list follows. O(m N).
+    with two labels and a submodular energy it is one cut, exact. It is monotone, but gains grow
+    with the list, so it is not submodular and the list has no guarantee. The cost is O(m N).
 
     Parameters
     ----------
@@ -76,15 +76,16 @@ class HammingBall(Diversity):
 
     .. math:: d(y \mid S) = -\lambda \sum_{y' \in S} e^{-\gamma \, \mathrm{Ham}(y, y')}
 
-    A ball with a soft border around each item: far away, being farther brings nothing more (Section
-    3.2 of the paper). Submodular, since each earlier item takes something off a gain; not monotone.
-    In the energy it is a convex function of a count, one ``CardinalityPotential`` an earlier item,
-    which no cut can take; ``diverse`` searches over multipliers, which gives a bound too. O(m N).
+    It is a ball with a soft border around each item: far from the items, a larger distance has no
+    further gain (Section 3.2 of the paper). It is submodular, since each earlier item reduces a
+    gain, but not monotone. In the energy it is a convex function of a count, one
+    ``CardinalityPotential`` per earlier item, which a cut cannot minimise; ``diverse`` searches
+    over multipliers, which gives a bound too. The cost is O(m N).
 
     Parameters
     ----------
     weight : float
-        :math:`\lambda \ge 0`, what an exact copy costs.
+        :math:`\lambda \ge 0`, the penalty of an exact copy.
     gamma : float
         :math:`\gamma \ge 0`: at 1 / gamma differing variables the penalty has fallen to 1 / e.
 
@@ -129,7 +130,7 @@ class HammingBall(Diversity):
         return Addition(counts=[ball._around(y) for y in labelings])
 
     def _ball(self, n: int) -> CardinalityPotential:
-        """Return the penalty of n variables that differ from nothing."""
+        """Return the penalty for each distance 0..n."""
 
         def make() -> CardinalityPotential:
             table = self.weight * np.exp(-self.gamma * np.arange(n + 1.0))

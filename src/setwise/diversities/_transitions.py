@@ -1,4 +1,4 @@
-"""Diversity by pairs of labels that touch."""
+"""Diversity by pairs of labels that are adjacent."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _MOST_PAIRS = 1 << 30
 
 
 class TransitionDiversity(CountedLabels):
-    r"""A reward for items in which labels touch that touched in few earlier items.
+    r"""A reward for items with adjacent labels that are adjacent in few earlier items.
 
     .. math:: d(S) = \lambda \sum_{a < b} \Bigl( h(n_{ab}(S)) - h(0) - w \, n_{ab}(S) \Bigr)
 
     with :math:`n_{ab}(S)` the number of items in which some edge joins the labels a and b. The step
-    is a ``LabelTransition``, a cooperative cut that charges
-    :math:`\lambda (w - h(n_{ab} + 1) + h(n_{ab}))` for each pair that touches: swap moves on a
-    tangent, never uphill, with the bound of a chord. Submodular; monotone without parsimony.
-    O(m (E + L^2)).
+    is a ``LabelTransition``, a cooperative cut that charges :math:`\lambda (w - h(n_{ab} + 1) +
+    h(n_{ab}))` for each adjacent pair. Swap moves minimise a tangent and never increase the energy;
+    a chord gives the bound. It is submodular, and monotone without parsimony. The cost is O(m (E +
+    L^2)).
 
     Parameters
     ----------
     edges : array-like of int, shape (E, 2)
-        Which variables are neighbours; usually those of the field's Potts term.
+        The pairs of neighbours; usually those of the field's Potts term.
     h : {"min1", "sqrt", "log1p"} or callable
         Increasing and concave, of an array of counts; a callable is checked on the counts used.
     weight : float

@@ -1,4 +1,4 @@
-"""Diversity variable by variable: labels that a variable has not had yet."""
+"""Diversity per variable: labels that a variable has not had yet."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from setwise.fields._potentials._robust_pn import RobustPn
 
 
 class VariableCoverage(Diversity):
-    r"""A reward for labels that a variable had in few earlier items; regions switch as one.
+    r"""A reward for labels that a variable had in few earlier items, with optional regions.
 
     .. math:: d(S) = \lambda \sum_v \sum_l \bigl( h(n_{vl}) - h(0) \bigr)
               - \kappa \sum_{y \in S} \sum_R |R| \, [\, y \text{ is not constant on } R \,], \qquad
               n_{vl} = |\{y \in S : y_v = l\}|
 
-    With h = min(1, n) the first sum counts the different labels that each variable has had: like
-    ``DivMBest`` it changes unaries alone, but gains fall as the list grows, so that a guarantee
-    follows. The second makes an item pay for every region that it splits: with superpixels, or the
-    connected parts of a segmentation, as regions whole objects come and go. The price is a
-    ``RobustPn`` potential, for two labels a part of the cut. Submodular; monotone without regions.
-    O(m N).
+    With h = min(1, n) the first sum counts the different labels that each variable has had. Like
+    ``DivMBest`` it changes only the unaries, but gains decrease as the list grows, which gives a
+    guarantee. The second sum is a price for every region that an item splits. With superpixels, or
+    the connected parts of a segmentation, as regions, whole objects change their label. The price
+    is a ``RobustPn`` potential, for two labels a part of the cut. It is submodular, and monotone
+    without regions. The cost is O(m N).
 
     Parameters
     ----------
