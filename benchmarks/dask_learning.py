@@ -78,8 +78,7 @@ def fit_rounds(client: Client, shape: tuple[int, int, int], chunks: int, n: int)
     stamps: list[float] = []
     DaskSetClassifier(
         client=client,
-        callback=lambda progress: stamps.append(time.perf_counter()) or len(stamps) > n,
-    ).fit(X, Y)
+    ).fit(X, Y, callback=lambda progress: stamps.append(time.perf_counter()) or len(stamps) > n)
     return np.diff(stamps)
 
 

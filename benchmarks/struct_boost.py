@@ -46,7 +46,7 @@ def contenders(rounds: int) -> dict[str, Callable[[], Any]]:
         'StructBoostClassifier(C=3000, surrogate="logistic")': ours(C=3e3, surrogate="logistic"),
         'StructBoostClassifier("perceptron")': ours(estimator="perceptron"),
         'StructBoostClassifier("tree", columns_per_round=10)': ours(
-            estimator="tree", columns_per_round=10
+            estimator="tree", options=sw.learning.BoostOptions(columns_per_round=10)
         ),
         "AdaBoostClassifier()": lambda: AdaBoostClassifier(n_estimators=rounds, random_state=0),
         "HistGradientBoostingClassifier()": lambda: HistGradientBoostingClassifier(

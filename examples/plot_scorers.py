@@ -33,14 +33,14 @@ print(f"{Y.mean():.0%} of the labels are there")
 # Two tables of scores
 # --------------------
 #
-# ``SetClassifierCV`` fits every fold along a path of C. With ``reduction="mean"`` a value of C
-# means the same for all three losses. Without ``scoring`` each model is evaluated with its own
+# ``SetClassifierCV`` fits every fold along a path of C, which multiplies the sum over the rows
+# and is therefore divided by their number. Without ``scoring`` each model is evaluated with its own
 # loss; with it, all are evaluated with the mean Jaccard index of the rows.
 
 Cs = np.logspace(0, 3, 7)
 judge = sw.losses.scorer("jaccard")
 names = ("jaccard", "dice", "hamming")
-options = {"Cs": Cs, "cv": 4, "reduction": "mean", "tol": 1e-2}
+options = {"Cs": Cs / len(X), "cv": 4, "tol": 1e-2}
 own, same_score = {}, {}
 for name in names:
     own[name] = sw.SetClassifierCV(name, **options).fit(X, Y)
@@ -65,7 +65,7 @@ for ax, models, title in zip(axes, (own, same_score), titles, strict=True):
         mean, error = scores.mean(axis=0), scores.std(axis=0, ddof=1) / np.sqrt(len(scores))
         ax.plot(Cs, mean, style, color=color, linewidth=2, label=f"trained with {name}")
         ax.fill_between(Cs, mean - error, mean + error, color=color, alpha=0.15, linewidth=0)
-    ax.set(xscale="log", xlabel="$C$", title=title)
+    ax.set(xscale="log", xlabel="$C$ times the number of rows", title=title)
     ax.grid(alpha=0.25)
 axes[1].axhline(level, color="black", linewidth=1, linestyle=":", label="logistic regression")
 axes[0].set_ylabel("score")

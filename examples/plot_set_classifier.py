@@ -33,23 +33,23 @@ X_train, Y_train = X[1000:].reshape(SAMPLES, N, -1), Y[1000:].reshape(SAMPLES, N
 # -------------------
 #
 # By default the rows of a matrix Y are the sets; with ``sets="columns"`` its columns are. All
-# surrogates are 1 for each set if the weights are 0, and with ``reduction="mean"`` the three
-# objectives have the same initial value, C, so they can be compared at equal C. A relative gap of
-# 1e-2 is enough for a figure.
+# surrogates are 1 for each set if the weights are 0. With C divided by the number of sets, the
+# three objectives have the same initial value, so they can be compared at equal C. A relative gap
+# of 1e-2 is enough for a figure.
 
-options = {"reduction": "mean", "tol": 1e-2}
+TOL = 1e-2
 
 
 def by_rows(X, Y, C):
-    return sw.SetClassifier("jaccard", C=C, **options).fit(X, Y)
+    return sw.SetClassifier("jaccard", C=C / len(Y), tol=TOL).fit(X, Y)
 
 
 def by_columns(X, Y, C):
-    return sw.SetClassifier("jaccard", C=C, sets="columns", **options).fit(X, Y)
+    return sw.SetClassifier("jaccard", C=C / Y.shape[1], sets="columns", tol=TOL).fit(X, Y)
 
 
 def one_by_one(X, Y, C):
-    return sw.SetClassifier("jaccard", surrogate="hinge", C=C, **options).fit(X, Y)
+    return sw.SetClassifier("jaccard", surrogate="hinge", C=C / Y.size, tol=TOL).fit(X, Y)
 
 
 # %%

@@ -50,8 +50,8 @@ def enough(progress):
     return progress.n_columns >= 120
 
 
-flat = sw.StructBoostClassifier(C=200.0, callback=enough).fit(X, y)
-tree = sw.StructBoostClassifier(C=100.0, taxonomy=FAMILIES, callback=enough).fit(X, y)
+flat = sw.StructBoostClassifier(C=200.0).fit(X, y, callback=enough)
+tree = sw.StructBoostClassifier(C=100.0, taxonomy=FAMILIES).fit(X, y, callback=enough)
 print(tree.code_.astype(int))
 print(f"relative gaps: flat {flat.gap_:.1e}, taxonomy {tree.gap_:.1e}")
 

@@ -3,6 +3,7 @@
 import dask.array as da
 import numpy as np
 import pytest
+from boost_options import boost_options
 from dask_cluster import (  # noqa: F401
     Here,
     _time_limit,
@@ -54,9 +55,13 @@ def same(a, b):
 )
 def test_a_classifier_is_the_local_one_to_the_last_bit(options):
     one = sw.StructBoostClassifier(
-        n_estimators=12, C=10.0, early_stopping=False, slack="one", tol=0.3, **options
+        n_estimators=12,
+        C=10.0,
+        early_stopping=False,
+        tol=0.3,
+        **boost_options(slack="one", **options),
     ).fit(X, Y, sample_weight=WEIGHT)
-    here = CLASSIFIER(n_estimators=12, C=10.0, tol=0.3, **options).fit(
+    here = CLASSIFIER(n_estimators=12, C=10.0, tol=0.3, **boost_options(**options)).fit(
         spread(X, 4), spread(Y), sample_weight=spread(WEIGHT)
     )
     same(here, one)
@@ -105,13 +110,15 @@ def test_blocks_of_columns_have_the_gains_of_the_whole_table():
 
 def test_kill_9_changes_no_bit(client):
     options = {"n_estimators": 6, "C": 10.0, "tol": 0.3}
-    one = sw.StructBoostClassifier(early_stopping=False, slack="one", **options).fit(X, Y)
+    one = sw.StructBoostClassifier(
+        early_stopping=False, options=sw.learning.BoostOptions(slack="one"), **options
+    ).fit(X, Y)
 
     def kill(progress):
         if progress.n_iter == 2:
             kill_a_worker(client)
 
-    many = DaskStructBoostClassifier(callback=kill, **options).fit(spread(X), spread(Y))
+    many = DaskStructBoostClassifier(**options).fit(spread(X), spread(Y), callback=kill)
     assert many.n_iter_ > 2
     same(many, one)
 
@@ -128,8 +135,9 @@ def test_the_loss_of_all_workers_changes_no_bit(client, cluster, how, monkeypatc
             lost.append(how)
 
     given = {"n_estimators": 4, "C": 10.0, "tol": 0.3}
-    far = DaskStructBoostClassifier(**given, callback=lose, client=client)
-    same(far.fit(spread(X), spread(Y)), CLASSIFIER(**given).fit(spread(X), spread(Y)))
+    far = DaskStructBoostClassifier(**given, client=client)
+    far.fit(spread(X), spread(Y), callback=lose)
+    same(far, CLASSIFIER(**given).fit(spread(X), spread(Y)))
     assert lost
 
 
@@ -142,10 +150,12 @@ def test_c_auto_is_a_multiple_of_the_least_that_pays():
 def test_bad_input_gets_a_sentence():
     with pytest.raises(ValueError, match="C must be a number or 'auto', got 'best'"):
         CLASSIFIER(C="best").fit(spread(X), spread(Y))
-    with pytest.raises(ValueError, match="categorical_features must be None, a mask or indices"):
-        CLASSIFIER(categorical_features="from_dtype").fit(spread(X), spread(Y))
+    with pytest.raises(ValueError, match="categorical_features must be 'from_dtype', None, a mask"):
+        CLASSIFIER(**boost_options(categorical_features="names")).fit(spread(X), spread(Y))
+    with pytest.raises(ValueError, match=r"options\.slack must be 'auto' for \w+, got 'example'"):
+        CLASSIFIER(**boost_options(slack="example")).fit(spread(X), spread(Y))
     with pytest.raises(ValueError, match="monotonic_cst must be None for more than one score"):
-        CLASSIFIER(monotonic_cst=[1, 0, 0, 0, 0, 0]).fit(spread(X), spread(Y))
+        CLASSIFIER(**boost_options(monotonic_cst=[1, 0, 0, 0, 0, 0])).fit(spread(X), spread(Y))
     with pytest.raises(ValueError, match="y must hold two classes"):
         CLASSIFIER().fit(spread(X), spread(0 * Y))
     with pytest.raises(ValueError, match="Only binary classification is supported"):

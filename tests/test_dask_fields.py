@@ -68,8 +68,8 @@ def test_kill_9_changes_no_bit_and_bags_are_partitions(client):
         if progress.n_iter == 2:
             kill_a_worker(client)
 
-    many = DaskFieldSVM(C=0.1, tol=0.05, callback=kill)
-    same(many.fit(spread(X), spread(Y)), here)
+    many = DaskFieldSVM(C=0.1, tol=0.05)
+    same(many.fit(spread(X), spread(Y), callback=kill), here)
     assert here.n_iter_ > 2
     bags = db.from_delayed(spread(X)), db.from_delayed(spread(Y))
     same(HERE(C=0.1, tol=0.05).fit(*bags), here)

@@ -91,7 +91,7 @@ def test_the_optimum_is_that_of_the_full_linear_program(kind, seed, C):
     Y = [rng.integers(0, 2, n) for n in sizes]
     Y[0][:2] = 0, 1
     weights = [rng.random(n) for n in sizes]
-    model = FieldBoost(kind, kind, C=C, tol=1e-7, n_estimators=500).fit(X, Y, weights)
+    model = FieldBoost(kind, C=C, tol=1e-7, n_estimators=500).fit(X, Y, weights)
     if kind == "stump":
         best = least_value(
             X, Y, C, weights, lambda x: all_stumps(x, -1.0), lambda x: all_stumps(x, 0.0)
@@ -160,7 +160,7 @@ def test_stages_end_at_the_model():
 def test_other_weak_learners(kind):
     X, Y = rings(np.random.default_rng(0), 5, size=5)
     X = [(np.column_stack([np.abs(x[:, 0]), np.ones(25)]), e, phi) for x, e, phi in X]
-    model = FieldBoost(kind, "feature", C=30.0, n_estimators=10, random_state=0).fit(X, Y)
+    model = FieldBoost((kind, "feature"), C=30.0, n_estimators=10, random_state=0).fit(X, Y)
     assert model.score(X, Y) > 0.7
     assert model.certified_ == (kind == "feature")
     edges = [e for e, s in zip(model.estimators_, model.estimator_segments_, strict=True) if s]
@@ -241,7 +241,7 @@ def test_ending_at_n_estimators_says_so():
     assert model.gap_ == pytest.approx(
         history.gap[-1] / min(history.primal[0] - history.dual[-1], history.primal[-1])
     )
-    assert FieldBoost(C=30.0, callback=lambda p: 1).fit(X, Y).n_iter_ == 1
+    assert FieldBoost(C=30.0).fit(X, Y, callback=lambda p: 1).n_iter_ == 1
 
 
 @pytest.mark.parametrize("unit", [1e-6, 1e6])
@@ -255,8 +255,8 @@ def test_the_units_of_costs_and_features_do_not_matter(unit):
     scaled = [(unit * x, edges, unit * phi) for x, edges, phi in X]
     assert np.array_equal(FieldBoost().fit(scaled, Y).estimator_weights_, plain.estimator_weights_)
     # PlainFeatures themselves are cheaper in a larger unit, for the price of a weight is fixed.
-    plain = FieldBoost("feature", "feature", C=3.0).fit(X, Y)
-    cheap = FieldBoost("feature", "feature", C=3.0 / unit).fit(scaled, Y)
+    plain = FieldBoost("feature", C=3.0).fit(X, Y)
+    cheap = FieldBoost("feature", C=3.0 / unit).fit(scaled, Y)
     assert cheap.history_.primal[-1] == pytest.approx(plain.history_.primal[-1] / unit, rel=1e-3)
     assert cheap.gap_ <= cheap.tol
 
@@ -277,11 +277,11 @@ def test_bad_input():
         FieldBoost().fit(X, [np.zeros(9, int)] * 2)
     with pytest.raises(ValueError, match=r"estimator must be one of .*'stump'.* got 'bush'"):
         FieldBoost("bush").fit(X, Y)
-    with pytest.raises(TypeError, match=r"edge_estimator must be one of .* got int"):
-        FieldBoost("stump", 3).fit(X, Y)
+    with pytest.raises(TypeError, match=r"estimator must be one of .* got int"):
+        FieldBoost(("stump", 3)).fit(X, Y)
     without = [(nodes, edges, np.zeros((len(edges), 0))) for nodes, edges, _ in X]
-    with pytest.raises(ValueError, match=r"edge_estimator must be one of .*'feature' .* 'bush'"):
-        FieldBoost("stump", "bush").fit(without, Y)
+    with pytest.raises(ValueError, match=r"estimator must be one of .*'feature' .* 'bush'"):
+        FieldBoost(("stump", "bush")).fit(without, Y)
     for learner in ("stump", "feature"):
         with pytest.raises(ValueError, match="node_features must have at least one column"):
             FieldBoost(learner).fit([(nodes[:, :0], edges, f) for nodes, edges, f in X], Y)

@@ -105,7 +105,7 @@ def all_stumps(X, low):
 def test_the_boosted_field_is_the_full_linear_program(n_labels, kind, C):
     rng = np.random.default_rng(n_labels)
     X, Y, costs = problem(rng, [3, 2], n_labels, layers=1)
-    model = FieldBoost(kind, kind, C=C, tol=1e-7, n_estimators=500, truncation=0.3)
+    model = FieldBoost(kind, C=C, tol=1e-7, n_estimators=500, truncation=0.3)
     model.fit(X, Y, costs)
     nodes, pairs = np.vstack([x[0] for x in X]), np.vstack([x[2] for x in X])
     if kind == "stump":
@@ -149,7 +149,7 @@ def scattered(rng, n_graphs, n_labels):
 
 @pytest.mark.parametrize("n_labels", [2, 3])
 @pytest.mark.parametrize(
-    "make", [lambda: FieldSVM(0.1, tol=0.01), lambda: FieldBoost("feature", tol=0.1)]
+    "make", [lambda: FieldSVM(0.1, tol=0.01), lambda: FieldBoost(("feature", "stump"), tol=0.1)]
 )
 def test_regions_help_where_they_are_of_one_label(make, n_labels):
     X, Y = scattered(np.random.default_rng(n_labels), 18, n_labels)
@@ -177,13 +177,13 @@ def test_label_costs_are_learnt_where_graphs_use_few_labels():
 
 def test_what_moves_miss_is_searched_for_again(monkeypatch):
     X, Y, _ = problem(np.random.default_rng(0), [5, 4], 3)
-    known = FieldBoost("feature", C=20.0).fit(X, Y)
+    known = FieldBoost(("feature", "stump"), C=20.0).fit(X, Y)
 
     def blind(self, unary, weights):
         return np.zeros(len(unary), np.int64)
 
     monkeypatch.setattr(_higher_maps.HigherMaps, "__call__", blind)
-    again = FieldBoost("feature", C=20.0).fit(X, Y)
+    again = FieldBoost(("feature", "stump"), C=20.0).fit(X, Y)
     assert again.certified_
     assert again.gap_ <= again.tol
     assert again.history_.primal[-1] == pytest.approx(known.history_.primal[-1], rel=3e-3)
@@ -199,7 +199,7 @@ def test_what_cannot_be_proved_is_counted_and_told(monkeypatch):
 
     monkeypatch.setattr(_boost_proof.FieldRisk, "prove", loosely)
     with pytest.warns(ConvergenceWarning, match="3 labels the most violated .* not proved"):
-        model = FieldBoost("feature", C=20.0).fit(X, Y)
+        model = FieldBoost(("feature", "stump"), C=20.0).fit(X, Y)
     assert not model.certified_
     assert model.gap_ > model.tol
 

@@ -15,7 +15,7 @@ import setwise as sw
 from setwise import FieldBoost, FieldSVM
 from setwise.estimators._fields._field_measure import Measure, best_biases
 
-LEARNERS = [FieldSVM(0.1, tol=0.01), FieldBoost("feature", "feature", tol=0.1)]
+LEARNERS = [FieldSVM(0.1, tol=0.01), FieldBoost("feature", tol=0.1)]
 
 
 def rare(rng, n_graphs, n=20, share=0.15, n_labels=2):

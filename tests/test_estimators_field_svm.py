@@ -264,12 +264,12 @@ def test_a_fit_that_ends_early_says_so():
     with pytest.warns(ConvergenceWarning, match="FieldSVM stopped after 2 rounds"):
         FieldSVM(10.0, max_iter=2).fit(X, Y)
     rounds = []
-    early = FieldSVM(10.0, callback=lambda p: rounds.append(p) or len(rounds) == 3).fit(X, Y)
+    early = FieldSVM(10.0).fit(X, Y, callback=lambda p: rounds.append(p) or len(rounds) == 3)
     assert len(rounds) == early.n_iter_ == 3
     assert rounds[-1].relative_gap == early.gap_ > early.tol
-    assert FieldSVM(10.0, callback=lambda p: "enough").fit(X, Y).n_iter_ == 1
+    assert FieldSVM(10.0).fit(X, Y, callback=lambda p: "enough").n_iter_ == 1
     several, truth = stripes(np.random.default_rng(0), 2, size=4, n_labels=3)
-    early = FieldSVM(10.0, callback=lambda p: p.n_iter == 6).fit(several, truth)
+    early = FieldSVM(10.0).fit(several, truth, callback=lambda p: p.n_iter == 6)
     assert early.coef_.any()
     assert early.history_.primal[-1] < early.history_.primal[0]  # proved at the end
 
@@ -430,7 +430,7 @@ def test_bad_options():
     with pytest.raises(ValueError, match="C must be positive, got 0"):
         FieldSVM(0.0).fit([GOOD], [[0, 1]])
     with pytest.raises(TypeError, match="callback must be callable or None, got int"):
-        FieldSVM(callback=3).fit([GOOD], [[0, 1]])
+        FieldSVM().fit([GOOD], [[0, 1]], callback=3)
     with pytest.raises(ValueError, match="n_jobs must not be 0"):
         FieldSVM(n_jobs=0).fit([GOOD], [[0, 1]])
     with pytest.raises(ValueError, match="node_weights must not be negative, got -1"):

@@ -22,7 +22,7 @@ MANY = np.random.default_rng(7).integers(0, 2, size=(n, 17))
 )
 def test_no_exact_maximiser_is_said_once(loss, surrogate):
     with pytest.warns(UserWarning, match="has no exact maximiser for 17 elements") as caught:
-        model = SetClassifier(loss, surrogate, C=0.01, callback=lambda p: True).fit(X, MANY)
+        model = SetClassifier(loss, surrogate, C=0.01).fit(X, MANY, callback=lambda p: True)
     assert len(caught) == 1
     assert str(caught[0].message).endswith(
         "a greedy search stands for it, and gap_ is no certificate"
@@ -31,9 +31,9 @@ def test_no_exact_maximiser_is_said_once(loss, surrogate):
 
 
 def test_the_warning_points_at_the_call_of_fit():
-    model = SetClassifier(EarlyDetection(), "slack", callback=lambda p: True)
+    model = SetClassifier(EarlyDetection(), "slack")
     with pytest.warns(UserWarning, match="has no exact maximiser") as caught:
-        model.fit(X, MANY)
+        model.fit(X, MANY, callback=lambda p: True)
     assert caught[0].filename == __file__
 
 
@@ -49,8 +49,8 @@ def test_the_warning_points_at_the_call_of_fit():
     ],
 )
 def test_exact_maximisers_are_certified(loss, surrogate):
-    model = SetClassifier(loss, surrogate, C=0.01, callback=lambda p: p.n_iter == 2)
-    assert model.fit(X, MANY).certified_
+    model = SetClassifier(loss, surrogate, C=0.01)
+    assert model.fit(X, MANY, callback=lambda p: p.n_iter == 2).certified_
 
 
 def test_what_is_not_known_to_be_convex_is_not_certified():
@@ -68,9 +68,9 @@ def test_every_set_is_looked_at_for_the_certificate():
     truth = np.ones(9600, int)
     truth[5000:7300] = 0
     groups = (np.arange(9600) >= 5000).astype(int)
-    model = SetClassifier(loss, "slack", callback=lambda p: True)
+    model = SetClassifier(loss, "slack")
     with pytest.warns(UserWarning, match="has no exact maximiser for 4600 elements"):
-        model.fit(np.ones((9600, 1)), truth, groups=groups)
+        model.fit(np.ones((9600, 1)), truth, groups=groups, callback=lambda p: True)
     assert not model.certified_
 
 

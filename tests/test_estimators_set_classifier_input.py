@@ -42,16 +42,6 @@ BAD = [
         )
         for known in (None, False)
     ),
-    ({"pos_label": 1}, {}, ValueError, "pos_label must be None when y is a matrix, got 1"),
-    (
-        {"pos_label": "a"},
-        {"y": y},
-        ValueError,
-        r"pos_label must be one of the two classes of y, \[0, 1\], got 'a'",
-    ),
-    ({"pos_label": [1]}, {"y": y}, TypeError, "pos_label must be a label or None, got list"),
-    ({"reduction": "none"}, {}, ValueError, "reduction must be one of 'sum', 'mean', got 'none'"),
-    ({"reduction": None}, {}, TypeError, "reduction must be a string, got NoneType"),
     ({"warm_start": 1}, {}, TypeError, "warm_start must be True or False, got int"),
     ({"C": 0.0}, {}, ValueError, "C must be positive, got 0"),
     ({"C": "1"}, {}, TypeError, "C must be a real number, got str"),

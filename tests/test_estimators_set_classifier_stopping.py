@@ -59,7 +59,7 @@ def test_a_callback_that_returns_true_leaves_the_best_model_so_far():
         seen.append(progress.n_iter)
         return progress.n_iter == 4
 
-    assert_best_so_far(SetClassifier(callback=callback).fit(X, Y), rounds=4)
+    assert_best_so_far(SetClassifier().fit(X, Y, callback=callback), rounds=4)
     assert seen == [1, 2, 3, 4]
 
 
@@ -73,7 +73,7 @@ def test_control_c_leaves_the_best_model_so_far():
         return float(np.sqrt(mistakes.sum()))
 
     custom = SetLoss(loss, submodular=True, increasing=True)
-    model = SetClassifier(custom, callback=rounds.append).fit(X, Y)
+    model = SetClassifier(custom).fit(X, Y, callback=rounds.append)
     rounds.clear()
     assert_best_so_far(model, rounds=4)
 
@@ -84,7 +84,7 @@ def test_control_c_in_the_callback(verbose):
         if progress.n_iter == 4:
             raise KeyboardInterrupt
 
-    assert_best_so_far(SetClassifier(callback=callback, verbose=verbose).fit(X, Y), rounds=4)
+    assert_best_so_far(SetClassifier(verbose=verbose).fit(X, Y, callback=callback), rounds=4)
 
 
 def test_control_c_before_there_is_a_model():
@@ -118,7 +118,7 @@ def test_verbose_prints_lines_where_there_is_no_rich(capsys, monkeypatch):
     for name in ("rich", "rich.console", "rich.progress"):
         monkeypatch.setitem(sys.modules, name, None)
     seen = []
-    SetClassifier(verbose=True, callback=seen.append).fit(X, Y)
+    SetClassifier(verbose=True).fit(X, Y, callback=seen.append)
     out, err = capsys.readouterr()
     assert out == ""
     lines = err.splitlines()

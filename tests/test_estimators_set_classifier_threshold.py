@@ -26,7 +26,7 @@ def out_of_fold(model, X, y):
 def test_no_threshold_out_of_fold_is_better(truth):
     plain = SetClassifier(C=0.5)
     scores = out_of_fold(plain, X, truth)
-    model = SetClassifier(C=0.5, threshold="tune", cv=FOLDS).fit(X, truth)
+    model = SetClassifier(C=0.5, calibrate="threshold", cv=FOLDS).fit(X, truth)
 
     def jaccard(cut):
         return 1 - np.mean(sw.losses.Jaccard()(truth, scores > cut))
@@ -41,17 +41,8 @@ def test_no_threshold_out_of_fold_is_better(truth):
     assert np.array_equal(model.predict(X), shifted.astype(int))
 
 
-def test_a_given_threshold_and_another_positive_class():
-    plain = SetClassifier().fit(X, y)
-    model = SetClassifier(threshold=0.3).fit(X, y)
-    assert np.array_equal(model.predict(X), (plain.decision_function(X) > 0.3).astype(int))
-    first = SetClassifier(pos_label=0).fit(X, y)
-    other = SetClassifier(pos_label=0, threshold=0.3).fit(X, y)
-    assert np.array_equal(other.predict(X) == 0, -first.decision_function(X) > 0.3)
-
-
 def test_warm_starts_begin_at_what_was_learnt():
-    model = SetClassifier(threshold=0.7, warm_start=True).fit(X, y)
+    model = SetClassifier(calibrate="threshold", cv=FOLDS, warm_start=True).fit(X, y)
     rounds, intercept = model.n_iter_, model.intercept_
     model.fit(X, y)
     assert model.n_iter_ <= rounds
@@ -60,7 +51,7 @@ def test_warm_starts_begin_at_what_was_learnt():
 
 @pytest.mark.parametrize("calibrate", ["sigmoid", "isotonic"])
 def test_probabilities_are_those_of_held_out_scores(calibrate):
-    model = SetClassifier(C=0.5, calibrate=calibrate, threshold="tune", cv=FOLDS).fit(X, Y)
+    model = SetClassifier(C=0.5, calibrate=("threshold", calibrate), cv=FOLDS).fit(X, Y)
     chances = model.predict_proba(X)
     assert chances.shape == (n, p)
     assert ((chances >= 0) & (chances <= 1)).all()
@@ -73,18 +64,18 @@ def test_probabilities_are_those_of_held_out_scores(calibrate):
     assert sw.decide(chances, "jaccard").exact.all()
     single = SetClassifier(calibrate=calibrate, cv=FOLDS).fit(X, y)
     assert single.predict_proba(X).sum(axis=1) == pytest.approx(np.ones(n))
-    first = SetClassifier(calibrate=calibrate, cv=FOLDS, pos_label=0).fit(X, y)
-    agree = np.corrcoef(first.predict_proba(X)[:, 1], y)[0, 1]
+    agree = np.corrcoef(single.predict_proba(X)[:, 1], y)[0, 1]
     assert agree > 0.3
 
 
 def test_without_calibration_there_are_no_probabilities():
     assert not hasattr(SetClassifier(), "predict_proba")
+    assert not hasattr(SetClassifier(calibrate="threshold"), "predict_proba")
     assert hasattr(SetClassifier(calibrate="sigmoid"), "predict_proba")
 
 
 def test_groups_stay_whole():
-    model = SetClassifier(sets="groups", threshold="tune", calibrate="sigmoid", cv=3)
+    model = SetClassifier(sets="groups", calibrate=["sigmoid", "threshold"], cv=3)
     model.fit(X, y, groups=GROUPS)
     assert np.isfinite(model.threshold_)
 
@@ -92,8 +83,7 @@ def test_groups_stay_whole():
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"threshold": "best"}, ValueError, "threshold must be a number or 'tune'"),
-        ({"threshold": None}, TypeError, "threshold must be"),
+        ({"calibrate": ("sigmoid", "isotonic")}, ValueError, "calibrate must be one of"),
         ({"calibrate": "platt"}, ValueError, "calibrate must be"),
         ({"calibrate": "sigmoid", "cv": 1}, ValueError, "cv"),
     ],

@@ -1,7 +1,5 @@
 """SetClassifier: weights of samples and classes, and the score."""
 
-from itertools import product
-
 import numpy as np
 import pytest
 import reference
@@ -146,55 +144,7 @@ def test_hamming_scores_are_accuracies():
     )
 
 
-# --------------------------------------------------------------------------------------- reduction
-
-REDUCED = [
-    ("jaccard", "auto", "rows"),
-    ("jaccard", "auto", "groups"),
-    ("jaccard", "hinge", "rows"),
-    ("hamming", "auto", "sample"),
-    ("hamming", "auto", "groups"),
-    ("dice", "auto", "columns"),
-    ("jaccard", "slack", "cells"),
-    (CardinalityLoss(lambda k, p: np.sqrt(k)), "auto", "sample"),
-]
-
-
-@pytest.mark.parametrize(("loss", "surrogate", "kind"), REDUCED)
-def test_a_mean_begins_at_C_and_is_a_sum_with_another_C(loss, surrogate, kind):
-    """P(0) = C: the sum over the sets, divided by that of the losses of everything wrong."""
-    truth = Y if kind in ("rows", "columns", "cells") else y
-    given = {"groups": GROUPS} if kind == "groups" else {}
-    model = SetClassifier(loss, surrogate, 3.0, sets=kind, reduction="mean", tol=1e-5)
-    model.fit(X, truth, **given)
-    assert model.history_.primal[0] == pytest.approx(3.0, rel=1e-12)
-    total = SetClassifier(loss, surrogate, 1.0, sets=kind).fit(X, truth, **given)
-    worst = total.history_.primal[0]
-    assert worst >= 1.0
-    plain = SetClassifier(loss, surrogate, 3.0 / worst, sets=kind, tol=1e-5)
-    plain.fit(X, truth, **given)
-    assert value_and_bound(model)[0] == pytest.approx(value_and_bound(plain)[0], rel=3e-5)
-
-
-REPEATED = [
-    *product(["jaccard", "hamming"], ["rows", "columns", "cells", "groups", "sample"]),
-    # B_D of a set is not that of the set repeated: only where the sets stay as they are.
-    *product(["dice"], ["rows", "groups"]),
-]
-
-
-@pytest.mark.parametrize(("loss", "kind"), REPEATED)
-def test_a_mean_is_the_same_for_a_sample_repeated(loss, kind):
-    truth = Y if kind in ("rows", "columns", "cells") else y
-    model = SetClassifier(loss, C=10.0, sets=kind, reduction="mean", tol=1e-5)
-    first = model.fit(X, truth, groups=GROUPS if kind == "groups" else None)
-    value, bound = value_and_bound(first)
-    again = np.tile(np.arange(n), 3)
-    names = np.concatenate([GROUPS, GROUPS + 100, GROUPS + 200]) if kind == "groups" else None
-    model.fit(X[again], truth[again], groups=names)
-    other, other_bound = value_and_bound(model)
-    assert other >= bound - 1e-9
-    assert value >= other_bound - 1e-9
+# ---------------------------------------------------------------------- weights of labels
 
 
 @pytest.mark.parametrize("kind", [Jaccard, Dice])

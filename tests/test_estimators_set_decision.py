@@ -227,7 +227,7 @@ def test_labels_that_are_never_or_always_there():
 
 def test_names_encodings_and_sparse_labels():
     words = np.where(y == y.max(), "yes", "no")
-    model = SetDecision(loss="dice", pos_label="no").fit(X, words)
+    model = SetDecision(loss="dice").fit(X, words)
     assert set(model.predict(X)) <= {"yes", "no"}
     assert model.predict_proba(X).shape == (n, 2)
     signs = SetDecision().fit(X, 2 * Y - 1)

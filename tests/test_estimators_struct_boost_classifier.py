@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 import reference
+from boost_options import boost_options
 from mistaken_checks import MISTAKEN
 from scipy.sparse import csc_array, csr_array
 from sklearn.datasets import load_iris
@@ -25,7 +26,9 @@ NAMES = np.array(["setosa", "versicolor", "virginica"])[y]
 few = pytest.mark.filterwarnings("ignore:.* stopped at n_estimators")
 MODELS = (
     sw.StructBoostClassifier(C=30.0, n_estimators=30),
-    sw.StructBoostClassifier(C=30.0, n_estimators=10, label_form="augmented"),
+    sw.StructBoostClassifier(
+        C=30.0, n_estimators=10, options=sw.learning.BoostOptions(label_form="augmented")
+    ),
     sw.StructBoostClassifier("step", C=30.0, n_estimators=30),
 )
 # Of classes that weigh 1000 and 0.0001 it wants the first said of nearly all points. A margin is
@@ -37,7 +40,7 @@ CHECKS = [
     pytest.param(
         estimator,
         check,
-        id=f"{estimator.estimator} {estimator.label_form} {check.func.__name__}",
+        id=f"{estimator.estimator} {estimator._settings.label_form} {check.func.__name__}",
     )
     for model in MODELS
     for estimator, check in estimator_checks_generator(model)
@@ -116,7 +119,9 @@ def test_taxonomy_equals_the_whole_program():
 def test_augmented_form_equals_the_whole_program():
     rows = np.random.default_rng(1).permutation(len(X))[:20]
     Z, t = X[rows][:, [1, 3]], y[rows]
-    model = sw.StructBoostClassifier(C=20.0, tol=1e-8, label_form="augmented").fit(Z, t)
+    model = sw.StructBoostClassifier(
+        C=20.0, tol=1e-8, options=sw.learning.BoostOptions(label_form="augmented")
+    ).fit(Z, t)
     augmented = np.kron(np.eye(3), Z)
     planes = reference.class_planes(t, 1 - np.eye(3), np.eye(3))
     least = reference.boosted_minimum(planes, reference.stump_columns(augmented, 1), 20.0)
@@ -148,14 +153,18 @@ def test_other_weak_learners(estimator):
 
 def test_slacks_agree():
     one, example = (
-        sw.StructBoostClassifier(C=20.0, tol=1e-6, slack=slack).fit(X, y)
+        sw.StructBoostClassifier(
+            C=20.0, tol=1e-6, options=sw.learning.BoostOptions(slack=slack)
+        ).fit(X, y)
         for slack in ("one", "example")
     )
     assert one.history_.primal[-1] == pytest.approx(example.history_.primal[-1], rel=1e-5)
 
 
 def test_several_learners_a_round():
-    model = sw.StructBoostClassifier(C=20.0, columns="class", columns_per_round=3).fit(X, y)
+    model = sw.StructBoostClassifier(
+        C=20.0, options=sw.learning.BoostOptions(columns="class", columns_per_round=3)
+    ).fit(X, y)
     assert model.gap_ <= 1e-3
     assert np.diff(model.history_.n_columns).max() == 3
     assert len(list(model.staged_predict(X))) == model.stages_.shape[0] < len(model.estimators_)
@@ -173,7 +182,7 @@ def test_grid_search_and_progress(capsys):
     search = GridSearchCV(sw.StructBoostClassifier(n_estimators=20), {"C": [4.0, 40.0]}, cv=3)
     assert search.fit(X, y).best_score_ > 0.9
     seen = []
-    sw.StructBoostClassifier(C=20.0, verbose=True, callback=seen.append).fit(X, y)
+    sw.StructBoostClassifier(C=20.0, verbose=True).fit(X, y, callback=seen.append)
     assert "gap" in capsys.readouterr().err
     assert seen[0].n_columns == 0
 
@@ -202,16 +211,19 @@ def test_too_small_a_c_says_so():
             "whose fit takes sample_weight, got KNeighborsClassifier",
         ),
         ({"C": 1e16}, ValueError, r"C must be at most 1e\+15, got 1e\+16"),
-        ({"callback": 3}, TypeError, "callback must be callable or None, got int"),
         ({"taxonomy": [0, 1]}, ValueError, "taxonomy must have a node for each of 3 classes"),
     ],
 )
 def test_bad_options(options, error, message):
     with pytest.raises(error, match=message):
-        sw.StructBoostClassifier(**options).fit(X, y)
+        sw.StructBoostClassifier(**boost_options(**options)).fit(X, y)
 
 
 def test_bad_data():
+    with pytest.raises(TypeError, match="callback must be callable or None, got int"):
+        sw.StructBoostClassifier().fit(X, y, callback=3)
+    with pytest.raises(TypeError, match=r"options must be a BoostOptions of sw\.learning or None"):
+        sw.StructBoostClassifier(options={"slack": "one"}).fit(X, y)
     with pytest.raises(ValueError, match="only one class is present"):
         sw.StructBoostClassifier().fit(X, np.zeros(150))
     with pytest.raises(ValueError, match="sample_weight must not be zero for every sample"):
@@ -256,14 +268,19 @@ def test_ending_at_n_estimators_says_so_once(booster, kind):
     assert model.gap_ == pytest.approx(
         history.gap[-1] / min(history.primal[0] - history.dual[-1], history.primal[-1])
     )
-    enough = booster(kind, C=100.0, random_state=0, callback=lambda p: p.n_columns >= 3)
-    assert np.array_equal(enough.fit(X, y > 1).predict(X), model.predict(X))
+    enough = booster(kind, C=100.0, random_state=0)
+    enough.fit(X, y > 1, callback=lambda p: p.n_columns >= 3)
+    assert np.array_equal(enough.predict(X), model.predict(X))
 
 
 def test_constant_and_repeated_columns_change_nothing():
-    plain = sw.StructBoostClassifier(C=20.0, slack="one").fit(X, y)
+    plain = sw.StructBoostClassifier(C=20.0, options=sw.learning.BoostOptions(slack="one")).fit(
+        X, y
+    )
     wide = np.column_stack([X, np.full(len(X), 7.0), X])
-    other = sw.StructBoostClassifier(C=20.0, slack="one").fit(wide, y)
+    other = sw.StructBoostClassifier(C=20.0, options=sw.learning.BoostOptions(slack="one")).fit(
+        wide, y
+    )
     assert np.array_equal(other.decision_function(wide), plain.decision_function(X))
     assert other.gap_ == plain.gap_
 
@@ -300,6 +317,8 @@ def test_no_learners_are_proved_best_where_the_features_say_nothing(C, slack):
     for n in range(3, 15):
         y = np.arange(n) % 3
         with pytest.warns(UserWarning, match="no weak learner lowers the objective") as caught:
-            model = sw.StructBoostClassifier(C=C, slack=slack).fit(np.ones((n, 1)), y)
+            model = sw.StructBoostClassifier(
+                C=C, options=sw.learning.BoostOptions(slack=slack)
+            ).fit(np.ones((n, 1)), y)
         assert len(caught) == 1
         assert model.gap_ == 0.0

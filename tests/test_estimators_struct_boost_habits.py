@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from boost_options import boost_options
 from sklearn import config_context
 from sklearn.datasets import load_iris, make_classification
 from sklearn.exceptions import ConvergenceWarning
@@ -37,7 +38,7 @@ def noisy():
 def test_the_round_kept_is_the_best_of_the_validation_and_equals_a_shorter_fit(columns_per_round):
     A, a = noisy()
     options = {"C": 200.0, "columns_per_round": columns_per_round}
-    model = sw.StructBoostClassifier(**options, n_iter_no_change=8)
+    model = sw.StructBoostClassifier(**boost_options(**options, n_iter_no_change=8))
     model.fit(A[:200], a[:200], eval_set=(A[200:], a[200:]))
     told = model.evals_result_["valid_0"]
     pairs = list(zip(told["score"], [-loss for loss in told["loss"]], strict=True))
@@ -45,11 +46,9 @@ def test_the_round_kept_is_the_best_of_the_validation_and_equals_a_shorter_fit(c
     assert len(pairs) == model.n_iter_ > model.best_iteration_
     assert model.score(A[200:], a[200:]) == pytest.approx(max(told["score"]))
     assert not model.interrupted_
-    rounds = sw.StructBoostClassifier(
-        **options,
-        early_stopping=False,
-        callback=lambda progress: progress.n_iter == model.best_iteration_,
-    ).fit(A[:200], a[:200])
+    rounds = sw.StructBoostClassifier(**boost_options(**options), early_stopping=False).fit(
+        A[:200], a[:200], callback=lambda progress: progress.n_iter == model.best_iteration_
+    )
     np.testing.assert_allclose(model.decision_function(A), rounds.decision_function(A), atol=1e-9)
     assert model.history_.primal[model.best_iteration_ - 1] == pytest.approx(
         rounds.history_.primal[-1]
@@ -61,7 +60,7 @@ def test_the_round_kept_is_the_best_of_the_validation_and_equals_a_shorter_fit(c
 
 def test_patience_counts_rounds_without_a_better_score_or_loss():
     A, a = noisy()
-    model = sw.StructBoostClassifier(C=500.0, n_iter_no_change=3)
+    model = sw.StructBoostClassifier(C=500.0, options=sw.learning.BoostOptions(n_iter_no_change=3))
     model.fit(A[:200], a[:200], eval_set=(A[200:], a[200:]))
     told = model.evals_result_["valid_0"]
     score, loss = -np.inf, np.inf
@@ -75,12 +74,14 @@ def test_patience_counts_rounds_without_a_better_score_or_loss():
 def test_validation_rows_are_set_aside():
     seen = []
     model = sw.StructBoostClassifier(
-        C=20.0, early_stopping=True, validation_fraction=0.2, callback=lambda p: seen.append(p)
-    ).fit(X, y)
+        C=20.0, early_stopping=True, options=sw.learning.BoostOptions(validation_fraction=0.2)
+    ).fit(X, y, callback=lambda p: seen.append(p))
     assert set(model.evals_result_) == {"validation"}
     assert [p.scores["validation"] for p in seen] == model.evals_result_["validation"]["score"]
     assert len(seen[-1].columns) == len(seen[-1].w) >= seen[-1].n_columns
-    counted = sw.StructBoostClassifier(C=20.0, early_stopping=True, validation_fraction=29)
+    counted = sw.StructBoostClassifier(
+        C=20.0, early_stopping=True, options=sw.learning.BoostOptions(validation_fraction=29)
+    )
     assert counted.fit(X, y).score(X, y) == pytest.approx(model.score(X, y), abs=0.05)
 
 
@@ -102,8 +103,8 @@ def test_auto_is_off_for_few_rows_and_on_for_many(monkeypatch):
 
 
 def test_a_callback_ends_a_fit_that_is_validated():
-    model = sw.StructBoostClassifier(C=50.0, callback=lambda p: p.n_iter == 3)
-    model.fit(*ODD, eval_set=EVEN)
+    model = sw.StructBoostClassifier(C=50.0)
+    model.fit(*ODD, eval_set=EVEN, callback=lambda p: p.n_iter == 3)
     assert model.interrupted_
     assert model.n_iter_ == 3
 
@@ -135,7 +136,9 @@ def test_as_many_rows_are_held_out_as_are_asked_for(rows, count):
     """49 * (1 / 49) is below 1 in floats."""
     examples = Examples(Z[:rows], RELEVANT[:rows], np.ones(rows))
     assert len(split_off(examples, count, 0)[1]) == count
-    model = sw.StructBoostClassifier(C=5.0, early_stopping=True, validation_fraction=count)
+    model = sw.StructBoostClassifier(
+        C=5.0, early_stopping=True, options=sw.learning.BoostOptions(validation_fraction=count)
+    )
     assert model.fit(Z[:rows], RELEVANT[:rows]).evals_result_["validation"]["score"]
 
 
@@ -269,7 +272,7 @@ def test_the_score_of_a_taxonomy_is_its_loss():
 @pytest.mark.parametrize("scoring", ["balanced_accuracy", "roc_auc", get_scorer("f1")])
 def test_a_scorer_by_name_judges(scoring):
     A, a = noisy()
-    model = sw.StructBoostClassifier(C=50.0, scoring=scoring)
+    model = sw.StructBoostClassifier(C=50.0, options=sw.learning.BoostOptions(scoring=scoring))
     model.fit(A[:200], a[:200], eval_set=(A[200:], a[200:]))
     known = get_scorer(scoring)(model, A[200:], a[200:])
     assert max(model.evals_result_["valid_0"]["score"]) == pytest.approx(known)
@@ -311,7 +314,9 @@ def test_losses_of_lists(loss):
     assert model.certified_
     assert model.score(Z, RELEVANT, qid=QUERIES) > 0.75
     assert model.score(Z, RELEVANT, groups=QUERIES) == model.score(Z, RELEVANT, qid=QUERIES)
-    example = sw.StructBoostRanker(C=5.0, loss=loss, tol=1e-6, slack="example")
+    example = sw.StructBoostRanker(
+        C=5.0, loss=loss, tol=1e-6, options=sw.learning.BoostOptions(slack="example")
+    )
     one = sw.StructBoostRanker(C=5.0, loss=loss, tol=1e-6)
     values = [m.fit(Z[:40], RELEVANT[:40]).history_.primal[-1] for m in (example, one)]
     assert values[0] == pytest.approx(values[1], rel=1e-5)
@@ -388,7 +393,7 @@ def test_one_query_of_all_rows_has_the_usual_area():
 )
 def test_bad_options(options, given, error, message):
     with pytest.raises(error, match=message):
-        sw.StructBoostClassifier(**options).fit(X, y, **given)
+        sw.StructBoostClassifier(**boost_options(**options)).fit(X, y, **given)
 
 
 def test_bad_queries():

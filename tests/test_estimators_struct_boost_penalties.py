@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 import reference
+from boost_options import boost_options
 from numpy.linalg import norm
 from scipy.special import log_softmax
 from sklearn.datasets import load_iris
@@ -53,7 +54,9 @@ def objective(model, rows, labels, C):
 @pytest.mark.parametrize(("k", "C"), [(3, 20.0), (4, 60.0), (6, 200.0)])
 def test_the_gap_is_the_distance_to_the_optimum_over_all_learners(estimator, k, C):
     rows, labels = problem(k, k, missing=k == 4)
-    model = sw.StructBoostClassifier(estimator, C=C, penalty="group", tol=1e-4).fit(rows, labels)
+    model = sw.StructBoostClassifier(
+        estimator, C=C, options=sw.learning.BoostOptions(penalty="group"), tol=1e-4
+    ).fit(rows, labels)
     value, bound = model.history_.primal[-1], model.history_.dual[-1]
     shares = np.full(len(rows), 1 / len(rows))
     columns = all_steps(rows, shares, balanced=estimator == "step")
@@ -77,7 +80,9 @@ def test_every_round_is_a_bracket():
 
 def test_stages_are_the_fits_with_fewer_learners():
     long, short = (
-        sw.StructBoostClassifier("step", C=80.0, n_estimators=n, columns_per_round=1)
+        sw.StructBoostClassifier(
+            "step", C=80.0, n_estimators=n, options=sw.learning.BoostOptions(columns_per_round=1)
+        )
         for n in (12, 6)
     )
     with warnings.catch_warnings():
@@ -138,9 +143,9 @@ def test_repeated_rows_are_weights_and_sparse_rows_are_dense():
 def test_a_learner_has_weights_for_all_classes():
     rows, labels = problem(0, 6, 120)
     l1, group = (
-        sw.StructBoostClassifier(C=60.0, surrogate="logistic", penalty=p, tol=1e-2).fit(
-            rows, labels
-        )
+        sw.StructBoostClassifier(
+            C=60.0, surrogate="logistic", options=sw.learning.BoostOptions(penalty=p), tol=1e-2
+        ).fit(rows, labels)
         for p in ("l1", "group")
     )
     used = [np.count_nonzero(m.estimator_weights_, axis=1) for m in (l1, group)]
@@ -152,9 +157,9 @@ def test_one_score_has_one_weight_a_learner():
     rows, labels = problem(3, 2, 40)
     for surrogate, estimator in itertools.product(("hinge", "logistic"), ("step", "stump")):
         fits = [
-            sw.StructBoostClassifier(estimator, C=10.0, surrogate=surrogate, penalty=p).fit(
-                rows, labels
-            )
+            sw.StructBoostClassifier(
+                estimator, C=10.0, surrogate=surrogate, options=sw.learning.BoostOptions(penalty=p)
+            ).fit(rows, labels)
             for p in ("l1", "group")
         ]
         assert fits[0].gap_ <= 1e-3
@@ -162,7 +167,9 @@ def test_one_score_has_one_weight_a_learner():
 
 
 def test_a_search_that_misses_proves_nothing():
-    model = sw.StructBoostClassifier("perceptron", C=20.0, penalty="group", tol=1e-2).fit(X, y)
+    model = sw.StructBoostClassifier(
+        "perceptron", C=20.0, options=sw.learning.BoostOptions(penalty="group"), tol=1e-2
+    ).fit(X, y)
     assert not model.certified_
     assert model.score(X, y) > 0.95
 
@@ -179,7 +186,7 @@ def test_a_search_that_misses_proves_nothing():
 )
 def test_what_cannot_be_is_said(options, message):
     with pytest.raises(ValueError, match=message):
-        sw.StructBoostClassifier(C=10.0, **options).fit(X, y)
+        sw.StructBoostClassifier(C=10.0, **boost_options(**options)).fit(X, y)
 
 
 def test_struct_boost_says_what_a_group_needs():

@@ -21,6 +21,7 @@ from strategies import arrays
 from setwise import StructBoostRanker
 from setwise.estimators._boosting._boosted import SEARCHES
 from setwise.estimators._boosting._rank_risk import cut_points
+from setwise.learning import BoostOptions
 
 random = np.random.default_rng(0)
 X = random.normal(size=(60, 4))
@@ -49,7 +50,9 @@ def least_objective(X, y, C, weights=None):
 @pytest.mark.parametrize("y", [Y, LEVELS], ids=["two", "levels"])
 def test_the_objective_is_that_of_the_whole_linear_program(C, slack, y):
     rows, y = np.round(X[:20, :2], 1), y[:20]
-    model = StructBoostRanker(C=C, tol=1e-7, ordinal=True, slack=slack).fit(rows, y)
+    model = StructBoostRanker(C=C, tol=1e-7, ordinal=True, options=BoostOptions(slack=slack)).fit(
+        rows, y
+    )
     least = least_objective(rows, y, C)
     assert model.history_.primal[-1] == pytest.approx(least, rel=1e-6)
     assert model.certified_
@@ -208,7 +211,11 @@ def test_the_unit_of_weights_does_not_matter(unit):
         ),
         (lambda: StructBoostRanker(C=-1.0).fit(X, Y), ValueError, "C must be positive, got -1.0"),
         (lambda: StructBoostRanker(n_jobs=0).fit(X, Y), ValueError, "n_jobs must not be 0, got 0"),
-        (lambda: StructBoostRanker(slack="two").fit(X, Y), ValueError, "slack must be one of"),
+        (
+            lambda: StructBoostRanker(options=BoostOptions(slack="two")).fit(X, Y),
+            ValueError,
+            "slack must be one of",
+        ),
         (lambda: StructBoostRanker().fit(X, LEVELS), ValueError, "set ordinal=True if the labels"),
         (
             lambda: StructBoostRanker(ordinal=True).fit(X, np.array(["a", "b"])[Y]),

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import reference
+from boost_options import boost_options
 from scipy.optimize import check_grad
 from scipy.special import log_softmax
 from sklearn.datasets import load_iris
@@ -72,7 +73,9 @@ def test_margins_of_large_scores_do_not_overflow():
 @pytest.mark.parametrize(("k", "C"), [(2, 8.0), (3, 20.0), (4, 60.0), (6, 200.0)])
 def test_the_gap_is_the_distance_to_the_optimum_over_all_stumps(columns, k, C):
     rows, labels = problem(k, k)
-    model = sw.StructBoostClassifier(C=C, surrogate="logistic", columns=columns, tol=1e-4)
+    model = sw.StructBoostClassifier(
+        C=C, surrogate="logistic", options=sw.learning.BoostOptions(columns=columns), tol=1e-4
+    )
     model.fit(rows, labels)
     value, bound = model.history_.primal[-1], model.history_.dual[-1]
     code = np.array([[-0.5], [0.5]]) if k == 2 else np.eye(k)
@@ -96,7 +99,9 @@ def test_every_round_is_a_bracket():
 @pytest.mark.parametrize("options", [{"taxonomy": [[0], [1, 2]]}, {"label_form": "augmented"}])
 def test_taxonomies_and_the_augmented_form_reach_their_gap(options):
     """The second has one segment, and is cut by planes alone."""
-    model = sw.StructBoostClassifier(C=20.0, surrogate="logistic", tol=1e-2, **options)
+    model = sw.StructBoostClassifier(
+        C=20.0, surrogate="logistic", tol=1e-2, **boost_options(**options)
+    )
     model.fit(X[::3], y[::3])
     value = (
         np.abs(model.estimator_weights_).sum()
@@ -141,7 +146,9 @@ def test_the_loss_of_rows_held_out_is_that_of_the_surrogate():
 
 def test_few_scores_have_a_slack_each_and_the_same_optimum():
     values = [
-        sw.StructBoostClassifier(C=20.0, slack=slack, tol=1e-6).fit(X, y).history_.primal[-1]
+        sw.StructBoostClassifier(C=20.0, options=sw.learning.BoostOptions(slack=slack), tol=1e-6)
+        .fit(X, y)
+        .history_.primal[-1]
         for slack in ("auto", "example", "one")
     ]
     assert values[0] == values[1]

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 import reference
+from boost_options import boost_options
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -58,8 +59,8 @@ TABLES = {
 @pytest.mark.parametrize("name", TABLES)
 def test_every_kind_of_table_gives_the_fit_of_numbers(estimator, name):
     table, categorical = TABLES[name]
-    plain = estimator(C=10.0, categorical_features=[0]).fit(X, Y)
-    model = estimator(C=10.0, categorical_features=categorical).fit(table, Y)
+    plain = estimator(C=10.0, **boost_options(categorical_features=[0])).fit(X, Y)
+    model = estimator(C=10.0, **boost_options(categorical_features=categorical)).fit(table, Y)
     assert model.estimators_ == plain.estimators_
     assert any(isinstance(learner, CategoryStump) for learner in model.estimators_)
     scores = plain.decision_function(X)
@@ -79,7 +80,9 @@ def test_the_fit_is_the_minimum_over_all_sides_and_subsets():
     rows[[2, 5, 11], [0, 1, 1]] = NAN
     for k in (2, 3):
         y = rng.permutation(np.arange(12) % k)
-        model = sw.StructBoostClassifier(C=20.0, tol=1e-6, categorical_features=[0]).fit(rows, y)
+        model = sw.StructBoostClassifier(
+            C=20.0, tol=1e-6, options=sw.learning.BoostOptions(categorical_features=[0])
+        ).fit(rows, y)
         answers = np.array(
             reference.stump_answers(rows[:, 0], categorical=True)
             + reference.stump_answers(rows[:, 1])
@@ -96,7 +99,9 @@ def test_the_fit_is_the_minimum_over_all_sides_and_subsets():
 
 def test_what_was_not_met_in_the_fit_adds_nothing():
     whole = ~np.isnan(X).any(axis=1)
-    model = sw.StructBoostClassifier(C=10.0, categorical_features=[0]).fit(X[whole], Y[whole])
+    model = sw.StructBoostClassifier(
+        C=10.0, options=sw.learning.BoostOptions(categorical_features=[0])
+    ).fit(X[whole], Y[whole])
     constant = sum(
         weight * learner.sign
         for learner, weight in zip(model.estimators_, model.estimator_weights_, strict=True)
@@ -133,9 +138,11 @@ def test_trends_hold_for_every_value(estimator):
     frame = pd.DataFrame(rows, columns=["a", "b"])
     grid = np.column_stack([np.linspace(-3, 3, 200), np.zeros(200)])
     for trend in (1, -1):
-        model = estimator(C=30.0, tol=0.05, monotonic_cst=[trend, 0]).fit(rows, y)
+        model = estimator(C=30.0, tol=0.05, **boost_options(monotonic_cst=[trend, 0])).fit(rows, y)
         assert (np.diff(model.decision_function(grid)) * trend >= 0).all()
-        named = estimator(C=30.0, tol=0.05, monotonic_cst={"a": trend}).fit(frame, y)
+        named = estimator(C=30.0, tol=0.05, **boost_options(monotonic_cst={"a": trend})).fit(
+            frame, y
+        )
         assert named.estimators_ == model.estimators_
     free = estimator(C=30.0, tol=0.05).fit(rows, y)
     assert (np.diff(free.decision_function(grid)) < 0).any()
@@ -250,11 +257,13 @@ THREE = np.arange(len(Y)) % 3
 )
 def test_bad_input_is_told_in_a_sentence(options, table, y, error, sentence):
     with pytest.raises(error, match=sentence):
-        sw.StructBoostClassifier(**options).fit(table, y)
+        sw.StructBoostClassifier(**boost_options(**options)).fit(table, y)
 
 
 def test_a_fit_to_words_takes_no_numbers_for_them():
-    model = sw.StructBoostClassifier(C=10.0, categorical_features=["town"]).fit(FRAME, Y)
+    model = sw.StructBoostClassifier(
+        C=10.0, options=sw.learning.BoostOptions(categorical_features=["town"])
+    ).fit(FRAME, Y)
     with pytest.raises(TypeError, match="feature 0 of X must hold categories of one kind"):
         model.predict(FRAME.assign(town=1.0))
     with pytest.raises(TypeError, match="feature 0 of X must hold words, as in fit"):

@@ -255,14 +255,14 @@ def test_the_logger_hears_a_round_once_beside_a_display(caplog: pytest.LogCaptur
 
 
 def fit_with_validation(X: np.ndarray, Y: np.ndarray, callback) -> None:
-    model = sw.StructBoostClassifier(n_estimators=5, C=50.0, callback=callback)
-    model.fit(X, Y[:, 0], eval_set=(X, Y[:, 0]))
+    model = sw.StructBoostClassifier(n_estimators=5, C=50.0)
+    model.fit(X, Y[:, 0], eval_set=(X, Y[:, 0]), callback=callback)
 
 
 def fit_a_field(X: np.ndarray, Y: np.ndarray, callback) -> None:
     chain = np.stack([np.arange(len(X) - 1), np.arange(1, len(X))], axis=1)
-    model = sw.FieldSVM(callback=callback)
-    model.fit([(X, chain, np.ones((len(chain), 1)))], [Y[:, 0].astype(int)])
+    model = sw.FieldSVM()
+    model.fit([(X, chain, np.ones((len(chain), 1)))], [Y[:, 0].astype(int)], callback=callback)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -222,7 +222,7 @@ def test_a_fit_that_stands_still_says_so(monkeypatch):
 def test_any_true_value_of_a_callback_stops(answer, no):
     fit = fit_of(hinges(X, Y), 1.0, callback=lambda p: answer if p.n_iter == 3 else no)
     assert (fit.n_iter, fit.interrupted) == (3, True)
-    model = SetClassifier(callback=lambda p: answer if p.n_iter == 3 else no).fit(X, Y)
+    model = SetClassifier().fit(X, Y, callback=lambda p: answer if p.n_iter == 3 else no)
     assert model.n_iter_ == 3
 
 
@@ -254,7 +254,7 @@ def test_no_warning_where_there_is_no_positive_to_predict():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         SetClassifier().fit(X, np.zeros_like(Y))
-        SetClassifier(callback=lambda p: True).fit(X, Y)
+        SetClassifier().fit(X, Y, callback=lambda p: True)
 
 
 # ------------------------------------------------------------------------------------- the program

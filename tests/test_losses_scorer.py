@@ -147,12 +147,12 @@ def test_any_classifier_is_judged():
     assert found == pytest.approx(f1_score(words, plain.predict(X), pos_label="spam"), rel=1e-12)
 
 
-def test_the_positive_class_of_an_estimator_is_that_of_its_score():
+def test_the_second_class_is_that_of_the_score_of_an_estimator():
     words = np.array(["ham", "spam"])[y]
-    model = SetClassifier(pos_label="ham").fit(X, words)
-    assert scorer("jaccard")(model, X, words) == model.score(X, words)
-    zero = SetClassifier(pos_label=0).fit(X, y)
-    assert scorer("jaccard")(zero, X, y) == zero.score(X, y)
+    model = SetClassifier().fit(X, words)
+    assert scorer("jaccard", pos_label="spam")(model, X, words) == model.score(X, words)
+    numbers = SetClassifier().fit(X, y)
+    assert scorer("jaccard")(numbers, X, y) == numbers.score(X, y)
 
 
 # --------------------------------------------------------------------------------------- searches

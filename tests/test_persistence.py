@@ -76,7 +76,7 @@ OTHER_LEARNERS = {
         lambda: sw.FieldSVM(scores=DecisionTreeClassifier(), measure="dice").fit(GRAPHS, TWO),
         "predict",
     ),
-    "feature": (lambda: sw.FieldBoost("feature", "feature", **FEW).fit(GRAPHS, TWO), "predict"),
+    "feature": (lambda: sw.FieldBoost("feature", **FEW).fit(GRAPHS, TWO), "predict"),
 }
 EVERY = ESTIMATORS | OTHER_LEARNERS
 

@@ -165,8 +165,6 @@ def wide() -> Iterator[Problem]:
     for name, options in (
         ("balanced", {"class_weight": "balanced"}),
         ("no intercept", {"fit_intercept": False}),
-        ("mean", {"reduction": "mean"}),
-        ("first class", {"pos_label": "no"}),
         ("threads", {"n_jobs": 2}),
     ):
         yield (
@@ -247,7 +245,11 @@ def timed() -> Iterator[Problem]:
     digits, classes = load_digits(return_X_y=True)
     for estimator, rounds, per_round in (("stump", 25, 1), ("perceptron", 6, 1), ("tree", 40, 10)):
         model = sw.StructBoostClassifier(
-            estimator, rounds, 100.0, columns_per_round=per_round, random_state=0
+            estimator,
+            rounds,
+            100.0,
+            options=sw.learning.BoostOptions(columns_per_round=per_round),
+            random_state=0,
         )
         yield f"struct_boost {estimator}", partial(quietly, model.fit, digits, classes)
     rng = np.random.default_rng(0)

@@ -104,17 +104,17 @@ def is_close(c: float, progress: Any) -> bool:
     return bool(progress.gap <= min(1e-3, 1e-6 * c) * progress.value)
 
 
-def classifier(trained: str, c: float, n: int) -> sw.SetClassifier:
+def fitted(trained: str, c: float, sample: Sample) -> sw.SetClassifier:
     """Return a classifier for one class, with C counted as in GRID for a sample of n."""
-    return sw.SetClassifier(
+    model = sw.SetClassifier(
         JACCARD,
         SURROGATES[trained],
-        C=c if trained == "L" else 10.0 * c / n,
+        C=c if trained == "L" else 10.0 * c / len(sample),
         tol=TOL,
         max_iter=ROUNDS,
         sets="sample",
-        callback=partial(is_close, c),
     )
+    return model.fit(sample.X, sample.y, callback=partial(is_close, c))
 
 
 def losses_of(model: sw.SetClassifier, X: Any, y: np.ndarray) -> dict[str, float]:
@@ -134,13 +134,13 @@ def one_class(
     for trained, losses in held_out.items():
         for rows, others in splits:
             part, rest = train.take(rows), train.take(others)
-            models = [classifier(trained, c, len(part)).fit(part.X, part.y) for c in grid]
+            models = [fitted(trained, c, part) for c in grid]
             losses.append([losses_of(model, rest.X, rest.y) for model in models])
     answer = {}
     for row, (trained, criterion) in ROWS.items():
         means = np.mean([[loss[criterion] for loss in fold] for fold in held_out[trained]], axis=0)
         best = grid[int(np.argmin(means))]
-        model = classifier(trained, best, len(train)).fit(train.X, train.y)
+        model = fitted(trained, best, train)
         length = float(np.hypot(np.linalg.norm(model.coef_), model.intercept_[0]))
         answer[row] = {
             **losses_of(model, test.X, test.y),

@@ -69,7 +69,9 @@ def n_pairs(y: np.ndarray) -> int:
 def timed(X: np.ndarray, y: np.ndarray, C: float, form: str) -> tuple:
     """Return a fit and its processor time."""
     start = time.process_time()
-    model = sw.StructBoostRanker(C=C, n_estimators=STUMPS, slack=SLACKS[form]).fit(X, y)
+    model = sw.StructBoostRanker(
+        C=C, n_estimators=STUMPS, options=sw.learning.BoostOptions(slack=SLACKS[form])
+    ).fit(X, y)
     return model, time.process_time() - start
 
 
@@ -129,8 +131,12 @@ def curves(name: str, seed: int) -> dict[str, dict[str, list[float]]]:
         def note(p: sw.learning.BoostProgress, rounds=rounds, start=start) -> None:
             rounds.append((p.n_columns, p.value, time.process_time() - start))
 
-        ranker = sw.StructBoostRanker(C=100.0, n_estimators=STUMPS, slack=slack, callback=note)
-        ranker.fit(X, y)
+        ranker = sw.StructBoostRanker(
+            C=100.0,
+            n_estimators=STUMPS,
+            options=sw.learning.BoostOptions(slack=slack),
+        )
+        ranker.fit(X, y, callback=note)
         keys = ("stumps", "objective", "seconds")
         answer[form] = {k: list(v) for k, v in zip(keys, zip(*rounds, strict=True), strict=True)}
     return answer

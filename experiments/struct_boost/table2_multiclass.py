@@ -103,7 +103,7 @@ def candidates(method: str, name: str) -> dict[float, Any]:
                 n_estimators=ROUNDS,
                 C=C,
                 tol=GAP,
-                columns=columns,
+                options=sw.learning.BoostOptions(columns=columns),
                 time_limit=LIMIT,
                 random_state=0,
             )
@@ -118,7 +118,7 @@ def candidates(method: str, name: str) -> dict[float, Any]:
                 C=C,
                 surrogate="logistic",
                 tol=WIDE_GAP,
-                columns_per_round=4,
+                options=sw.learning.BoostOptions(columns_per_round=4),
                 time_limit=LIMIT,
                 random_state=0,
             )
@@ -132,7 +132,7 @@ def candidates(method: str, name: str) -> dict[float, Any]:
                 n_estimators=MORE,
                 C=C,
                 tol=WIDE_GAP if name in LARGE else STEPS_GAP,
-                columns_per_round=4 if name in LARGE else 8,
+                options=sw.learning.BoostOptions(columns_per_round=4 if name in LARGE else 8),
                 time_limit=LIMIT,
                 random_state=0,
             )
@@ -146,9 +146,8 @@ def candidates(method: str, name: str) -> dict[float, Any]:
                 n_estimators=ROUNDS,
                 C=C,
                 surrogate="logistic",
-                penalty="group",
+                options=sw.learning.BoostOptions(penalty="group", columns_per_round=8),
                 tol=GAP,
-                columns_per_round=8,
                 time_limit=None if method == TREES else LIMIT,
                 random_state=0,
             )

@@ -46,7 +46,7 @@ def model(learner: str, n: int, parents: np.ndarray | None, C: float) -> sw.Stru
         C=C,
         taxonomy=parents,
         tol=1e-2,
-        columns_per_round=20,
+        options=sw.learning.BoostOptions(columns_per_round=20),
         random_state=0,
     )
 

@@ -20,6 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import setwise as sw
 from setwise import functions, inference, learning, losses, plots, surrogates
+from setwise.learning import BoostOptions
 
 # ------------------------------------------------------------------------------------- learning
 
@@ -232,13 +233,10 @@ estimator(
         "loss": "jaccard",
         "surrogate": "lovasz",
         "C": 10.0,
-        "reduction": "mean",
         "tol": 1e-3,
         "max_iter": 30,
         "fit_intercept": True,
         "sets": "groups",
-        "pos_label": 1,
-        "threshold": 0.0,
         "calibrate": None,
         "cv": None,
         "class_weight": "balanced",
@@ -246,9 +244,8 @@ estimator(
         "n_jobs": 1,
         "time_limit": 3600.0,
         "verbose": False,
-        "callback": go_on,
     },
-    {"X": X, "y": Y, "groups": GROUPS, "sample_weight": SAMPLE_WEIGHT},
+    {"X": X, "y": Y, "groups": GROUPS, "sample_weight": SAMPLE_WEIGHT, "callback": go_on},
     {
         "decision_function": {"X": X},
         "predict": {"X": X, "abstain": False, "groups": GROUPS},
@@ -263,7 +260,6 @@ estimator(
         "estimator": LogisticRegression(),
         "loss": "jaccard",
         "sets": "groups",
-        "pos_label": 1,
         "calibrate": "sigmoid",
         "presence": "fit",
         "cv": 2,
@@ -289,13 +285,11 @@ estimator(
         "cv": 2,
         "scoring": "accuracy",
         "refit": True,
-        "reduction": "mean",
         "tol": 1e-3,
         "max_iter": 30,
         "time_limit": None,
         "fit_intercept": True,
         "sets": "groups",
-        "pos_label": 1,
         "class_weight": {0: 1.0, 1: 2.0},
         "n_jobs": 1,
         "verbose": False,
@@ -336,6 +330,33 @@ for name, arguments in (
     ("fit", {}),
 ):
     method(f"estimators.ThinnedEnsemble.{name}", lambda: FEWER, itself, **arguments)
+SETTINGS = {
+    "validation_fraction": 0.2,
+    "n_iter_no_change": 5,
+    "n_folds": 2,
+    "slack": "one",
+    "categorical_features": array(1),
+    "monotonic_cst": array(1, 0),
+}
+
+
+def boosted_with(**settings: Any) -> Any:
+    model = sw.StructBoostClassifier(n_estimators=5, C=10.0, options=BoostOptions(**settings))
+    return model.fit(X, Y, eval_set=(X, Y))
+
+
+EXAMPLES["setwise.learning.BoostOptions"] = Example(
+    boosted_with,
+    {
+        "penalty": "auto",
+        "label_form": "coded",
+        "columns": "shared",
+        "columns_per_round": 1,
+        "scoring": None,
+        **SETTINGS,
+    },
+    decisions,
+)
 estimator(
     "StructBoostClassifier",
     {
@@ -344,28 +365,17 @@ estimator(
         "C": 10.0,
         "surrogate": "auto",
         "taxonomy": array(2, 2, -1),
-        "penalty": "auto",
-        "label_form": "coded",
         "class_weight": "balanced",
         "early_stopping": "auto",
-        "validation_fraction": 0.2,
-        "n_iter_no_change": 5,
-        "scoring": None,
         "calibrate": "softmax",
-        "n_folds": 2,
+        "options": BoostOptions(**SETTINGS),
         "tol": 1e-3,
-        "slack": "one",
-        "columns": "shared",
-        "columns_per_round": 1,
-        "categorical_features": array(1),
-        "monotonic_cst": array(1, 0),
         "random_state": 0,
         "n_jobs": 1,
         "time_limit": 3600.0,
         "verbose": False,
-        "callback": go_on,
     },
-    {"X": X, "y": Y, "sample_weight": SAMPLE_WEIGHT, "eval_set": (X, Y)},
+    {"X": X, "y": Y, "sample_weight": SAMPLE_WEIGHT, "eval_set": (X, Y), "callback": go_on},
     {
         "decision_function": {"X": X},
         "predict": {"X": X},
@@ -389,17 +399,11 @@ estimator(
         "tol": 1e-3,
         "ordinal": False,
         "early_stopping": "auto",
-        "validation_fraction": 0.2,
-        "n_iter_no_change": 5,
-        "n_folds": 2,
-        "slack": "one",
-        "categorical_features": array(1),
-        "monotonic_cst": array(1, 0),
+        "options": BoostOptions(**SETTINGS),
         "random_state": 0,
         "n_jobs": 1,
         "time_limit": 3600.0,
         "verbose": False,
-        "callback": go_on,
     },
     {
         "X": X,
@@ -408,6 +412,7 @@ estimator(
         "groups": None,
         "qid": array(0, 1, 1, 1, 0, 1),
         "eval_set": (X, Y, array(0, 1, 1, 1, 0, 1)),
+        "callback": go_on,
     },
     {
         "decision_function": {"X": X},
@@ -452,9 +457,8 @@ estimator(
         "n_jobs": 1,
         "time_limit": 3600.0,
         "verbose": False,
-        "callback": go_on,
     },
-    ON_GRAPHS,
+    {**ON_GRAPHS, "callback": go_on},
     {
         "decide": {"X": GRAPHS, "loss": "dice", "temperature": 2.0},
         "decision_function": {"X": GRAPHS},
@@ -467,8 +471,7 @@ estimator(
 estimator(
     "FieldBoost",
     {
-        "estimator": "stump",
-        "edge_estimator": "feature",
+        "estimator": ("stump", "feature"),
         "scores": LogisticRegression(),
         "passthrough": True,
         "measure": "jaccard",
@@ -482,9 +485,8 @@ estimator(
         "n_jobs": 1,
         "time_limit": 3600.0,
         "verbose": False,
-        "callback": go_on,
     },
-    ON_GRAPHS,
+    {**ON_GRAPHS, "callback": go_on},
     {
         "decide": {"X": GRAPHS, "loss": "dice", "temperature": 2.0},
         "decision_function": {"X": GRAPHS},

@@ -50,8 +50,8 @@ class DaskFieldSVM(DaskEstimator, FieldSVM):
         The largest number of planes per round; see ``DaskSetClassifier``.
     client : distributed.Client, default=None
         The default is the client that was created last in this process.
-    verbose, callback
-        See ``FieldSVM``. Both act on the client.
+    verbose : bool, default=False
+        Show the phases and a progress bar on the client.
 
     Attributes
     ----------
@@ -97,7 +97,6 @@ class DaskFieldSVM(DaskEstimator, FieldSVM):
         planes: int = 1,
         client: Client | None = None,
         verbose: bool = False,
-        callback: Callable[[Progress], object] | None = None,
     ) -> None:
         self.C = C
         self.truncation = truncation
@@ -109,9 +108,15 @@ class DaskFieldSVM(DaskEstimator, FieldSVM):
         self.planes = planes
         self.client = client
         self.verbose = verbose
-        self.callback = callback
 
-    def fit(self, X: Any, Y: Any, node_weights: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        Y: Any,
+        node_weights: Any = None,
+        *,
+        callback: Callable[[Progress], object] | None = None,
+    ) -> Self:
         """Fit the weights.
 
         Parameters
@@ -123,6 +128,8 @@ class DaskFieldSVM(DaskEstimator, FieldSVM):
             Labels, in the same partitions as ``X``.
         node_weights : dask Bag of arrays of shape (N,), or list of Delayed objects, optional
             The cost of a wrong label at each node, by default 1.
+        callback : callable, optional
+            See ``FieldSVM``. It is called on the client.
 
         Returns
         -------
@@ -135,7 +142,7 @@ class DaskFieldSVM(DaskEstimator, FieldSVM):
             raise ValueError(f"truncation must be at most 0.5, got {truncation:g}")
         intercept = as_flag(self.fit_intercept, "fit_intercept")
         priced = as_flag(self.label_costs, "label_costs")
-        check_display(self.verbose, self.callback)
+        check_display(self.verbose, callback)
         deadline, phases = Deadline.of(self.time_limit, armed=False), Phases(self.verbose)
         executor = self._executor()
         phases.begin("reading the graphs")
@@ -167,9 +174,9 @@ class DaskFieldSVM(DaskEstimator, FieldSVM):
         )
         with (
             one_thread(),
-            progress_callback(self.verbose, self.tol, self.callback) as callback,
+            progress_callback(self.verbose, self.tol, callback) as told,
         ):
-            rounds = FieldRounds(oracle, self.tol, self.max_iter, phases.around(callback), deadline)
+            rounds = FieldRounds(oracle, self.tol, self.max_iter, phases.around(told), deadline)
             fit = deadline.run(self._solve, oracle, rounds)
         self.bias_, self.temperature_, self.score_estimator_ = np.zeros(n_labels), 1.0, None
         self._store(oracle, rounds, fit)

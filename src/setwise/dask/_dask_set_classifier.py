@@ -33,7 +33,6 @@ from setwise.dask._set_shards import Reading, SetRows, counted_score, scores_of_
 from setwise.estimators import SetClassifier
 from setwise.estimators._sets._judgment import warn_of_no_positive
 from setwise.estimators._sets._label_encoding import Encoding
-from setwise.estimators._sets._set_problem import Reduction
 from setwise.estimators._sets._surrogate_choice import first_surrogate, own_loss
 from setwise.learning import Progress, one_slack
 from setwise.losses import Loss
@@ -57,11 +56,7 @@ class DaskSetClassifier(DaskEstimator, SetClassifier):
 
     Parameters
     ----------
-    loss, surrogate, C, reduction, tol, max_iter, time_limit, fit_intercept, sets, pos_label
-        See ``SetClassifier``.
-    threshold : float, default=0.0
-        A label is positive if its score is above this threshold.
-    class_weight, warm_start
+    loss, surrogate, C, tol, max_iter, time_limit, fit_intercept, sets, class_weight, warm_start
         See ``SetClassifier``.
     planes : int, default=1
         The largest number of planes per round. The subgradients of the chunks are added up to at
@@ -70,13 +65,13 @@ class DaskSetClassifier(DaskEstimator, SetClassifier):
         different models, each within ``tol`` of the minimum.
     client : distributed.Client, default=None
         The default is the client that was created last in this process.
-    verbose, callback
-        See ``SetClassifier``. Both act on the client.
+    verbose : bool, default=False
+        Show the phases and a progress bar on the client.
 
     Attributes
     ----------
     client_ : distributed.Client
-    coef_, intercept_, classes_, threshold_, gap_, certified_, n_iter_, interrupted_, history_
+    coef_, intercept_, classes_, gap_, certified_, n_iter_, interrupted_, history_
         See ``SetClassifier``.
     learner_ : str
         The name of the learner, always "one_slack".
@@ -109,40 +104,40 @@ class DaskSetClassifier(DaskEstimator, SetClassifier):
         surrogate: str | Surrogate = "auto",
         C: float = 1.0,
         *,
-        reduction: Reduction = "sum",
         tol: float = 1e-3,
         max_iter: int = 10_000,
         time_limit: float | None = None,
         fit_intercept: bool = True,
         sets: Sets = "auto",
-        pos_label: Any = None,
-        threshold: float = 0.0,
         class_weight: dict[Any, float] | str | None = None,
         warm_start: bool = False,
         planes: int = 1,
         client: Client | None = None,
         verbose: bool = False,
-        callback: Callable[[Progress], object] | None = None,
     ) -> None:
         self.loss = loss
         self.surrogate = surrogate
         self.C = C
-        self.reduction = reduction
         self.tol = tol
         self.max_iter = max_iter
         self.time_limit = time_limit
         self.fit_intercept = fit_intercept
         self.sets = sets
-        self.pos_label = pos_label
-        self.threshold = threshold
         self.class_weight = class_weight
         self.warm_start = warm_start
         self.planes = planes
         self.client = client
         self.verbose = verbose
-        self.callback = callback
 
-    def fit(self, X: Any, y: Any, *, groups: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        groups: Any = None,
+        sample_weight: Any = None,
+        callback: Callable[[Progress], object] | None = None,
+    ) -> Self:
         """Fit the weights.
 
         Parameters
@@ -154,6 +149,8 @@ class DaskSetClassifier(DaskEstimator, SetClassifier):
             The set of each sample. Each group must lie in one chunk.
         sample_weight : dask array or Series of shape (n,), optional
             Weight 2 is equivalent to a repeated sample, weight 0 to a removed one.
+        callback : callable, optional
+            See ``SetClassifier``. It is called on the client.
 
         Returns
         -------
@@ -161,43 +158,42 @@ class DaskSetClassifier(DaskEstimator, SetClassifier):
         """
         first_surrogate(self.surrogate, self.loss)
         planes = as_count(self.planes, "planes", least=1)
-        C, threshold = as_number(self.C, "C", positive=True), as_number(self.threshold, "threshold")
+        C = as_number(self.C, "C", positive=True)
         as_flag(self.fit_intercept, "fit_intercept")
-        check_display(self.verbose, self.callback)
+        check_display(self.verbose, callback)
         deadline, phases = Deadline.of(self.time_limit, armed=False), Phases(self.verbose)
         before = self._last_weights() if as_flag(self.warm_start, "warm_start") else None
         executor = self._executor()
         phases.begin("reading the rows")
         sample = gather(executor, X, y=y, groups=groups, sample_weight=sample_weight)
         phases.begin(f"posing the problem of {sum(sample.lengths)} rows")
-        encoding = encoding_of(sample, self.pos_label)
+        encoding = encoding_of(sample)
         problem = pose(self, executor, sample, encoding, groups, planes)
         self._remember(sample, encoding)
         init = self._start(before, problem)
         phases.begin("searching the weights")
         with (
             one_thread(),  # the sums on the client are then reproducible
-            progress_callback(self.verbose, self.tol, self.callback) as callback,
+            progress_callback(self.verbose, self.tol, callback) as told,
         ):
             learn = partial(
                 one_slack,
                 problem.oracle,
                 problem.shape[0] * problem.shape[1],
-                C * problem.share,
+                C,
                 tol=self.tol,
                 max_iter=self.max_iter,
                 init=init,
-                callback=phases.around(callback),
+                callback=phases.around(told),
             )
             fit = deadline.run(partial(learn, time_limit=deadline.inherited))
         self.certified_ = problem.certified
         self._keep(fit)
         self.history_ = phases.whole(self.history_)
-        self.threshold_, self._calibration = threshold, None
-        self.intercept_ = self.intercept_ - encoding.sign * threshold
-        positive = encoding.classes[encoding.positive]
+        self.threshold_, self._calibration = 0.0, None
+        positive = encoding.classes[1]
         wanted = self._found and any(positive in part.labels for part in sample.seen)
-        if wanted and not any(executor.map(_any_positive, sample.rows, self._weights, encoding)):
+        if wanted and not any(executor.map(_any_positive, sample.rows, self._weights)):
             zero = not (self.coef_.any() or self.intercept_.any())
             name = type(self).__name__
             warn_of_no_positive(name, problem.surrogate, self.gap_, zero=zero, rows=self._rows)
@@ -233,15 +229,15 @@ class DaskSetClassifier(DaskEstimator, SetClassifier):
         if kind == "groups" and not separate:
             sample.check_groups()
         if kind not in WHOLE or separate:
-            lost, weight = executor.sums(
-                counted_score, sample.rows, reading, loss, self._weights, self._encoding.sign
-            )[0]
+            lost, weight = executor.sums(counted_score, sample.rows, reading, loss, self._weights)[
+                0
+            ]
             return float(1.0 - lost / weight)
         scores = np.concatenate(executor.map(scores_of_rows, sample.rows, self._weights, True))
         sets = gathered_sets(executor, sample, reading, loss)
         if sets.multiplicity is not None:
             loss = loss._with_multiplicity(sets.multiplicity)
-        found = self._is_positive(scores if self._rows else scores[:, 0])
+        found = (scores if self._rows else scores[:, 0]) > 0
         losses = loss(sets.positive, sets.gather(found), offsets=sets.ragged_offsets)
         worst = worst_losses(loss, sets)
         shares = np.divide(losses, worst, out=np.zeros(sets.n_sets), where=worst > 0)
@@ -255,7 +251,7 @@ class DaskSetClassifier(DaskEstimator, SetClassifier):
     def _remember(self, sample: PlacedSample, encoding: Encoding) -> None:
         one = sample.one
         self._rows = bool(one.n_outputs)
-        self.classes_, self._positive = encoding.classes, encoding.positive
+        self.classes_ = encoding.classes
         self.n_features_in_ = one.width
         if one.names is not None:
             self.feature_names_in_ = np.array(one.names, object)
@@ -303,10 +299,9 @@ class _Answer:
         scores = scores if self.rows else scores[:, 0]
         if self.encoding is None:
             return scores
-        return self.encoding.decode(scores > 0 if self.encoding.positive == 1 else scores < 0)
+        return self.encoding.decode(scores > 0)
 
 
-def _any_positive(rows: SetRows, W: FloatArray, encoding: Encoding) -> bool:
+def _any_positive(rows: SetRows, W: FloatArray) -> bool:
     """Return whether any label is predicted positive."""
-    scores = encoding.sign * scores_of_rows(rows, W, True)
-    return bool((scores > 0).any())
+    return bool((scores_of_rows(rows, W, True) > 0).any())

@@ -21,7 +21,10 @@ from setwise.estimators._boosting._class_merit import as_class_weights, class_me
 from setwise.estimators._boosting._held_out import Examples
 from setwise.estimators._boosting._taxonomy import label_code
 from setwise.estimators._checked import check_targets
-from setwise.learning import BoostProgress
+from setwise.learning import BoostOptions, BoostProgress
+from setwise.learning._boosting._options import read_options
+
+TAKEN = ("columns", "columns_per_round", "categorical_features", "monotonic_cst")
 
 
 class DaskStructBoostClassifier(DaskBoosted, StructBoostClassifier):  # type: ignore[misc]
@@ -35,19 +38,18 @@ class DaskStructBoostClassifier(DaskBoosted, StructBoostClassifier):  # type: ig
 
     Parameters
     ----------
-    n_estimators, taxonomy, class_weight, tol, columns, columns_per_round, time_limit
+    n_estimators, taxonomy, class_weight, tol, time_limit
         See ``StructBoostClassifier``.
     C : float or "auto", default="auto"
         "auto" is 50 times the smallest C for which a weak learner lowers the objective. No rows are
         held out here.
-    categorical_features : mask or indices, default=None
-        The columns whose numbers are categories.
-    monotonic_cst : array of shape (n_features,), default=None
-        See ``StructBoostClassifier``.
+    options : BoostOptions, default=None
+        Settings that few fits change: ``columns``, ``columns_per_round``, ``categorical_features``
+        (the columns whose numbers are categories, as a mask or indices) and ``monotonic_cst``.
     client : distributed.Client, default=None
         The default is the client that was created last in this process.
-    verbose, callback
-        See ``StructBoostClassifier``. Both act on the client.
+    verbose : bool, default=False
+        Show the phases and a progress bar on the client.
 
     Attributes
     ----------
@@ -72,8 +74,7 @@ class DaskStructBoostClassifier(DaskBoosted, StructBoostClassifier):  # type: ig
     """
 
     _local = StructBoostClassifier
-    label_form = "coded"
-    scoring = calibrate = None
+    calibrate = None
     surrogate = _surrogate = "hinge"
 
     @hints_at_names
@@ -85,31 +86,28 @@ class DaskStructBoostClassifier(DaskBoosted, StructBoostClassifier):  # type: ig
         taxonomy: Any = None,
         class_weight: dict[Any, float] | str | None = None,
         tol: float = 1e-3,
-        columns: str = "shared",
-        columns_per_round: int | None = None,
-        categorical_features: Any = None,
-        monotonic_cst: Any = None,
+        options: BoostOptions | None = None,
         time_limit: float | None = None,
         client: Client | None = None,
         verbose: bool = False,
-        callback: Callable[[BoostProgress], object] | None = None,
     ) -> None:
         self.n_estimators = n_estimators
         self.C = C
         self.taxonomy = taxonomy
         self.class_weight = class_weight
         self.tol = tol
-        self.columns = columns
-        self.columns_per_round = columns_per_round
-        self.categorical_features = categorical_features
-        self.monotonic_cst = monotonic_cst
+        self.options = options
         self.time_limit = time_limit
         self.client = client
         self.verbose = verbose
-        self.callback = callback
 
     def fit(  # type: ignore[override]
-        self, X: Any, y: Any, *, sample_weight: Any = None
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: Any = None,
+        callback: Callable[[BoostProgress], object] | None = None,
     ) -> Self:
         """Fit the weak learners and their weights.
 
@@ -122,13 +120,17 @@ class DaskStructBoostClassifier(DaskBoosted, StructBoostClassifier):  # type: ig
         sample_weight : dask array or Series of shape (n,), optional
             Weight 2 is equivalent to a repeated sample, weight 0 to a removed one.
 
+        callback : callable, optional
+            See ``StructBoostClassifier``. It is called on the client.
+
         Returns
         -------
         self
         """
-        shared = as_choice(self.columns, "columns", ("shared", "class")) == "shared"
-        columns_a_round(self.columns_per_round, 0)
-        check_display(self.verbose, self.callback)
+        settings = read_options(self.options, type(self).__name__, TAKEN)
+        shared = as_choice(settings.columns, "columns", ("shared", "class")) == "shared"
+        columns_a_round(settings.columns_per_round, 0)
+        check_display(self.verbose, callback)
         deadline, phases = Deadline.of(self.time_limit, armed=False), Phases(self.verbose)
         phases.begin("reading the rows")
         table = ColumnTable(self._executor(), X, y=y, sample_weight=sample_weight)
@@ -148,12 +150,12 @@ class DaskStructBoostClassifier(DaskBoosted, StructBoostClassifier):  # type: ig
         coding = label_code(self.taxonomy, self.classes_, augmented=False)
         self.code_, self.cost_, self._augmented = coding.code, coding.cost, False
         n_segments = self.code_.shape[1]
-        if self.monotonic_cst is not None and n_segments > 1:
+        if settings.monotonic_cst is not None and n_segments > 1:
             raise ValueError(
                 "monotonic_cst must be None for more than one score: monotonic constraints are not "
                 "supported for multiclass classification, taxonomies or augmented labels"
             )
-        self._width = columns_a_round(self.columns_per_round, n_segments * len(kept))
+        self._width = columns_a_round(settings.columns_per_round, n_segments * len(kept))
         self._boosted(
             table,
             kept,
@@ -161,6 +163,8 @@ class DaskStructBoostClassifier(DaskBoosted, StructBoostClassifier):  # type: ig
             self._width,
             deadline,
             phases,
+            settings,
+            callback,
             columns="shared" if shared and n_segments > 1 else "class",
             columns_per_round=self._width,
         )

@@ -19,7 +19,8 @@ from setwise.estimators import StructBoostRanker
 from setwise.estimators._boosting._held_out import Examples, known_places
 from setwise.estimators._boosting._rank_risk import as_groups, cut_points
 from setwise.estimators._boosting._struct_boost_ranker import LOSSES
-from setwise.learning import BoostProgress
+from setwise.learning import BoostOptions, BoostProgress
+from setwise.learning._boosting._options import read_options
 
 
 class DaskStructBoostRanker(DaskBoosted, StructBoostRanker):  # type: ignore[misc]
@@ -38,14 +39,13 @@ class DaskStructBoostRanker(DaskBoosted, StructBoostRanker):  # type: ignore[mis
     C : float or "auto", default="auto"
         "auto" is 50 times the smallest C for which a weak learner lowers the objective. No rows are
         held out here.
-    categorical_features : mask or indices, default=None
-        The columns whose numbers are categories.
-    monotonic_cst : array of shape (n_features,), default=None
-        See ``StructBoostRanker``.
+    options : BoostOptions, default=None
+        Settings that few fits change: ``categorical_features`` (the columns whose numbers are
+        categories, as a mask or indices) and ``monotonic_cst``.
     client : distributed.Client, default=None
         The default is the client that was created last in this process.
-    verbose, callback
-        See ``StructBoostRanker``. Both act on the client.
+    verbose : bool, default=False
+        Show the phases and a progress bar on the client.
 
     Attributes
     ----------
@@ -81,27 +81,29 @@ class DaskStructBoostRanker(DaskBoosted, StructBoostRanker):  # type: ignore[mis
         loss: str = "auc",
         tol: float = 1e-3,
         ordinal: bool = False,
-        categorical_features: Any = None,
-        monotonic_cst: Any = None,
+        options: BoostOptions | None = None,
         time_limit: float | None = None,
         client: Client | None = None,
         verbose: bool = False,
-        callback: Callable[[BoostProgress], object] | None = None,
     ) -> None:
         self.n_estimators = n_estimators
         self.C = C
         self.loss = loss
         self.tol = tol
         self.ordinal = ordinal
-        self.categorical_features = categorical_features
-        self.monotonic_cst = monotonic_cst
+        self.options = options
         self.time_limit = time_limit
         self.client = client
         self.verbose = verbose
-        self.callback = callback
 
     def fit(  # type: ignore[override]
-        self, X: Any, y: Any, *, groups: Any = None, sample_weight: Any = None
+        self,
+        X: Any,
+        y: Any,
+        *,
+        groups: Any = None,
+        sample_weight: Any = None,
+        callback: Callable[[BoostProgress], object] | None = None,
     ) -> Self:
         """Fit the weak learners and their weights.
 
@@ -115,13 +117,19 @@ class DaskStructBoostRanker(DaskBoosted, StructBoostRanker):  # type: ignore[mis
         sample_weight : dask array or Series of shape (n,), optional
             See ``StructBoostRanker``.
 
+        callback : callable, optional
+            See ``StructBoostRanker``. It is called on the client.
+
         Returns
         -------
         self
         """
+        settings = read_options(
+            self.options, type(self).__name__, ("categorical_features", "monotonic_cst")
+        )
         as_flag(self.ordinal, "ordinal")
         as_choice(self.loss, "loss", LOSSES)
-        check_display(self.verbose, self.callback)
+        check_display(self.verbose, callback)
         deadline, phases = Deadline.of(self.time_limit, armed=False), Phases(self.verbose)
         phases.begin("reading the rows")
         table = ColumnTable(self._executor(), X, y=y, groups=groups, sample_weight=sample_weight)
@@ -129,7 +137,8 @@ class DaskStructBoostRanker(DaskBoosted, StructBoostRanker):  # type: ignore[mis
         places = self._learn_levels(given.y)
         weight = without_unit(given.weight)
         examples = Examples(None, places, weight, as_groups(given.groups, len(places)))
-        fit = self._boosted(table, None, self._risk(examples), 1, deadline, phases)
+        risk = self._risk(examples)
+        fit = self._boosted(table, None, risk, 1, deadline, phases, settings, callback)
         self.cut_points_ = cut_points(fit.scores, places, weight, len(self.classes_))
         return self
 

@@ -23,7 +23,7 @@ from setwise.dask._column_blocks import ColumnTable, FeatureRows
 from setwise.dask._executor import DaskExecutor, as_client
 from setwise.dask._partitions import lazily
 from setwise.estimators._boosting._price import USUAL, least_price
-from setwise.learning import BoostFit, BoostProgress
+from setwise.learning import BoostFit, BoostOptions, BoostProgress
 from setwise.learning._boosting._problem import Risk
 from setwise.learning._history import History
 from setwise.learning._weak_learners._traits import as_categorical, as_trends
@@ -66,8 +66,8 @@ class DaskEstimator:
         return model
 
     def _to_send(self) -> Any:
-        """Return the local model for the workers, without callback and display."""
-        return self.to_local().set_params(callback=None, verbose=False)
+        """Return the local model for the workers, without display."""
+        return self.to_local().set_params(verbose=False)
 
     def _params(self) -> dict[str, Any]:
         params: dict[str, Any] = self.get_params(deep=False)  # type: ignore[attr-defined]
@@ -130,17 +130,14 @@ class DaskBoosted(DaskEstimator):
     """
 
     C: Any
-    categorical_features: Any
-    monotonic_cst: Any
-    callback: Callable[[BoostProgress], object] | None
+    options: BoostOptions | None
     client: Client | None
     n_features_in_: int
     estimator = "stump"
     early_stopping = False
-    random_state = n_jobs = n_folds = None
-    validation_fraction, n_iter_no_change, slack = 0.1, 10, "one"
+    random_state = n_jobs = None
 
-    def _columns_known(self, table: ColumnTable) -> tuple[Any, Any]:
+    def _columns_known(self, table: ColumnTable, options: BoostOptions) -> tuple[Any, Any]:
         """Store the names and number of features. Return the categorical mask and the trends."""
         seen = table.seen
         self.n_features_in_ = seen.width
@@ -148,15 +145,18 @@ class DaskBoosted(DaskEstimator):
             self.feature_names_in_ = np.array(seen.names, object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        if isinstance(self.categorical_features, str):
-            raise ValueError(
-                "categorical_features must be None, a mask or indices on dask, got "
-                f"{self.categorical_features!r}"
-            )
-        mask = as_categorical(self.categorical_features, seen.width)
+        columns = options.categorical_features
+        if isinstance(columns, str):
+            if columns != "from_dtype":
+                raise ValueError(
+                    "categorical_features must be 'from_dtype', None, a mask or indices on dask, "
+                    f"got {columns!r}"
+                )
+            columns = None  # all columns are numbers here
+        mask = as_categorical(columns, seen.width)
         self._categorical = mask
         self.categories_: list[Any] = []
-        return mask, as_trends(self.monotonic_cst, mask)
+        return mask, as_trends(options.monotonic_cst, mask)
 
     def _boosted(
         self,
@@ -166,6 +166,8 @@ class DaskBoosted(DaskEstimator):
         width: int,
         deadline: Deadline,
         phases: Phases,
+        settings: BoostOptions,
+        callback: Callable[[BoostProgress], object] | None,
         **options: Any,
     ) -> BoostFit:
         """Boost over the ``kept`` rows, store the result in the estimator and return it."""
@@ -175,11 +177,11 @@ class DaskBoosted(DaskEstimator):
         else:
             as_number(self.C, "C", positive=True)
         phases.begin(f"sorting the columns of {len(table.seen.y)} rows, and boosting")
-        search = table.searched(kept, width, *self._columns_known(table))
+        search = table.searched(kept, width, *self._columns_known(table, settings))
         self.C_ = USUAL * least_price(risk, search) if isinstance(self.C, str) else float(self.C)
         self.C_scores_: dict[float, float] = {}
         fit: BoostFit = self._boost(  # type: ignore[attr-defined]
-            risk, search, deadline, C=self.C_, watch=phases, **options
+            risk, search, deadline, callback, C=self.C_, watch=phases, **options
         )
         self.best_iteration_ = fit.n_iter
         self.evals_result_: dict[str, Any] = {}

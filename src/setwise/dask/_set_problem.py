@@ -11,7 +11,7 @@ import numpy as np
 from dask.delayed import delayed
 from sklearn.utils.class_weight import compute_class_weight
 
-from setwise._foundation._arguments import FloatArray, as_choice, as_flag
+from setwise._foundation._arguments import FloatArray, as_flag
 from setwise.dask._partitions import row_parts
 from setwise.dask._set_shards import (
     ChunkRisk,
@@ -24,7 +24,6 @@ from setwise.dask._set_shards import (
     slope_of_rows,
     summarize,
     truths,
-    worst,
 )
 from setwise.estimators._sets._judgment import is_certified
 from setwise.estimators._sets._label_encoding import Encoding, learn_encoding, weigh_classes
@@ -34,7 +33,6 @@ from setwise.learning._cutting_planes._parted_oracle import PartedOracle
 from setwise.losses import Loss
 from setwise.losses._labels import read_labels
 from setwise.losses._scoring._layout import Arrangement, arrange
-from setwise.losses._scoring._score import worst_losses
 from setwise.surrogates import DecomposedHinge, Surrogate
 
 WHOLE = ("sample", "columns", "cells")
@@ -94,11 +92,11 @@ def gather(executor: Executor, X: Any, **others: Any) -> PlacedSample:
     return sample
 
 
-def encoding_of(sample: PlacedSample, pos_label: Any) -> Encoding:
+def encoding_of(sample: PlacedSample) -> Encoding:
     """Return the encoding of the two classes of all parts."""
     labels = np.unique(np.concatenate([part.labels for part in sample.seen if part.n]))
     values = labels.reshape(1, -1) if sample.one.n_outputs else labels
-    return learn_encoding(values, pos_label)[0]
+    return learn_encoding(values)[0]
 
 
 def class_weights(
@@ -122,13 +120,12 @@ def class_weights(
 
 @dataclass(frozen=True, eq=False)
 class DaskSetProblem:
-    """The objective 1/2 |W|^2 + C share risk(W) of sets on workers."""
+    """The objective 1/2 |W|^2 + C risk(W) of sets on workers."""
 
     oracle: Callable[[FloatArray], tuple[float, FloatArray]]
     shape: tuple[int, int]
     surrogate: Surrogate
     certified: bool
-    share: float
 
 
 def pose(
@@ -140,7 +137,6 @@ def pose(
     planes: int,
 ) -> DaskSetProblem:
     """Return the problem of a sample, with the surrogate chosen from all of its truths."""
-    as_choice(parameters.reduction, "reduction", ("sum", "mean"))
     intercept = as_flag(parameters.fit_intercept, "fit_intercept")
     first = first_surrogate(parameters.surrogate, parameters.loss)
     kind = sample.kind(parameters.sets, groups)
@@ -158,13 +154,6 @@ def pose(
         surrogate = surrogate._with_multiplicity(sets.multiplicity)
     certified = is_certified(surrogate, sets)
     shape = max(1, sample.one.n_outputs), sample.one.width + intercept
-    share = 1.0
-    if parameters.reduction == "mean":
-        if whole:
-            total = float(sets.weights @ worst_losses(surrogate.loss, sets))
-        else:
-            total = executor.sums(worst, sample.rows, reading, surrogate.loss)[0]
-        share = 1.0 / total if total > 0 else 1.0
     oracle: Any
     if whole:
         if planes > 1:
@@ -182,7 +171,7 @@ def pose(
             return executor.sums(part, sample.rows, w.reshape(shape), most=planes)
 
         oracle = PartedOracle(asked) if planes > 1 else _SinglePlaneOracle(asked)
-    return DaskSetProblem(oracle, shape, surrogate, certified, share)
+    return DaskSetProblem(oracle, shape, surrogate, certified)
 
 
 @dataclass(frozen=True, eq=False)

@@ -172,22 +172,13 @@ def truths(rows: SetRows, reading: Reading, loss: Loss) -> list[NDArray[np.bool_
     return list(reading.arranged(rows).distinct(loss._key))
 
 
-def worst(rows: SetRows, reading: Reading, loss: Loss) -> float:
-    """Return the weighted sum over the sets of the loss with every label wrong."""
-    if not rows.weight.any():
-        return 0.0
-    sets = reading.arranged(rows)
-    return float(sets.weights @ worst_losses(loss, sets))
-
-
 def counted_score(
-    rows: SetRows, reading: Reading, loss: Loss, W: FloatArray, sign: float
+    rows: SetRows, reading: Reading, loss: Loss, W: FloatArray
 ) -> tuple[float, float]:
     """Return the weighted sum of loss / worst loss over the sets, and the sum of the weights."""
     if not rows.weight.any():
         return 0.0, 0.0
-    scores = linear_scores(rows.X, W, True)
-    predicted = scores > 0 if sign > 0 else scores < 0
+    predicted = linear_scores(rows.X, W, True) > 0
     sets = reading.arranged(rows)
     found = predicted if rows.y.ndim == 2 else predicted[:, 0]
     losses = loss(sets.positive, sets.gather(found), offsets=sets.ragged_offsets)

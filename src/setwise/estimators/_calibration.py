@@ -31,14 +31,22 @@ class NeedsCalibrate:
         self.function, self.methods = function, methods
 
     def __get__(self, model: Any, owner: type | None = None) -> Any:
-        if model is not None and model.calibrate is None:
+        if model is not None and not set(words_of(model.calibrate)) - {"threshold"}:
             kind, name = type(model).__name__, self.function.__name__
             words = f"{kind!r} object has no attribute {name!r}"
             if "calibrate" in model.get_params(deep=False):
                 values = " or ".join(map(repr, self.methods))
-                words = f"{name} of {kind} needs calibrate={values}, got calibrate=None"
+                given = f"calibrate={model.calibrate!r}"
+                words = f"{name} of {kind} needs calibrate={values}, got {given}"
             raise AttributeError(words, name=name)  # a name suppresses Python's own suggestion
         return self.function.__get__(model, owner)
+
+
+def words_of(calibrate: object) -> tuple[Any, ...]:
+    """Return the words that a value of ``calibrate`` consists of."""
+    if calibrate is None:
+        return ()
+    return tuple(calibrate) if isinstance(calibrate, list | tuple) else (calibrate,)
 
 
 def needs_calibrate(*methods: str) -> Callable[[Callable[..., Any]], Any]:

@@ -2,6 +2,7 @@
 
 from setwise._foundation._progress import Progress
 from setwise.learning._boosting._boost_fit import BoostFit, BoostHistory, BoostProgress
+from setwise.learning._boosting._options import BoostOptions
 from setwise.learning._boosting._problem import Column, ExamplewiseRisk, Risk, WeakLearnerSearch
 from setwise.learning._boosting._struct_boost import struct_boost
 from setwise.learning._cutting_planes._fit import Fit, Planes
@@ -19,6 +20,7 @@ from setwise.learning._weak_learners._stumps import Stump, StumpSearch
 __all__ = [
     "BoostFit",
     "BoostHistory",
+    "BoostOptions",
     "BoostProgress",
     "CategoryStump",
     "ClassifierSearch",

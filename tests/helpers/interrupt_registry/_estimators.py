@@ -85,7 +85,7 @@ long("estimators.FieldSVM.fit", "measure")(
 )
 long("estimators.FieldBoost.fit")(_fit_of(sw.FieldBoost(n_estimators=5), lambda s: graphs(s, 2)))
 long("estimators.FieldBoost.fit", "three labels")(
-    _fit_of(sw.FieldBoost("feature", n_estimators=3), lambda s: graphs(s, 3))
+    _fit_of(sw.FieldBoost(("feature", "stump"), n_estimators=3), lambda s: graphs(s, 3))
 )
 for _model in (sw.FieldSVM(), sw.FieldBoost(n_estimators=5)):
     _model.set_params(measure="jaccard", decision="marginals", cv=3)

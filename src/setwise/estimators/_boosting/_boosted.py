@@ -204,13 +204,13 @@ class Boosted:
     n_estimators: int
     time_limit: float | None
     verbose: bool
-    callback: Callable[[BoostProgress], object] | None
 
     def _boost(
         self,
         risk: Any,
         search: WeakLearnerSearch,
         deadline: Deadline,
+        user: Callable[[BoostProgress], object] | None = None,
         *,
         C: float | None = None,
         tol: float | None = None,
@@ -218,10 +218,9 @@ class Boosted:
         quiet: bool = False,
         **options: Any,
     ) -> BoostFit:
-        """Fit; a ``quiet`` fit is an intermediate one, which neither prints nor calls back."""
+        """Fit, and call ``user`` after each round. A ``quiet`` fit shows no progress."""
         tol = self.tol if tol is None else tol
         learn = partial(struct_boost, risk, search, self.C if C is None else C, tol=tol, **options)
-        user = None if quiet else self.callback
         with (
             one_thread(),  # sums in BLAS depend on the number of threads
             progress_callback(self.verbose and not quiet, tol, user) as callback,

@@ -31,7 +31,7 @@ from setwise.estimators._boosting._held_out import Examples, known_places
 from setwise.estimators._boosting._judged import HeldOut, Judged
 from setwise.estimators._calibration import Calibration, needs_calibrate
 from setwise.estimators._checked import check_targets
-from setwise.estimators._sets._folds import Scoring, as_scoring
+from setwise.estimators._sets._folds import as_scoring
 
 METHODS = ("softmax", "sigmoid", "isotonic")
 # The ridge penalty on the biases of "softmax", relative to the examples' weights: a class that no
@@ -47,7 +47,6 @@ class ClassScores(Versioned, Judged, Tabular, ClassifierMixin, BaseEstimator):  
 
     estimator: Any
     calibrate: str | None
-    scoring: str | Scoring | None
     classes_: NDArray[Any]
     code_: FloatArray
     cost_: FloatArray
@@ -120,9 +119,8 @@ class ClassScores(Versioned, Judged, Tabular, ClassifierMixin, BaseEstimator):  
         return self._design(self._table(X, reset=False, accept_sparse=["csc", "csr"]))
 
     def _merit(self, examples: Examples) -> Callable[[FloatArray], float]:
-        merit = class_merit(
-            as_scoring(self.scoring), self.classes_, examples.y, examples.weight, self.cost_
-        )
+        scoring = as_scoring(self._settings.scoring)
+        merit = class_merit(scoring, self.classes_, examples.y, examples.weight, self.cost_)
         return lambda scores: merit(self._by_class(scores))
 
     def _design(self, X: Any) -> Any:

@@ -12,6 +12,7 @@ from scipy.sparse import issparse
 
 from setwise._foundation._arguments import BoolArray, FloatArray, as_array, refuse_masked
 from setwise.estimators._checked import checked
+from setwise.learning import BoostOptions
 from setwise.learning._weak_learners._classifiers import takes_nan
 from setwise.learning._weak_learners._traits import as_categorical, as_trends
 
@@ -30,10 +31,13 @@ class Tabular:
     """A mixin that reads X: missing values become NaN, categories become their indices."""
 
     estimator: Any
-    categorical_features: Any
-    monotonic_cst: Any
     n_features_in_: int
     categories_: list[NDArray[Any] | None]
+
+    @property
+    def _settings(self) -> BoostOptions:
+        """The settings that few fits change."""
+        raise NotImplementedError
 
     def _table(self, X: Any, *y: Any, reset: bool, accept_sparse: Any) -> Any:
         """Return rows, or rows and labels, as float64; a fit (``reset``) learns the categories."""
@@ -56,7 +60,7 @@ class Tabular:
     def _learn_columns(self, X: Any) -> tuple[BoolArray | None, Any]:
         """Return which columns are categorical, and X with the categories as numbers."""
         self.categories_ = []
-        columns = self.categorical_features
+        columns = self._settings.categorical_features
         if isinstance(columns, str) and columns != "from_dtype":
             raise ValueError(
                 "categorical_features must be 'from_dtype', a mask, indices or names of features, "
@@ -90,9 +94,9 @@ class Tabular:
         if augmented and self._categorical is not None and self._categorical.any():
             raise ValueError(
                 "categorical_features must be None for label_form='augmented', whose features are "
-                f"products with numbers, got {self.categorical_features!r}"
+                f"products with numbers, got {self._settings.categorical_features!r}"
             )
-        if self.monotonic_cst is None:
+        if self._settings.monotonic_cst is None:
             return {"categorical_features": self._categorical} if stumps and not augmented else {}
         if not stumps:
             raise ValueError(
@@ -104,19 +108,19 @@ class Tabular:
                 "monotonic_cst must be None for more than one score: monotonic constraints are not "
                 "supported for multiclass classification, taxonomies or augmented labels"
             )
-        named = isinstance(self.monotonic_cst, Mapping)
-        trends = self._named_trends() if named else self.monotonic_cst
+        named = isinstance(self._settings.monotonic_cst, Mapping)
+        trends = self._named_trends() if named else self._settings.monotonic_cst
         mask = as_categorical(self._categorical, self.n_features_in_)
         return {"categorical_features": mask, "monotonic_cst": as_trends(trends, mask)}
 
     def _named_trends(self) -> list[Any]:
         names = list(getattr(self, "feature_names_in_", []))
-        unknown = [name for name in self.monotonic_cst if name not in names]
+        unknown = [name for name in self._settings.monotonic_cst if name not in names]
         if unknown:
             raise ValueError(
                 f"monotonic_cst must have names of features as keys, got {unknown[0]!r}"
             )
-        return [self.monotonic_cst.get(name, 0) for name in names]
+        return [self._settings.monotonic_cst.get(name, 0) for name in names]
 
 
 def _is_stump(estimator: Any) -> bool:

@@ -23,7 +23,8 @@ from setwise.estimators._boosting._held_out import (
     split_off,
 )
 from setwise.estimators._boosting._price import USUAL, PricePath, least_price
-from setwise.learning import BoostFit, WeakLearnerSearch
+from setwise.learning import BoostFit, BoostOptions, BoostProgress, WeakLearnerSearch
+from setwise.learning._boosting._options import read_options
 from setwise.learning._boosting._problem import Risk
 
 _PATH_TOLERANCE = 0.1  # tolerance of the fits that choose C
@@ -45,9 +46,7 @@ class Judged(Boosted):
 
     C: float | str  # type: ignore[assignment]
     early_stopping: bool | str
-    validation_fraction: float | int
-    n_iter_no_change: int
-    n_folds: int | None
+    options: BoostOptions | None
     random_state: object
     _surrogate: str
 
@@ -68,6 +67,10 @@ class Judged(Boosted):
         """Return the surrogates among which held-out rows choose; there may be only one."""
         return ("hinge",)
 
+    @property
+    def _settings(self) -> BoostOptions:
+        return read_options(self.options, type(self).__name__)
+
     def _check_habits(self) -> None:
         """Raise if a parameter is invalid."""
         if isinstance(self.C, str):
@@ -76,16 +79,18 @@ class Judged(Boosted):
             as_choice(self.early_stopping, "early_stopping", ("auto",))
         else:
             as_flag(self.early_stopping, "early_stopping")
-        as_fraction(self.validation_fraction)
-        as_count(self.n_iter_no_change, "n_iter_no_change", least=1)
-        if self.n_folds is not None:
-            as_count(self.n_folds, "n_folds", least=2)
+        settings = self._settings
+        as_fraction(settings.validation_fraction)
+        as_count(settings.n_iter_no_change, "n_iter_no_change", least=1)
+        if settings.n_folds is not None:
+            as_count(settings.n_folds, "n_folds", least=2)
 
     def _learn(
         self,
         examples: Examples,
         eval_set: Sequence[Examples],
         deadline: Deadline,
+        callback: Callable[[BoostProgress], object] | None,
         *,
         hold_out: bool = False,
         **options: Any,
@@ -94,16 +99,17 @@ class Judged(Boosted):
 
         Return the fitted rows, the fit, and scores of held-out rows if requested.
         """
+        settings = self._settings
         judged = {f"valid_{k}": part for k, part in enumerate(eval_set)}
         stopping = self._stops_early(len(examples), bool(eval_set))
-        patience = int(self.n_iter_no_change) if stopping else None
+        patience = int(settings.n_iter_no_change) if stopping else None
         if not stopping:
-            masks = folds(examples, self.n_folds, self.random_state)
+            masks = folds(examples, settings.n_folds, self.random_state)
             parts = [examples.parted(mask) for mask in masks]
         elif eval_set:
             parts = [(examples, eval_set[0])]
         else:
-            fraction = as_fraction(self.validation_fraction)
+            fraction = as_fraction(settings.validation_fraction)
             examples, held = split_off(examples, fraction, self.random_state)
             parts = [(examples, held)]
             judged = {"validation": held}
@@ -123,7 +129,7 @@ class Judged(Boosted):
         risk = self._risk(examples)
         judges = {name: self._judge(part) for name, part in judged.items()}
         watch = ScoreWatch(judges, patience)
-        fit = self._boost(risk, search, deadline, C=self.C_, watch=watch, **options)
+        fit = self._boost(risk, search, deadline, callback, C=self.C_, watch=watch, **options)
         stopped = watch.stopped
         fit = replace(fit, interrupted=fit.interrupted and not stopped)
         self.evals_result_ = watch.results

@@ -24,8 +24,8 @@ from setwise.estimators._boosting._distinct_rows import distinct_rows
 from setwise.estimators._boosting._held_out import Examples, as_eval_set
 from setwise.estimators._boosting._taxonomy import label_code
 from setwise.estimators._checked import check_targets
-from setwise.estimators._sets._folds import Scoring, as_scoring
-from setwise.learning import BoostProgress, WeakLearnerSearch
+from setwise.estimators._sets._folds import as_scoring
+from setwise.learning import BoostOptions, BoostProgress, WeakLearnerSearch
 
 SURROGATES = ("auto", "hinge", "logistic")
 PENALTIES = ("auto", "l1", "group")
@@ -76,21 +76,12 @@ class StructBoostClassifier(ClassScores):
         The surrogate of the loss. "auto": if C is given, the hinge, as in the paper, since the unit
         of C depends on the surrogate. If C is chosen, the hinge is tried at the best C of the
         logistic surrogate, and is taken if its score on held-out rows is higher.
-    penalty : {"auto", "l1", "group"}, default="auto"
-        The penalty on the weights of a learner that all classes share: the sum of their absolute
-        values, as in the paper, or their Euclidean norm, :math:`\sum_j \|w_j\|_2` in place of
-        :math:`1^\top w`, which needs the logistic surrogate. With the norm a learner has weights
-        for all classes, with the sum for few. "auto" is the norm for "step", otherwise the sum.
-        With a single score, as for two classes, a learner has one weight, and both are equal.
     taxonomy : nested lists, parent array or graph, default=None
         A tree whose nodes include the classes. In nested lists, lists are nodes and labels are
         leaves: ``[["cat", "dog"], ["car", "bus"]]``. A parent array gives the parent of each node,
         -1 for the root. Its first nodes are the classes in sorted order and include all leaves;
         every class must then occur in y. A directed graph (``networkx.DiGraph``) has edges from
         parent to child and labels as nodes.
-    label_form : {"coded", "augmented"}, default="coded"
-        "coded": weights for each node of the code. "augmented": weak learners on the
-        label-augmented features :math:`x \otimes \Gamma(y)` with a single w (Section 3.4).
     class_weight : dict or "balanced", default=None
         Weights of the classes, which multiply ``sample_weight``. "balanced" is n / (k n_y), where n
         is the weight of all samples and n_y that of class y.
@@ -98,53 +89,22 @@ class StructBoostClassifier(ClassScores):
         Whether held-out rows end the fit, after ``n_iter_no_change`` rounds in which neither their
         score nor their loss improved, and choose the round that is kept. "auto" is True if an
         ``eval_set`` is given or there are more than 10,000 distinct rows.
-    validation_fraction : float or int, default=0.1
-        The share or the number of rows that early stopping holds out; none if there is an
-        ``eval_set``. Held-out rows are not fitted.
-    n_iter_no_change : int, default=10
-        The patience of early stopping, in rounds.
-    scoring : str or callable, default=None
-        The score on held-out rows: a scikit-learn scorer that needs ``predict`` or
-        ``decision_function``, or its name. None: ``score``.
     calibrate : {None, "softmax", "sigmoid", "isotonic"}, default=None
         How ``predict_proba`` is calibrated, on scores of held-out rows: those of early stopping,
         otherwise folds. "softmax" has one temperature and a bias per class; the others calibrate
         each class against the rest and normalise.
-    n_folds : int, default=None
-        The number of folds that choose C and calibrate. None: 3 folds, and above 1000 rows one
-        held-out third.
     tol : float, default=1e-3
         Relative gap at which the fit stops. A fit that ends above it, for instance at
         ``n_estimators``, warns (``ConvergenceWarning``).
-    slack : {"auto", "one", "example"}, default="auto"
-        One slack for the mean loss, or one per example. Both have the same optimum; the second
-        program is larger, and faster up to 1,000 scores (samples times columns of the code), where
-        "auto" takes it.
-    columns : {"shared", "class"}, default="shared"
-        "shared": a weak learner has a weight of any sign for every column of the code, as in the
-        paper. "class": it has one non-negative weight for one of them, so that more classes need
-        more learners. The optimum over all weak learners is the same. Two classes and the augmented
-        form have a single score, and one weight per learner.
-    columns_per_round : int, default=None
-        How many weak learners may enter per round. More need fewer rounds; fewer are chosen better.
-        None: one per 60,000 scores (samples times columns of the code), at least 1 and at most 8.
-    categorical_features : "from_dtype", mask, indices or names, default="from_dtype"
-        The columns whose values are categories. A stump on such a column is 1 on a subset of the
-        categories and -1 on the others; the best subset is found exactly. "from_dtype" takes the
-        columns of a table that have a categorical dtype. For stumps only.
-    monotonic_cst : array of shape (n_features,) or dict of names, default=None
-        1 for features in which the score may only increase, -1 for decrease, 0 for either; missing
-        values are not constrained. For stumps only, and for a single score: two classes without a
-        taxonomy.
+    options : BoostOptions, default=None
+        Settings that few fits change (``sw.learning.BoostOptions``): the penalty, the form of the
+        program, categories and monotonic constraints, and how rows are held out.
     random_state : None, int or RandomState, default=None
         Seed for random weak learners and for the choice of held-out rows; None is a fixed seed.
     n_jobs : int, default=None
         Threads of the search; None is one, -1 all cores. The answer does not depend on it.
     verbose : bool, default=False
         Show a progress bar with the gap.
-    callback : callable, default=None
-        Called with a ``BoostProgress`` after each round, whose ``scores`` are those of the held-out
-        sets; any true value stops the fit. It is not called for the fits that choose C.
 
     Attributes
     ----------
@@ -216,53 +176,31 @@ class StructBoostClassifier(ClassScores):
         C: float | str = "auto",
         *,
         surrogate: str = "auto",
-        penalty: str = "auto",
         taxonomy: Any = None,
-        label_form: str = "coded",
         class_weight: dict[Any, float] | str | None = None,
         early_stopping: bool | str = "auto",
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
-        scoring: str | Scoring | None = None,
         calibrate: str | None = None,
-        n_folds: int | None = None,
         tol: float = 1e-3,
-        slack: str = "auto",
-        columns: str = "shared",
-        columns_per_round: int | None = None,
-        categorical_features: Any = "from_dtype",
-        monotonic_cst: Any = None,
+        options: BoostOptions | None = None,
         random_state: object = None,
         n_jobs: int | None = None,
         time_limit: float | None = None,
         verbose: bool = False,
-        callback: Callable[[BoostProgress], object] | None = None,
     ) -> None:
         self.estimator = estimator
         self.n_estimators = n_estimators
         self.C = C
         self.surrogate = surrogate
-        self.penalty = penalty
         self.taxonomy = taxonomy
-        self.label_form = label_form
         self.class_weight = class_weight
         self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.scoring = scoring
         self.calibrate = calibrate
-        self.n_folds = n_folds
         self.tol = tol
-        self.slack = slack
-        self.columns = columns
-        self.columns_per_round = columns_per_round
-        self.categorical_features = categorical_features
-        self.monotonic_cst = monotonic_cst
+        self.options = options
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.time_limit = time_limit
         self.verbose = verbose
-        self.callback = callback
 
     def fit(
         self,
@@ -271,6 +209,7 @@ class StructBoostClassifier(ClassScores):
         *,
         sample_weight: ArrayLike | None = None,
         eval_set: Any = None,
+        callback: Callable[[BoostProgress], object] | None = None,
     ) -> Self:
         """Fit the weak learners and their weights.
 
@@ -286,22 +225,28 @@ class StructBoostClassifier(ClassScores):
         eval_set : (X, y) or list of them, optional
             Sets that are scored after each round; the first ends the fit (``early_stopping``) and
             chooses C.
+        callback : callable, optional
+            Called with a ``BoostProgress`` after each round, whose ``scores`` are those of the
+            held-out sets; any true value stops the fit. It is not called for the fits that choose
+            C.
 
         Returns
         -------
         self
         """
-        augmented = as_choice(self.label_form, "label_form", ("coded", "augmented")) == "augmented"
+        settings = self._settings
+        form = as_choice(settings.label_form, "label_form", ("coded", "augmented"))
+        augmented = form == "augmented"
         as_choice(self.surrogate, "surrogate", SURROGATES)
-        slack = as_choice(self.slack, "slack", ("auto", "one", "example"))
-        shared = as_choice(self.columns, "columns", ("shared", "class")) == "shared"
-        as_choice(self.penalty, "penalty", PENALTIES)
-        columns_a_round(self.columns_per_round, 0)
+        slack = as_choice(settings.slack, "slack", ("auto", "one", "example"))
+        shared = as_choice(settings.columns, "columns", ("shared", "class")) == "shared"
+        as_choice(settings.penalty, "penalty", PENALTIES)
+        columns_a_round(settings.columns_per_round, 0)
         if self.calibrate is not None:
             as_choice(self.calibrate, "calibrate", METHODS)
         self._check_habits()
-        as_scoring(self.scoring)
-        check_display(self.verbose, self.callback)
+        as_scoring(settings.scoring)
+        check_display(self.verbose, callback)
         deadline = Deadline.of(self.time_limit, armed=False)
         X, y = self._table(X, y, reset=True, accept_sparse="csr")
         check_targets(y)
@@ -322,7 +267,7 @@ class StructBoostClassifier(ClassScores):
         self._augmented = augmented
         n_segments = 1 if augmented else self.code_.shape[1]
         self._grouped = self._is_grouped(shared=shared) and n_segments > 1
-        self._width = columns_a_round(self.columns_per_round, n_segments * len(examples))
+        self._width = columns_a_round(settings.columns_per_round, n_segments * len(examples))
         if slack == "auto":
             few = self.code_.shape[1] * len(examples) <= _FEW_SCORES
             slack = "example" if few else "one"
@@ -330,6 +275,7 @@ class StructBoostClassifier(ClassScores):
             examples,
             [self._evaluated(*part) for part in as_eval_set(eval_set)],
             deadline,
+            callback,
             hold_out=self.calibrate is not None,
             slack=slack,
             columns="shared" if shared and n_segments > 1 else "class",
@@ -353,8 +299,9 @@ class StructBoostClassifier(ClassScores):
 
     def _is_grouped(self, *, shared: bool) -> bool:
         """Return whether the penalty is the norm; raise if the other parameters do not allow it."""
+        penalty = self._settings.penalty
         steps = isinstance(self.estimator, str) and self.estimator == "step"
-        if self.penalty == "l1" or not (steps or self.penalty == "group"):
+        if penalty == "l1" or not (steps or penalty == "group"):
             if steps and self.code_.shape[1] > 1 and not self._augmented:
                 raise ValueError(
                     "penalty must be 'auto' or 'group' for estimator='step' and more than one "
@@ -404,6 +351,6 @@ class StructBoostClassifier(ClassScores):
         if categorical is not None and np.any(categorical):
             raise ValueError(
                 "categorical_features must be None for penalty='group', under which no sum of its "
-                f"own says which subset is best, got {self.categorical_features!r}"
+                f"own says which subset is best, got {self._settings.categorical_features!r}"
             )
         return True

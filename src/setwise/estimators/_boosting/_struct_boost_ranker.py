@@ -33,7 +33,18 @@ from setwise.estimators._boosting._judged import Judged
 from setwise.estimators._boosting._list_risk import AveragePrecisionRisk, GainRisk, ListRisk
 from setwise.estimators._boosting._rank_risk import RankRisk, as_groups, cut_points
 from setwise.estimators._checked import check_targets
-from setwise.learning import BoostProgress, WeakLearnerSearch
+from setwise.learning import BoostOptions, BoostProgress, WeakLearnerSearch
+from setwise.learning._boosting._options import read_options
+
+# The settings that a ranking has.
+_TAKEN = (
+    "slack",
+    "validation_fraction",
+    "n_iter_no_change",
+    "n_folds",
+    "categorical_features",
+    "monotonic_cst",
+)
 
 LOSSES: dict[str, type[RankRisk] | type[ListRisk]] = {
     "auc": RankRisk,
@@ -83,40 +94,22 @@ class StructBoostRanker(Versioned, Judged, Tabular, ClassifierMixin, BaseEstimat
         Whether held-out rows end the fit, after ``n_iter_no_change`` rounds in which neither their
         score nor their loss improved, and choose the round that is kept. "auto" is True if an
         ``eval_set`` is given or there are more than 10,000 rows.
-    validation_fraction : float or int, default=0.1
-        The share or the number of rows that early stopping holds out, or of groups, if there are
-        groups, which stay whole. No rows are held out if there is an ``eval_set``. Held-out rows
-        are not fitted.
-    n_iter_no_change : int, default=10
-        The patience of early stopping, in rounds.
-    n_folds : int, default=None
-        The number of folds, of whole groups, that choose C. None: 3 folds, and above 1000 rows one
-        held-out third.
     tol : float, default=1e-3
         Relative gap at which the fit stops. A fit that ends above it, for instance at
         ``n_estimators``, warns (``ConvergenceWarning``).
     ordinal : bool, default=False
         Whether y holds ordered levels (numbers, any count of them). Otherwise it holds two classes,
         and more are refused, because their order might mean nothing.
-    slack : {"one", "example"}, default="one"
-        "example" gives every pair a slack of its own, for comparison. The optimum is the same, but
-        the linear program grows with the number of pairs.
-    categorical_features : "from_dtype", mask, indices or names, default="from_dtype"
-        The columns whose values are categories. A stump on such a column is 1 on a subset of the
-        categories and -1 on the others; the best subset is found exactly. "from_dtype" takes the
-        columns of a table that have a categorical dtype. For stumps only.
-    monotonic_cst : array of shape (n_features,) or dict of names, default=None
-        1 for features in which the score may only increase, -1 for decrease, 0 for either; missing
-        values are not constrained. For stumps only.
+    options : BoostOptions, default=None
+        Settings that few fits change (``sw.learning.BoostOptions``): ``slack``,
+        ``validation_fraction``, ``n_iter_no_change``, ``n_folds``, ``categorical_features`` and
+        ``monotonic_cst``.
     random_state : None, int or RandomState, default=None
         Seed for random weak learners and for the choice of held-out rows; None is a fixed seed.
     n_jobs : int, default=None
         Threads of the search; None is one, -1 all cores. The answer does not depend on it.
     verbose : bool, default=False
         Show a progress bar with the gap.
-    callback : callable, default=None
-        Called with a ``BoostProgress`` after each round, whose ``scores`` are those of the held-out
-        sets; any true value stops the fit. It is not called for the fits that choose C.
 
     Attributes
     ----------
@@ -186,17 +179,11 @@ class StructBoostRanker(Versioned, Judged, Tabular, ClassifierMixin, BaseEstimat
         tol: float = 1e-3,
         ordinal: bool = False,
         early_stopping: bool | str = "auto",
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
-        n_folds: int | None = None,
-        slack: str = "one",
-        categorical_features: Any = "from_dtype",
-        monotonic_cst: Any = None,
+        options: BoostOptions | None = None,
         random_state: object = None,
         n_jobs: int | None = None,
         time_limit: float | None = None,
         verbose: bool = False,
-        callback: Callable[[BoostProgress], object] | None = None,
     ) -> None:
         self.estimator = estimator
         self.n_estimators = n_estimators
@@ -206,17 +193,11 @@ class StructBoostRanker(Versioned, Judged, Tabular, ClassifierMixin, BaseEstimat
         self.tol = tol
         self.ordinal = ordinal
         self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.n_folds = n_folds
-        self.slack = slack
-        self.categorical_features = categorical_features
-        self.monotonic_cst = monotonic_cst
+        self.options = options
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.time_limit = time_limit
         self.verbose = verbose
-        self.callback = callback
 
     @hints_at_names
     def fit(
@@ -228,6 +209,7 @@ class StructBoostRanker(Versioned, Judged, Tabular, ClassifierMixin, BaseEstimat
         qid: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         eval_set: Any = None,
+        callback: Callable[[BoostProgress], object] | None = None,
     ) -> Self:
         """Fit the weak learners and their weights.
 
@@ -248,6 +230,10 @@ class StructBoostRanker(Versioned, Judged, Tabular, ClassifierMixin, BaseEstimat
         eval_set : (X, y), (X, y, groups) or list of them, optional
             Sets that are scored after each round; the first ends the fit (``early_stopping``) and
             chooses C.
+        callback : callable, optional
+            Called with a ``BoostProgress`` after each round, whose ``scores`` are those of the
+            held-out sets; any true value stops the fit. It is not called for the fits that choose
+            C.
 
         Returns
         -------
@@ -260,7 +246,8 @@ class StructBoostRanker(Versioned, Judged, Tabular, ClassifierMixin, BaseEstimat
             if self.loss != "ndcg":
                 raise ValueError(f"k must be None with loss={self.loss!r}, got {self.k}")
         self._check_habits()
-        check_display(self.verbose, self.callback)
+        slack = as_choice(self._settings.slack, "slack", ("auto", "one", "example"))
+        check_display(self.verbose, callback)
         deadline = Deadline.of(self.time_limit, armed=False)
         X, y = self._table(X, y, reset=True, accept_sparse="csr")
         places = self._learn_levels(np.asarray(y))
@@ -274,7 +261,8 @@ class StructBoostRanker(Versioned, Judged, Tabular, ClassifierMixin, BaseEstimat
             examples,
             [self._evaluated(*part) for part in as_eval_set(eval_set, (2, 3))],
             deadline,
-            slack=self.slack,
+            callback,
+            slack="one" if slack == "auto" else slack,
         )
         self.cut_points_ = cut_points(fit.scores, examples.y, examples.weight, len(self.classes_))
         return self
@@ -318,6 +306,10 @@ class StructBoostRanker(Versioned, Judged, Tabular, ClassifierMixin, BaseEstimat
         names = _groups_of(groups, qid, len(labels))
         examples = Examples(None, known_places(labels, self.classes_), weights, names)
         return self._risk(examples).merit(scores)
+
+    @property
+    def _settings(self) -> BoostOptions:
+        return read_options(self.options, type(self).__name__, _TAKEN)
 
     def _risk(self, examples: Examples) -> RankRisk | ListRisk:
         levels: NDArray[Any] = examples.y

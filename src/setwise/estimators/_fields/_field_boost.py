@@ -63,14 +63,13 @@ class FieldBoost(Boosted, FieldModel):
 
     Parameters
     ----------
-    estimator : str or scikit-learn classifier, default="stump"
+    estimator : str, scikit-learn classifier, or a pair of them, default="stump"
         The weak learners of the nodes: "stump", "tree", "perceptron", "linear", or a classifier, as
         in ``StructBoostClassifier``; or "feature": the node features and their negatives, which
         gives a linear model as in ``FieldSVM``, but a sparse one (without an intercept; add a
-        column of ones for one).
-    edge_estimator : str or scikit-learn classifier, default="stump"
-        The weak learners of the edges. A response h becomes (1 + h) / 2, which is not negative;
-        "feature" uses the edge features themselves.
+        column of ones for one). A pair has other weak learners for the edges. A response h of
+        theirs becomes (1 + h) / 2, which is not negative; "feature" uses the edge features
+        themselves.
     scores : classifier with ``predict_proba``, default=None
         Any classifier of nodes. Its scores are the node features of the field; those of a graph
         come from a fit to the other folds. They are a logit for two labels, log-probabilities for
@@ -111,8 +110,6 @@ class FieldBoost(Boosted, FieldModel):
         on it.
     verbose : bool, default=False
         Show a progress bar with the gap.
-    callback : callable, default=None
-        Called with a ``BoostProgress`` after each round; any true value stops the fit.
 
     Attributes
     ----------
@@ -173,7 +170,6 @@ class FieldBoost(Boosted, FieldModel):
     def __init__(
         self,
         estimator: Any = "stump",
-        edge_estimator: Any = "stump",
         *,
         scores: Any = None,
         passthrough: bool = False,
@@ -188,10 +184,8 @@ class FieldBoost(Boosted, FieldModel):
         n_jobs: int | None = None,
         time_limit: float | None = None,
         verbose: bool = False,
-        callback: Callable[[BoostProgress], object] | None = None,
     ) -> None:
         self.estimator = estimator
-        self.edge_estimator = edge_estimator
         self.scores = scores
         self.passthrough = passthrough
         self.measure = measure
@@ -205,9 +199,15 @@ class FieldBoost(Boosted, FieldModel):
         self.n_jobs = n_jobs
         self.time_limit = time_limit
         self.verbose = verbose
-        self.callback = callback
 
-    def fit(self, X: Any, Y: Any, node_weights: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        Y: Any,
+        node_weights: Any = None,
+        *,
+        callback: Callable[[BoostProgress], object] | None = None,
+    ) -> Self:
         """Fit the potentials.
 
         Parameters
@@ -223,21 +223,28 @@ class FieldBoost(Boosted, FieldModel):
             The costs c of mistakes; 1 by default, as in the paper. An example are the pixels of
             each superpixel over their mean. They are also the margins: small weights lead to small
             energies.
+        callback : callable, optional
+            Called with a ``BoostProgress`` after each round; any true value stops the fit.
 
         Returns
         -------
         self
         """
         threads(self.n_jobs)
-        check_display(self.verbose, self.callback)
+        check_display(self.verbose, callback)
         deadline = Deadline.of(self.time_limit, armed=False)
-        check_estimator(self.estimator, "estimator", (*SEARCHES, "feature"))
-        check_estimator(self.edge_estimator, "edge_estimator", (*SEARCHES, "feature"))
-        self._fit(X, Y, node_weights, deadline)
+        for kind in self._kinds_of_learners:
+            check_estimator(kind, "estimator", (*SEARCHES, "feature"))
+        self._fit(X, Y, node_weights, deadline, callback)
         return self
 
     def _learn(
-        self, graphs: Graphs, labels: IntArray, weights: FloatArray, deadline: Deadline
+        self,
+        graphs: Graphs,
+        labels: IntArray,
+        weights: FloatArray,
+        deadline: Deadline,
+        callback: Callable[[BoostProgress], object] | None = None,
     ) -> None:
         if graphs.nodes.shape[1] == 0:
             raise ValueError("node_features must have at least one column, got none")
@@ -248,10 +255,10 @@ class FieldBoost(Boosted, FieldModel):
         search = self._search(graphs, couplings, risk.offsets)
         # One learner of the nodes and one of the edges per round, as in the paper.
         width = search.n_columns
-        fit = self._boost(risk, search, deadline, columns_per_round=width)
+        fit = self._boost(risk, search, deadline, callback, columns_per_round=width)
         proof = prove(fit, risk, float(self.C), deadline)
         if proof.missed and proof.fit.relative_gap > self.tol and not proof.ended:
-            fit = self._boost(Thorough(risk), search, deadline, columns_per_round=width)
+            fit = self._boost(Thorough(risk), search, deadline, callback, columns_per_round=width)
             proof = prove(fit, risk, float(self.C), deadline)
         self._store(fit, len(risk.offsets) - 1)
         self.gap_, self.certified_ = proof.fit.relative_gap, proof.fit.certified
@@ -267,18 +274,19 @@ class FieldBoost(Boosted, FieldModel):
 
     def _search(self, graphs: Graphs, couplings: Couplings, offsets: IntArray) -> FieldSearch:
         options = {"random_state": self.random_state, "n_jobs": self.n_jobs}
+        of_nodes, of_edges = self._kinds_of_learners
         nodes: WeakLearnerSearch
-        if isinstance(self.estimator, str) and self.estimator == "feature":
+        if isinstance(of_nodes, str) and of_nodes == "feature":
             nodes = PlainFeatures(graphs.nodes, signed=True)
         else:
-            nodes = make_search(self.estimator, graphs.nodes, **options)
+            nodes = make_search(of_nodes, graphs.nodes, **options)
         edges: WeakLearnerSearch | None = None
         if graphs.pairs.size == 0:
             pass
-        elif isinstance(self.edge_estimator, str) and self.edge_estimator == "feature":
+        elif isinstance(of_edges, str) and of_edges == "feature":
             edges = PlainFeatures(graphs.pairs, signed=False)
         else:
-            edges = Indicators(make_search(self.edge_estimator, graphs.pairs, **options))
+            edges = Indicators(make_search(of_edges, graphs.pairs, **options))
         # Each layer of regions is one feature; there is none if no graph has a region.
         layers = [
             PlainFeatures(part, signed=False) if part.size else None
@@ -308,7 +316,7 @@ class FieldBoost(Boosted, FieldModel):
             yield self._predicted(self._fields(graphs, scores))
 
     def _bears_missing(self) -> bool:
-        return takes_missing(self.estimator)
+        return takes_missing(self._kinds_of_learners[0])
 
     def _scores(self, graphs: Graphs) -> tuple[FloatArray, FloatArray]:
         return self._weighted(graphs, self.estimator_weights_)
@@ -320,6 +328,18 @@ class FieldBoost(Boosted, FieldModel):
             for k, (learners, segments, own) in enumerate(self._parts(weights))
         )
         return nodes, np.concatenate([part[0] for part in others])
+
+    @property
+    def _kinds_of_learners(self) -> tuple[Any, Any]:
+        """The weak learners of the nodes and of the edges."""
+        if not isinstance(self.estimator, list | tuple):
+            return self.estimator, self.estimator
+        if len(self.estimator) != 2:
+            raise ValueError(
+                "estimator must be the weak learners of nodes and edges or a pair of them, got "
+                f"{len(self.estimator)}"
+            )
+        return tuple(self.estimator)
 
     @property
     def _kinds(self) -> int:

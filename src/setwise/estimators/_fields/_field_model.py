@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -67,7 +67,12 @@ class FieldModel(Versioned, BaseEstimator):  # type: ignore[misc]
     n_jobs: int | None
 
     def _learn(
-        self, graphs: Graphs, labels: IntArray, weights: FloatArray, deadline: Deadline
+        self,
+        graphs: Graphs,
+        labels: IntArray,
+        weights: FloatArray,
+        deadline: Deadline,
+        callback: Callable[[Any], object] | None = None,
     ) -> None:
         """Fit the potentials to labels 0..L-1 of graphs with the features that the field has."""
         raise NotImplementedError
@@ -92,7 +97,14 @@ class FieldModel(Versioned, BaseEstimator):  # type: ignore[misc]
 
     # ------------------------------------------------------------------------------------- the fit
 
-    def _fit(self, X: Any, Y: Any, node_weights: Any, deadline: Deadline) -> None:
+    def _fit(
+        self,
+        X: Any,
+        Y: Any,
+        node_weights: Any,
+        deadline: Deadline,
+        callback: Callable[[Any], object] | None,
+    ) -> None:
         """Compute scores of a classifier if requested, fit, and tune for the measure."""
         loss = _as_measure(self.measure)
         as_choice(self.decision, "decision", DECISIONS)
@@ -120,7 +132,7 @@ class FieldModel(Versioned, BaseEstimator):  # type: ignore[misc]
             )
             graphs = self._with_scores(graphs, found)
         self.bias_, self.temperature_ = np.zeros(n_labels), 1.0
-        self._learn(graphs, labels, weights, deadline)
+        self._learn(graphs, labels, weights, deadline, callback)
         if loss is not None and not (self.interrupted_ or deadline.expired):
             times = None if node_weights is None else graphs.of_nodes(weights)
             measure = Measure(loss, graphs.of_nodes(labels), np.arange(n_labels), times)
@@ -146,7 +158,7 @@ class FieldModel(Versioned, BaseEstimator):  # type: ignore[misc]
         fields: list[Any] = [None] * len(graphs)
         of_labels, of_weights = graphs.of_nodes(labels), graphs.of_nodes(weights)
         for train, test in folds:
-            part = clone(self).set_params(verbose=False, callback=None)
+            part = clone(self).set_params(verbose=False)
             part.set_params(**self._of_a_share(len(train) / len(graphs)))
             part.classes_, part.bias_ = self.classes_, np.zeros(len(self.classes_))
             with warnings.catch_warnings():

@@ -96,10 +96,6 @@ class FieldSVM(FieldModel):
         Threads for the cuts; None is one, -1 all cores. The answer does not depend on it.
     verbose : bool, default=False
         Show a progress bar with the gap.
-    callback : callable, default=None
-        Called with a ``Progress`` after each round; any true value stops the fit. With more than
-        two labels its ``value`` uses the labels that were found, which need not be the most
-        violated ones.
 
     Attributes
     ----------
@@ -172,7 +168,6 @@ class FieldSVM(FieldModel):
         fit_intercept: bool = True,
         n_jobs: int | None = None,
         verbose: bool = False,
-        callback: Callable[[Progress], object] | None = None,
     ) -> None:
         self.C = C
         self.scores = scores
@@ -188,9 +183,15 @@ class FieldSVM(FieldModel):
         self.fit_intercept = fit_intercept
         self.n_jobs = n_jobs
         self.verbose = verbose
-        self.callback = callback
 
-    def fit(self, X: Any, Y: Any, node_weights: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        Y: Any,
+        node_weights: Any = None,
+        *,
+        callback: Callable[[Progress], object] | None = None,
+    ) -> Self:
         """Fit the weights.
 
         Parameters
@@ -205,6 +206,10 @@ class FieldSVM(FieldModel):
             The costs c of mistakes; 1 by default, as in the paper. An example are the pixels of
             each superpixel over their mean. They are also the margins: small weights lead to small
             energies.
+        callback : callable, optional
+            Called with a ``Progress`` after each round; any true value stops the fit. With
+            more than two labels its ``value`` uses the labels that were found, which need not be
+            the most violated ones.
 
         Returns
         -------
@@ -214,9 +219,9 @@ class FieldSVM(FieldModel):
         as_number(self.C, "C", positive=True)
         as_flag(self.fit_intercept, "fit_intercept")
         as_flag(self.label_costs, "label_costs")
-        check_display(self.verbose, self.callback)
+        check_display(self.verbose, callback)
         deadline = Deadline.of(self.time_limit, armed=False)
-        self._fit(X, Y, node_weights, deadline)
+        self._fit(X, Y, node_weights, deadline, callback)
         return self
 
     @property
@@ -228,7 +233,12 @@ class FieldSVM(FieldModel):
         return {"C": self.C / share}
 
     def _learn(
-        self, graphs: Graphs, labels: IntArray, weights: FloatArray, deadline: Deadline
+        self,
+        graphs: Graphs,
+        labels: IntArray,
+        weights: FloatArray,
+        deadline: Deadline,
+        callback: Callable[[Progress], object] | None = None,
     ) -> None:
         n_labels, couplings = len(self.classes_), self._couplings(graphs)
         maps = best_maps(graphs, couplings, n_labels, threads(self.n_jobs))
@@ -237,9 +247,9 @@ class FieldSVM(FieldModel):
         oracle = FieldOracle(graphs, couplings, risk, float(self.C), intercept=intercept)
         with (
             one_thread(),
-            progress_callback(self.verbose, self.tol, self.callback) as callback,
+            progress_callback(self.verbose, self.tol, callback) as told,
         ):
-            rounds = FieldRounds(oracle, self.tol, self.max_iter, callback, deadline)
+            rounds = FieldRounds(oracle, self.tol, self.max_iter, told, deadline)
             fit = deadline.run(self._solve, oracle, rounds)
         self._store(oracle, rounds, fit)
 

@@ -138,7 +138,7 @@ def held_out_scores(
     """Return out-of-fold scores for the positive class, and which samples have one."""
     found = np.zeros(sample.positive.shape)
     seen = np.zeros(len(found), np.bool_)
-    plain = clone(model).set_params(threshold=0.0, calibrate=None, warm_start=False, verbose=False)
+    plain = clone(model).set_params(calibrate=None, warm_start=False, verbose=False)
     for train, test in split_into_folds(cv, sample):
         part = sample.take(train)
         with warnings.catch_warnings():  # only the last fit warns
@@ -147,8 +147,7 @@ def held_out_scores(
             fitted = clone(plain).fit(
                 part.X, part.labels, groups=part.groups, sample_weight=part.weight
             )
-        scores = fitted.decision_function(sample.X[test])
-        found[test] = fitted._encoding.sign * scores
+        found[test] = fitted.decision_function(sample.X[test])
         seen[test] = True
     return found, seen
 

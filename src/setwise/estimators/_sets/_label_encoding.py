@@ -14,20 +14,13 @@ from sklearn.utils.multiclass import type_of_target
 from setwise._foundation._arguments import as_array, as_sample_weights
 from setwise.estimators._checked import check_sparse_labels, check_targets
 from setwise.losses._labels import read_labels
-from setwise.losses._scoring._scorer import as_label
 
 
 @dataclass(frozen=True, eq=False)
 class Encoding:
-    """The two classes, in sorted order, and which of them is the positive one."""
+    """The two classes, in sorted order. The second is the positive one."""
 
     classes: NDArray[Any]
-    positive: int
-
-    @property
-    def sign(self) -> float:
-        """The sign that turns scores of the positive class into those of the second class."""
-        return 1.0 if self.positive == 1 else -1.0
 
     def encode(self, y: Any) -> NDArray[np.bool_]:
         """Return which labels are positive. The labels must have the encoding of ``fit``."""
@@ -37,7 +30,7 @@ class Encoding:
             return stored
         labels = as_array(y, "y")
         self._check(labels)
-        return np.asarray(labels == self.classes[self.positive])
+        return np.asarray(labels == self.classes[1])
 
     def _check(self, labels: NDArray[Any]) -> None:
         unknown = labels[~np.isin(labels, self.classes)]
@@ -48,16 +41,13 @@ class Encoding:
 
     def decode(self, positive: NDArray[np.bool_]) -> NDArray[Any]:
         """Return the labels that encode positives and negatives."""
-        labels: NDArray[Any] = self.classes[(positive == self.positive).astype(np.int64)]
+        labels: NDArray[Any] = self.classes[positive.astype(np.int64)]
         return labels
 
 
-def learn_encoding(y: Any, pos_label: Any) -> tuple[Encoding, NDArray[np.bool_]]:
+def learn_encoding(y: Any) -> tuple[Encoding, NDArray[np.bool_]]:
     """Return the two classes, and which labels are positive."""
-    pos_label = as_label(pos_label)
     if issparse(y) or y.ndim == 2:
-        if pos_label is not None:
-            raise ValueError(f"pos_label must be None when y is a matrix, got {pos_label!r}")
         return _of_matrix(y)
     check_targets(y)
     classes = np.unique(y)
@@ -72,25 +62,14 @@ def learn_encoding(y: Any, pos_label: Any) -> tuple[Encoding, NDArray[np.bool_]]
             f"Classifier can't train when only one class is present: y must hold two classes, "
             f"got {classes.tolist()}"
         )
-    positive = 1
-    if pos_label is not None:
-        found = [k for k, name in enumerate(classes.tolist()) if name == pos_label]
-        # In Python True == 1, but here they are different labels.
-        is_bool = isinstance(pos_label, bool | np.bool_)
-        if not found or is_bool != (classes.dtype.kind == "b"):
-            raise ValueError(
-                f"pos_label must be one of the two classes of y, {classes.tolist()}, got "
-                f"{pos_label!r}"
-            )
-        positive = found[0]
-    return Encoding(classes, positive), np.asarray(y == classes[positive])
+    return Encoding(classes), np.asarray(y == classes[1])
 
 
 def _of_matrix(y: Any) -> tuple[Encoding, NDArray[np.bool_]]:
     if y.dtype.kind == "O":
         raise TypeError("y must hold numbers or bools when it is a matrix, got dtype object")
     if issparse(y):
-        return Encoding(np.array([0, 1]).astype(y.dtype), 1), _stored(y)
+        return Encoding(np.array([0, 1]).astype(y.dtype)), _stored(y)
     try:
         positive = read_labels(y).positive  # one compiled pass, faster than a sort
     except (TypeError, ValueError) as error:
@@ -101,7 +80,7 @@ def _of_matrix(y: Any) -> tuple[Encoding, NDArray[np.bool_]]:
         ) from error
     low = -1 if y.dtype.kind in "if" and np.any(y == -1) else 0
     classes = np.array([low, 1]).astype(y.dtype)
-    return Encoding(classes, 1), positive.reshape(y.shape).view(np.bool_)
+    return Encoding(classes), positive.reshape(y.shape).view(np.bool_)
 
 
 def _stored(y: Any) -> NDArray[np.bool_]:

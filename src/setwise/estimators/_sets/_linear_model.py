@@ -35,7 +35,6 @@ class LinearModel(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
     loss: Loss | str
     surrogate: str | Surrogate
     sets: Sets
-    pos_label: Any
     fit_intercept: bool
 
     def set_params(self, **params: Any) -> Self:
@@ -61,22 +60,20 @@ class LinearModel(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         X, y = checked(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=True)
         check_size(X, "X")
         labels = y if issparse(y) else np.asarray(y)
-        encoding, positive = learn_encoding(labels, self.pos_label)
+        encoding, positive = learn_encoding(labels)
         self._rows = positive.ndim == 2
-        self.classes_, self._positive = encoding.classes, encoding.positive
+        self.classes_ = encoding.classes
         return X, labels, positive
 
     def _keep_weights(self, w: FloatArray) -> None:
-        """Store weights for the positive class as weights for the second, as scikit-learn does."""
-        weights = self._encoding.sign * w.reshape(
-            -1, self.n_features_in_ + bool(self.fit_intercept)
-        )
+        """Store the weights as coefficients and intercepts."""
+        weights = w.reshape(-1, self.n_features_in_ + bool(self.fit_intercept))
         self.coef_ = weights[:, : self.n_features_in_].copy()
         self.intercept_ = weights[:, -1].copy() if self.fit_intercept else np.zeros(len(weights))
 
     @property
     def _encoding(self) -> Encoding:
-        return Encoding(self.classes_, self._positive)
+        return Encoding(self.classes_)
 
     def _scores(self, X: Any) -> FloatArray:
         """Return scores for the second class, (n, p)."""
@@ -86,10 +83,6 @@ class LinearModel(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         if not np.isfinite(scores).all():
             raise ValueError("X must hold features with finite scores, got some beyond 1.8e308")
         return scores
-
-    def _is_positive(self, scores: FloatArray) -> NDArray[np.bool_]:
-        """Return which scores for the second class predict the positive one; 0 does not."""
-        return scores > 0 if self._positive == 1 else scores < 0
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return scores, positive for ``classes_[1]``: (n, p) for a matrix of labels, or (n,)."""
@@ -119,7 +112,7 @@ class LinearModel(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         labels, or labels and a boolean array of their shape
         """
         scores = self.decision_function(X)
-        labels = self._encoding.decode(self._is_positive(scores))
+        labels = self._encoding.decode(scores > 0)
         abstain = as_flag(abstain, "abstain")
         if not abstain and groups is None:
             return labels
@@ -152,7 +145,7 @@ class LinearModel(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         ones, in a search over ``loss`` or ``sets``, pass ``scoring=sw.losses.scorer(...)`` to the
         search. Without it, such a search warns (``UserWarning``).
         """
-        predicted = self._is_positive(self.decision_function(X))
+        predicted = self.decision_function(X) > 0
         truth: Any = y if issparse(y) else as_array(y, "y")
         if truth.shape != predicted.shape:
             raise ValueError(f"y must have shape {predicted.shape}, got {truth.shape}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Self
 
@@ -10,17 +10,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from setwise._foundation._arguments import FloatArray, as_choice, as_flag, as_number
+from setwise._foundation._arguments import FloatArray, as_choice, as_flag
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._progress import check_display, progress_callback
 from setwise._foundation._threads import one_thread
-from setwise.estimators._calibration import METHODS, Calibration, needs_calibrate
+from setwise.estimators._calibration import METHODS, Calibration, needs_calibrate, words_of
 from setwise.estimators._sets._folds import LabeledSample, best_offset, held_out_scores
 from setwise.estimators._sets._judgment import warn_of_gap, warn_of_no_positive
 from setwise.estimators._sets._label_encoding import weigh_classes
 from setwise.estimators._sets._linear_model import LinearModel
-from setwise.estimators._sets._set_problem import Reduction, SetProblem, pose
+from setwise.estimators._sets._set_problem import SetProblem, pose
 from setwise.estimators._sets._surrogate_choice import first_surrogate, own_loss
 from setwise.estimators._threads import threads
 from setwise.learning import Fit, Progress, Serial, Threads
@@ -60,12 +60,8 @@ class SetClassifier(LinearModel):
         of hinge losses for any ``loss``, which is then used for scores only. A surrogate object has
         its own loss: keep the default of ``loss``, or pass the same one.
     C : float, default=1.0
-        Weight of the sum over the sets against 1/2 |W|^2. The sum grows with the sample; with
-        ``reduction="mean"`` C means the same for 100 rows and for 100,000.
-    reduction : {"sum", "mean"}, default="sum"
-        What C multiplies. "mean" is the sum over the sets divided by the sum of the losses of
-        everything wrong, so that the objective at W = 0 is C. For Jaccard, Dice and F-beta it is
-        the mean over the sets, for "hinge" the mean over all labels.
+        Weight of the sum over the sets against 1/2 |W|^2. The sum grows with the sample. Divide a
+        constant by the number of sets for a C that means the same for 100 sets and for 100,000.
     tol : float, default=1e-3
         Relative gap at which the fit stops: gap / min(P(0) - bound, P), which does not depend on
         units.
@@ -81,16 +77,13 @@ class SetClassifier(LinearModel):
         Which elements form a set. "auto": rows for a matrix Y, groups if they are given, otherwise
         the whole sample. With "groups" a call without ``groups=`` is an error. Use it in a grid
         search, which silently drops groups unless metadata routing is enabled.
-    pos_label : label, default=None
-        The positive class of a one-dimensional y; None for the second in sorted order.
-    threshold : float or "tune", default=0.0
-        A label is positive if its score is above the threshold. "tune" takes the threshold of least
-        loss on scores out of fold. The threshold is subtracted from ``intercept_``, so that
-        positive labels have positive scores.
-    calibrate : {None, "sigmoid", "isotonic"}, default=None
-        How ``predict_proba`` is calibrated on scores out of fold; ``sw.decide`` takes its result.
+    calibrate : {None, "threshold", "sigmoid", "isotonic"} or a pair, default=None
+        What is learned from scores out of fold. "threshold" subtracts the threshold of least loss
+        from ``intercept_``, so that positive labels have positive scores. "sigmoid" and "isotonic"
+        calibrate ``predict_proba``, whose result ``sw.decide`` takes. A pair such as
+        ``("threshold", "sigmoid")`` does both.
     cv : int, splitter or iterable, default=None
-        The folds of ``threshold="tune"`` and ``calibrate``; by default 5, which keep groups whole.
+        The folds of ``calibrate``; by default 5, which keep groups whole.
     class_weight : dict or "balanced", default=None
         Weights of the classes of a one-dimensional y, which multiply ``sample_weight``.
     warm_start : bool, default=False
@@ -100,17 +93,16 @@ class SetClassifier(LinearModel):
         Threads for the oracle; None is one, -1 all cores. The answer does not depend on it.
     verbose : bool, default=False
         Show a progress bar with the gap.
-    callback : callable, default=None
-        Called with a ``Progress`` after each round; any true value stops the fit.
 
     Attributes
     ----------
     coef_ : array of shape (p, d), or (1, d)
     intercept_ : array of shape (p,), or (1,)
     classes_ : array of shape (2,)
-        The sorted labels of a one-dimensional y; for a matrix the encoding, [0, 1] or [-1, 1].
+        The sorted labels of a one-dimensional y, of which the second is the positive one; for a
+        matrix the encoding, [0, 1] or [-1, 1].
     threshold_ : float
-        The threshold that was subtracted from the scores.
+        The threshold that was subtracted from the scores; 0 if none was chosen.
     gap_ : float
         The final relative gap, in [0, 1]; 0 if it is within rounding.
     certified_ : bool
@@ -144,40 +136,32 @@ class SetClassifier(LinearModel):
         surrogate: str | Surrogate = "auto",
         C: float = 1.0,
         *,
-        reduction: Reduction = "sum",
         tol: float = 1e-3,
         max_iter: int = 10_000,
         time_limit: float | None = None,
         fit_intercept: bool = True,
         sets: Sets = "auto",
-        pos_label: Any = None,
-        threshold: float | str = 0.0,
-        calibrate: str | None = None,
+        calibrate: str | Sequence[str] | None = None,
         cv: Any = None,
         class_weight: dict[Any, float] | str | None = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
         verbose: bool = False,
-        callback: Callable[[Progress], object] | None = None,
     ) -> None:
         self.loss = loss
         self.surrogate = surrogate
         self.C = C
-        self.reduction = reduction
         self.tol = tol
         self.max_iter = max_iter
         self.time_limit = time_limit
         self.fit_intercept = fit_intercept
         self.sets = sets
-        self.pos_label = pos_label
-        self.threshold = threshold
         self.calibrate = calibrate
         self.cv = cv
         self.class_weight = class_weight
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.verbose = verbose
-        self.callback = callback
 
     @hints_at_names
     def fit(
@@ -187,6 +171,7 @@ class SetClassifier(LinearModel):
         *,
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        callback: Callable[[Progress], object] | None = None,
     ) -> Self:
         """Fit the weights.
 
@@ -199,6 +184,9 @@ class SetClassifier(LinearModel):
             The set of each sample.
         sample_weight : array of shape (n,) or number, optional
             2 equals a repeated sample, 0 a removed one.
+        callback : callable, optional
+            Called with a ``Progress`` after each round; the fit stops when it returns something
+            true.
 
         Returns
         -------
@@ -207,21 +195,21 @@ class SetClassifier(LinearModel):
         first_surrogate(self.surrogate, self.loss)
         n_jobs = threads(self.n_jobs)
         as_flag(self.fit_intercept, "fit_intercept")
-        check_display(self.verbose, self.callback)
+        check_display(self.verbose, callback)
         deadline = Deadline.of(self.time_limit, armed=False)
         before = self._last_weights() if as_flag(self.warm_start, "warm_start") else None
-        self._check_threshold()
+        wanted = self._calibrations()
         X, labels, positive = self._read(X, y)
         weight = weigh_classes(self.class_weight, self.classes_, labels, sample_weight)
         executor = Serial() if n_jobs == 1 else Threads(n_jobs)
         try:
             problem = pose(self, X, positive, groups, weight, executor)
-            fit = self._solve(problem, before, deadline)
+            fit = self._solve(problem, before, deadline, callback)
         finally:
             executor.close()
         self.certified_ = problem.certified
         self._keep(fit)
-        self._settle(LabeledSample.of(X, labels, positive, groups, sample_weight))
+        self._settle(wanted, LabeledSample.of(X, labels, positive, groups, sample_weight))
         # A weight of 0 removes a sample here as well.
         self._warn_of_no_positive(
             X if weight is None else X[np.unique(problem.sets.order)], problem
@@ -229,51 +217,58 @@ class SetClassifier(LinearModel):
         return self
 
     def _last_weights(self) -> FloatArray | None:
-        """Return the weights of the last fit for the positive class, the intercept last."""
+        """Return the weights of the last fit, the intercept last."""
         if not hasattr(self, "coef_"):
             return None
-        learnt = self.intercept_ + self._encoding.sign * self.threshold_
+        learnt = self.intercept_ + self.threshold_
         parts = [self.coef_, learnt] if self.fit_intercept else [self.coef_]
-        return self._encoding.sign * np.column_stack(parts)
+        return np.column_stack(parts)
 
-    def _check_threshold(self) -> None:
-        if isinstance(self.threshold, str):
-            if self.threshold != "tune":
-                raise ValueError(f"threshold must be a number or 'tune', got {self.threshold!r}")
-        else:
-            as_number(self.threshold, "threshold")
-        if self.calibrate is not None:
-            as_choice(self.calibrate, "calibrate", METHODS)
+    def _calibrations(self) -> tuple[str, ...]:
+        """Return what ``calibrate`` asks for."""
+        wanted = words_of(self.calibrate)
+        for word in wanted:
+            as_choice(word, "calibrate", ("threshold", *METHODS))
+        if len(wanted) - ("threshold" in wanted) > 1:
+            raise ValueError(
+                f"calibrate must be one of 'threshold', {', '.join(map(repr, METHODS))}, or a pair "
+                f"of 'threshold' and another one, got {self.calibrate!r}"
+            )
+        return wanted
 
-    def _settle(self, sample: LabeledSample) -> None:
+    def _settle(self, wanted: tuple[str, ...], sample: LabeledSample) -> None:
         """Choose the threshold and the calibration of the scores."""
         self.threshold_ = 0.0
         self._calibration: Calibration | None = None
-        tuned = isinstance(self.threshold, str)
-        if tuned or self.calibrate is not None:
-            scores, seen = held_out_scores(self, sample, self.cv)
-            if self.calibrate is not None:
-                held = expit(scores[seen])
-                self._calibration = Calibration.fit(self.calibrate, held, sample.positive[seen])
-            if tuned:
+        if not wanted:
+            return
+        scores, seen = held_out_scores(self, sample, self.cv)
+        for word in wanted:
+            if word == "threshold":
                 loss = own_loss(self.surrogate, self.loss)
                 self.threshold_ = best_offset(scores, sample, seen, loss, self.sets)
-        if not tuned:
-            self.threshold_ = float(self.threshold)
-        self.intercept_ = self.intercept_ - self._encoding.sign * self.threshold_
+                self.intercept_ = self.intercept_ - self.threshold_
+            else:
+                held = expit(scores[seen])
+                self._calibration = Calibration.fit(word, held, sample.positive[seen])
 
     @needs_calibrate(*METHODS)
     def predict_proba(self, X: Any) -> FloatArray:
         """Return probabilities, (n, p) of positive labels or (n, 2); needs ``calibrate``."""
-        scores = self._encoding.sign * self.decision_function(X) + self.threshold_
+        scores = self.decision_function(X) + self.threshold_
         assert self._calibration is not None
         p = self._calibration(expit(scores))
         if self._rows:
             return np.asarray(p)
-        pair = np.stack([1 - p, p], axis=1)
-        return pair if self._positive == 1 else pair[:, ::-1]
+        return np.stack([1 - p, p], axis=1)
 
-    def _solve(self, problem: SetProblem, before: FloatArray | None, deadline: Deadline) -> Fit:
+    def _solve(
+        self,
+        problem: SetProblem,
+        before: FloatArray | None,
+        deadline: Deadline,
+        callback: Callable[[Progress], object] | None,
+    ) -> Fit:
         shape = problem.risk.rows, problem.risk.columns
         if before is not None and before.shape != shape:
             raise ValueError(
@@ -285,9 +280,9 @@ class SetClassifier(LinearModel):
         # cores, and rounding would depend on their number.
         with (
             one_thread(),
-            progress_callback(self.verbose, self.tol, self.callback) as callback,
+            progress_callback(self.verbose, self.tol, callback) as told,
         ):
-            learn = partial(problem.minimize, self.C, self, init=init, callback=callback)
+            learn = partial(problem.minimize, self.C, self, init=init, callback=told)
             return deadline.run(partial(learn, time_limit=deadline.inherited))
 
     def _keep(self, fit: Fit) -> None:
@@ -303,7 +298,7 @@ class SetClassifier(LinearModel):
     def _warn_of_no_positive(self, X: Any, problem: SetProblem) -> None:
         if not (self._found and problem.sets.positive.any()):
             return
-        if self._is_positive(self._scores(X)).any():
+        if (self._scores(X) > 0).any():
             return
         zero = not (self.coef_.any() or self.intercept_.any())
         warn_of_no_positive(

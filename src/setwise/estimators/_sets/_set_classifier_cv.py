@@ -30,7 +30,7 @@ from setwise.estimators._sets._judgment import warn_of_gap, warn_of_no_positive
 from setwise.estimators._sets._label_encoding import weigh_classes
 from setwise.estimators._sets._linear_model import LinearModel
 from setwise.estimators._sets._set_classifier import SetClassifier
-from setwise.estimators._sets._set_problem import Reduction, SetProblem, pose
+from setwise.estimators._sets._set_problem import SetProblem, pose
 from setwise.estimators._sets._surrogate_choice import first_surrogate
 from setwise.estimators._threads import threads
 from setwise.learning import Executor, Fit, Serial, Threads
@@ -48,7 +48,7 @@ class SetClassifierCV(LinearModel):
 
     Parameters
     ----------
-    loss, surrogate, reduction, tol, max_iter, fit_intercept, sets, pos_label, class_weight
+    loss, surrogate, tol, max_iter, fit_intercept, sets, class_weight
         As in ``SetClassifier``.
     Cs : int or array, default=10
         The values of C, or how many of them, from 1e-4 to 1e4 on a logarithmic scale.
@@ -112,13 +112,11 @@ class SetClassifierCV(LinearModel):
         cv: Any = None,
         scoring: str | Scoring | None = None,
         refit: bool = True,
-        reduction: Reduction = "sum",
         tol: float = 1e-3,
         max_iter: int = 10_000,
         time_limit: float | None = None,
         fit_intercept: bool = True,
         sets: Sets = "auto",
-        pos_label: Any = None,
         class_weight: dict[Any, float] | str | None = None,
         n_jobs: int | None = None,
         verbose: bool = False,
@@ -129,13 +127,11 @@ class SetClassifierCV(LinearModel):
         self.cv = cv
         self.scoring = scoring
         self.refit = refit
-        self.reduction = reduction
         self.tol = tol
         self.max_iter = max_iter
         self.time_limit = time_limit
         self.fit_intercept = fit_intercept
         self.sets = sets
-        self.pos_label = pos_label
         self.class_weight = class_weight
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -246,9 +242,8 @@ class SetClassifierCV(LinearModel):
             self.surrogate,
             fit_intercept=self.fit_intercept,
             sets=self.sets,
-            pos_label=self.pos_label,
         )
-        model.classes_, model._positive, model._rows = self.classes_, self._positive, self._rows
+        model.classes_, model._rows = self.classes_, self._rows
         model.n_features_in_ = self.n_features_in_
         return model
 
@@ -280,7 +275,7 @@ class SetClassifierCV(LinearModel):
             return
         counted = sample.weight is None and self.class_weight is None
         X = sample.X if counted else sample.X[np.unique(problem.sets.order)]
-        if not self._is_positive(self._scores(X)).any():
+        if not (self._scores(X) > 0).any():
             warn_of_no_positive(
                 "SetClassifierCV",
                 problem.surrogate,

@@ -67,8 +67,6 @@ class SetDecision(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         A loss, or the name of one (``sw.losses.names()``).
     sets : {"auto", "rows", "columns", "cells", "groups", "sample"}, default="auto"
         Which elements form a set, as in ``SetClassifier``.
-    pos_label : label, default=None
-        The positive class of a one-dimensional y; None for the second in sorted order.
     calibrate : {"auto", None, "sigmoid", "isotonic"}, default="auto"
         How the probabilities of each label are calibrated out of fold. Good decisions need
         calibrated probabilities. "auto": for a matrix Y, if folds are fitted anyway for presence or
@@ -114,7 +112,6 @@ class SetDecision(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         loss: Loss | str = "jaccard",
         *,
         sets: Sets = "auto",
-        pos_label: Any = None,
         calibrate: str | None = "auto",
         presence: str | None = "fit",
         cv: Any = None,
@@ -124,7 +121,6 @@ class SetDecision(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.estimator = estimator
         self.loss = loss
         self.sets = sets
-        self.pos_label = pos_label
         self.calibrate = calibrate
         self.presence = presence
         self.cv = cv
@@ -165,14 +161,10 @@ class SetDecision(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         labels = checked_labels(y)
         with naming_x(X):
             check_consistent_length(X, labels)
-        encoding, positive = learn_encoding(labels, self.pos_label)
+        encoding, positive = learn_encoding(labels)
         matrix = positive.ndim == 2
         arranged = arrange(positive, self.sets, groups, None)
-        self.classes_, self._positive, self._kind = (
-            encoding.classes,
-            encoding.positive,
-            arranged.kind,
-        )
+        self.classes_, self._kind = encoding.classes, arranged.kind
         weight = None
         if sample_weight is not None:
             weight = as_sample_weights(sample_weight, len(positive))
@@ -255,11 +247,11 @@ class SetDecision(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
     def _positive_class(self) -> Any:
         """The positive label of a one-dimensional y; None for a matrix."""
         matrix = self._kind in ("rows", "columns", "cells")
-        return None if matrix else self.classes_[self._positive]
+        return None if matrix else self.classes_[1]
 
     @property
     def _encoding(self) -> Encoding:
-        return Encoding(self.classes_, self._positive)
+        return Encoding(self.classes_)
 
     def _chances(self, X: Any) -> FloatArray:
         """Return the probabilities of the positive labels, calibrated."""
@@ -278,8 +270,7 @@ class SetDecision(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         p = self._chances(X)
         if p.ndim == 2:
             return p
-        pair = np.stack([1 - p, p], axis=1)
-        return pair if self._positive == 1 else pair[:, ::-1]
+        return np.stack([1 - p, p], axis=1)
 
     @hints_at_names
     def decide(self, X: Any, *, groups: ArrayLike | None = None) -> Decision:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from setwise._foundation._arguments import FloatArray, as_choice, as_number
+from setwise._foundation._arguments import FloatArray, as_number
 from setwise.estimators._sets._judgment import is_certified
 from setwise.estimators._sets._set_risk import LinearRisk
 from setwise.estimators._sets._surrogate_choice import first_surrogate, settled
@@ -18,10 +18,7 @@ from setwise.learning import Executor, Fit, Progress, one_slack
 from setwise.learning._dual_blocks._learn_linear import learn_linear, stages
 from setwise.losses import Loss
 from setwise.losses._scoring._layout import Arrangement, Sets, arrange
-from setwise.losses._scoring._score import worst_losses
 from setwise.surrogates import Surrogate
-
-Reduction = Literal["sum", "mean"]
 
 
 class Parameters(Protocol):
@@ -30,7 +27,6 @@ class Parameters(Protocol):
     loss: Loss | str
     surrogate: str | Surrogate
     sets: Sets
-    reduction: Reduction
     fit_intercept: bool
     tol: float
     max_iter: int
@@ -38,16 +34,12 @@ class Parameters(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class SetProblem:
-    """The problem min 1/2 |W|^2 + C share risk(W).
-
-    The share is 1, or one over the sum of the losses of everything wrong.
-    """
+    """The problem min 1/2 |W|^2 + C risk(W)."""
 
     risk: LinearRisk
     sets: Arrangement
     surrogate: Surrogate
     certified: bool
-    share: float
 
     @property
     def is_of_samples(self) -> bool:
@@ -74,7 +66,7 @@ class SetProblem:
         else:
             learn = partial(one_slack, self.risk, self.risk.dimension, init=init)
         return learn(
-            C=as_number(C, "C", positive=True) * self.share,
+            C=as_number(C, "C", positive=True),
             tol=parameters.tol,
             max_iter=parameters.max_iter,
             time_limit=time_limit,
@@ -93,7 +85,6 @@ def pose(
     warn: bool = True,
 ) -> SetProblem:
     """Pose the problem of a sample. With ``warn``, warn if its surrogate is not exact."""
-    as_choice(parameters.reduction, "reduction", ("sum", "mean"))
     surrogate = first_surrogate(parameters.surrogate, parameters.loss)
     # A modular loss is a sum over elements, so each element can be a set with its own weight.
     sets = arrange(
@@ -108,9 +99,5 @@ def pose(
     if sets.multiplicity is not None:
         surrogate = surrogate._with_multiplicity(sets.multiplicity)
     certified = is_certified(surrogate, sets, warn=warn)
-    share = 1.0
-    if parameters.reduction == "mean":
-        worst = float(sets.weights @ worst_losses(surrogate.loss, sets))
-        share = 1.0 / worst if worst > 0 else 1.0
     risk = LinearRisk(X, sets, surrogate, bool(parameters.fit_intercept), executor)
-    return SetProblem(risk, sets, surrogate, certified, share)
+    return SetProblem(risk, sets, surrogate, certified)

@@ -41,8 +41,8 @@ def scorer(loss: Loss | str, *, sets: Sets = "auto", pos_label: Any = None) -> S
         whole sample. Groups reach a scorer in a search by
         ``scorer(...).set_score_request(groups=True)`` and scikit-learn's metadata routing.
     pos_label : label, default=None
-        The positive class of a one-dimensional y. None: the ``pos_label`` of the estimator if it
-        has one, else 1 of {0, 1} or {-1, +1}, or True; other labels need one.
+        The positive class of a one-dimensional y. None: 1 of {0, 1} or {-1, +1}, or True; other
+        labels need one.
 
     Returns
     -------
@@ -99,8 +99,6 @@ class Scorer:
     def _read(self, labels: NDArray[Any], estimator: Any) -> NDArray[np.bool_]:
         """Return which labels are positive."""
         label = self._pos_label
-        if labels.ndim == 1 and label is None:
-            label = getattr(estimator, "pos_label", None)
         if label is None:
             if labels.ndim == 1 and not (labels.dtype.kind in "biuf" and _is_encoded(labels)):
                 raise ValueError(
