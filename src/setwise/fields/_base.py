@@ -1,4 +1,4 @@
-"""A potential: one summand of a field's energy."""
+"""The base class of potentials, the summands of a field's energy."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ Numbers = list[tuple[FloatArray, int]]
 class Potential(Immutable, ABC):
     r"""A summand of an energy over N variables with L labels each; added to a field with ``+``.
 
-    A potential of your own is a subclass with one method, ``terms``: it writes the potential as a
-    sum of terms of the kinds that inference reads. Every method that takes these terms then takes
-    the potential. Three more may be written: ``check``, to refuse a field in words of its own;
-    ``energies``, where they are faster, or rounded less, than those of the terms; and
-    ``is_submodular``, where that does not depend on the field. A potential never changes, so a
-    frozen dataclass is the shortest way to write one; an ``__init__`` of your own sets fields by
-    ``self._set(price=price)``, as ``self.price = price`` is refused.
+    A potential of your own is a subclass with one method, ``terms``, which returns the potential as
+    a sum of terms of the kinds that inference supports. Every method that takes these terms then
+    takes the potential. Three more members are optional: ``check`` refuses a field with its own
+    message; ``energies`` computes energies faster or more accurately than the terms;
+    ``is_submodular`` is defined if it does not depend on the field. A potential is immutable, so a
+    frozen dataclass is the shortest way to define one. An ``__init__`` of your own sets fields by
+    ``self._set(price=price)``, since ``self.price = price`` raises an error.
 
     Examples
     --------
@@ -68,15 +68,15 @@ class Potential(Immutable, ABC):
 
         :math:`E(x) = F(\{(i, x_i)\})` with F submodular on all N L pairs: the model of
         log-supermodular inference, whose Lovász relaxation bounds every labelling's energy. F is
-        what the potential's terms stand for: half a cut for each label, concave functions of
+        the function of the potential's terms: half a cut for each label, concave functions of
         counts. (Some submodular F exists for every energy, since a concave function of the number
-        of pairs is constant on labellings; its bound would say nothing.)
-        None: that depends on the field, and ``Field.is_submodular`` knows.
+        of pairs is constant on labellings, but its bound would be useless.) None means that it
+        depends on the field; use ``Field.is_submodular`` then.
         """
         return None
 
     def _terms(self, n_variables: int, n_labels: int) -> tuple[Term, ...]:
-        """Return the terms, checked unless a potential of the library made them."""
+        """Return the terms, which are checked unless a potential of the library made them."""
         terms = self.terms(n_variables, n_labels)
         if not isinstance(terms, list | tuple):
             raise TypeError(f"terms of {self!r} must be a list, got {type(terms).__name__}")
@@ -88,29 +88,29 @@ class Potential(Immutable, ABC):
         return tuple(terms)
 
     def _grounded(self) -> tuple[Potential, float]:
-        """Return the potential less a constant, and the constant: large ones cost no digits."""
+        """Return the potential minus a constant, and the constant; large ones cost digits."""
         return self, 0.0
 
     def _limited(self, limit: float, n_labels: int) -> Potential:
-        """Return a potential whose prices above ``limit`` are cut down, but not below it."""
+        """Return a potential whose prices above ``limit`` are reduced, but not below it."""
         return self
 
     def _largest_price(self, by_cut: bool) -> float | None:
-        """Return the largest number a search, or a cut, computes with; None: that of its terms."""
+        """Return the largest number that a search, or a cut, uses; None for that of its terms."""
         return None
 
     def _least(self) -> float | None:
-        """Return what every labelling pays if the terms may round it away, else None."""
+        """Return the least energy if the terms may lose it by rounding, else None."""
         return None
 
     def _as_given(self) -> float:
-        """Return the sum of the sizes of numbers that the terms may have rounded away."""
+        """Return the sum of the absolute numbers that the terms may have lost by rounding."""
         return 0.0
 
     def _numbers(self, n_variables: int, n_labels: int) -> Numbers | None:
-        """Arrays (R, C), each with a number of times: an energy is a sum of one entry of each row.
+        """Return arrays (R, C) with multiplicities: an energy is a sum of one entry per row.
 
-        As often as the number says; None where energies are no such sums.
+        Each entry is added as often as its multiplicity. None if energies are no such sums.
         """
         found: Numbers = []
         for term in self._terms(n_variables, n_labels):
@@ -121,13 +121,13 @@ class Potential(Immutable, ABC):
         return found
 
     def _has_fractions(self, n_labels: int) -> bool:
-        """Whether its terms hold fractions of its numbers other than halves and quarters."""
+        """Return whether its terms use fractions of its numbers other than halves and quarters."""
         return False
 
     def _pair_tables(
         self, n_variables: int, n_labels: int
     ) -> Iterator[tuple[list[int], FloatArray]] | None:
-        """Return an edge and a table for each pair of variables; None: it is no sum of such."""
+        """Return an edge and a table for each pair of variables; None if it is no sum of pairs."""
         found = [term._pair_tables(n_labels) for term in self._terms(n_variables, n_labels)]
         tables = [pairs for pairs in found if pairs is not None]
         return chain.from_iterable(tables) if len(tables) == len(found) else None

@@ -1,4 +1,4 @@
-"""Edges between variables, as every pairwise potential takes them."""
+"""Edges between variables, in the form that pairwise potentials take."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ class Grid(NamedTuple):
         return max(tail, head)
 
 
-# Arrays whose entries nobody can write, by their identity: so no slice, copy or reordering of one,
-# which is another array, is ever taken for it.
+# Read-only edge arrays of grids, by identity. A slice, copy or reordering is another array, so it
+# is never mistaken for the grid.
 _GRIDS: dict[int, tuple[ref[IntArray], Grid]] = {}
 
 
 def remember_grid(edges: IntArray, grid: Grid) -> IntArray:
     """Return the edges of a grid, (E, 2), as a read-only array that remembers its grid."""
     fixed: IntArray = np.asarray(edges.data.toreadonly())
-    # Those that are gone are forgotten here: Ctrl-C in a callback of theirs would be lost.
+    # Entries of deleted arrays are removed here. A weakref callback would lose a Ctrl-C.
     for key in [key for key, (alive, _) in [*_GRIDS.items()] if alive() is None]:
         _GRIDS.pop(key, None)
     _GRIDS[id(fixed)] = (ref(fixed), grid)
@@ -49,13 +49,13 @@ def remember_grid(edges: IntArray, grid: Grid) -> IntArray:
 
 
 def grid_of(edges: object) -> Grid | None:
-    """Return the grid that an array was made of, if it is known."""
+    """Return the grid of an edge array, or None if it is not known."""
     known = _GRIDS.get(id(edges))
     return known[1] if known is not None and known[0]() is edges else None
 
 
 def as_edges(edges: ArrayLike) -> IntArray:
-    """Read pairs of different variables, (E, 2); ``[]`` is no edge, ``grid_edges`` stay."""
+    """Read pairs of different variables, (E, 2); ``[]`` has no edge, and grids stay grids."""
     array = as_array(edges, "edges")
     if grid_of(array) is not None:
         return array

@@ -1,4 +1,4 @@
-"""What every variable would choose alone."""
+"""The label of least unary energy of each variable."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Favourites(NamedTuple):
 
     @classmethod
     def of(cls, unary: FloatArray) -> Favourites:
-        """Compute them by one pass over memory."""
+        """Compute the favourites of unaries (N, L) in one pass over memory."""
         least, labels = np.empty(len(unary)), np.empty(len(unary), np.int64)
         largest = _core.favourites(np.ascontiguousarray(unary), least, labels)
         return cls(_read_only(least), _read_only(labels), largest)
 
     def grounded(self) -> Favourites:
-        """Return those of the same unaries less the least of each row."""
+        """Return the favourites of the same unaries minus the least of each row."""
         return self._replace(least=_read_only(np.zeros_like(self.least)))
 
 

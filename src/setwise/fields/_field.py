@@ -26,7 +26,7 @@ _LARGEST = 1e150  # so that sums and squares of energies stay finite
 
 
 class Field(Immutable):
-    r"""An energy over N variables with labels 0..L-1, lower is better.
+    r"""An energy over N variables with labels 0..L-1; lower is better.
 
     .. math:: E(x) = \sum_i u_{i x_i} + \sum_k \varphi_k(x)
 
@@ -35,9 +35,9 @@ class Field(Immutable):
     unary : array of shape (N, L)
         ``+inf`` forbids a label; each row needs a finite entry.
     shape : sequence of int, optional
-        The sides of the image or volume whose pixels are the variables, in C order. Without it a
-        field takes that of the first ``grid_edges`` over all variables in a potential added to it.
-        Results know it too, and give their labels in it.
+        The sides of the image or volume whose pixels are the variables, in C order. By default it
+        is the shape of the first ``grid_edges`` over all variables in a potential that is added.
+        Results also have the shape, and return their labels in it.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Field(Immutable):
         Read-only.
     potentials : tuple of Potential
     shape : tuple of int, or None
-        The sides of the image, where they are known.
+        The sides of the image, if they are known.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class Field(Immutable):
     potentials: tuple[Potential, ...]
     shape: tuple[int, ...] | None
 
-    # An array is no potential: NumPy would add the field to each of its entries.
+    # Adding an array raises an error; NumPy would add the field to each of its entries.
     __array_ufunc__ = None
 
     def __init__(self, unary: ArrayLike, *, shape: Sequence[int] | None = None) -> None:
@@ -70,12 +70,12 @@ class Field(Immutable):
 
     @property
     def n_variables(self) -> int:
-        """N."""
+        """The number N of variables."""
         return int(self.unary.shape[0])
 
     @property
     def n_labels(self) -> int:
-        """L."""
+        """The number L of labels."""
         return int(self.unary.shape[1])
 
     @property
@@ -92,14 +92,14 @@ class Field(Immutable):
         return Field._of(self.unary, (*self.potentials, potential), shape)
 
     def with_unary(self, unary: ArrayLike) -> Field:
-        """Return a field of the same potentials and other unaries of the same shape."""
+        """Return a field with the same potentials and other unaries of the same shape."""
         changed = _as_unary(unary)
         if changed.shape != self.unary.shape:
             raise ValueError(f"unary must have shape {self.unary.shape}, got {changed.shape}")
         return self._over(changed)
 
     def _over(self, unary: FloatArray) -> Field:
-        """Return a field of the same potentials, translated once, and of checked unaries."""
+        """Return a field with checked unaries, the same potentials and their cached terms."""
         field = Field._of(unary, self.potentials, self.shape)
         field._remember("terms", self._terms)
         return field
@@ -111,13 +111,13 @@ class Field(Immutable):
         potentials: tuple[Potential, ...],
         shape: tuple[int, ...] | None = None,
     ) -> Field:
-        """Make a field of parts that are known to fit."""
+        """Make a field of parts that are already checked."""
         field = Field.__new__(Field)
         field._set(unary=unary, potentials=potentials, shape=shape)
         return field
 
     def energy(self, labels: ArrayLike) -> float | FloatArray:
-        """Return E(x): labels (N,) -> float, (m, N) -> (m,); ``inf`` where a label is forbidden."""
+        """Return E(x): labels (N,) -> float, (m, N) -> (m,); ``inf`` if a label is forbidden."""
         array = as_array(labels, "labels")
         if array.ndim not in (1, 2) or array.shape[-1] != self.n_variables:
             raise ValueError(
@@ -137,7 +137,7 @@ class Field(Immutable):
         return energies
 
     def _terms(self) -> list[tuple[Potential, Term]]:
-        """Return each term beside its potential; a potential is translated once."""
+        """Return pairs of a potential and one of its terms; the terms are cached."""
 
         def translate() -> list[tuple[Potential, Term]]:
             return [(p, term) for p in self.potentials for term in self._terms_of(p)]
@@ -145,7 +145,7 @@ class Field(Immutable):
         return self._remember("terms", translate)
 
     def _terms_of(self, potential: Potential) -> tuple[Term, ...]:
-        """Return the terms of a potential that fits the field, which keeps them."""
+        """Return the terms of a potential that fits the field, and cache them."""
         n, labels = self.n_variables, self.n_labels
         return potential._remember(("terms", n, labels), lambda: potential._terms(n, labels))
 
@@ -172,7 +172,7 @@ class Field(Immutable):
 
 
 def _warn_of_mistakes(unary: FloatArray) -> None:
-    """Say so where energies (N, L) look like something else; a few rows tell in most cases."""
+    """Warn if energies (N, L) look like probabilities or scores, judging by a few rows."""
     n, labels = unary.shape
     if labels > 256 and labels > 8 * n:
         told = (
@@ -189,7 +189,7 @@ def _warn_of_mistakes(unary: FloatArray) -> None:
 
 
 def _are_probabilities(rows: FloatArray) -> bool:
-    """Return whether all rows sum to 1, and are neither ones and zeros nor all the same."""
+    """Return whether all rows sum to 1, and are neither one-hot nor all equal."""
     if rows.shape[1] < 2 or not (rows.min() >= 0.0 and rows.max() <= 1.0):
         return False
     sums = rows.sum(axis=1)

@@ -1,4 +1,4 @@
-"""Regions: sets of variables that do not overlap, as one layer of a potential takes them."""
+"""Regions: one layer of disjoint sets of variables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def as_regions(regions: ArrayLike) -> IntArray:
 
 
 def check_regions(regions: IntArray, n_variables: int) -> None:
-    """Raise a ``ValueError`` when the regions are of another number of variables."""
+    """Raise a ``ValueError`` if the regions are of another number of variables."""
     if len(regions) != n_variables:
         raise ValueError(
             f"regions must have an entry for each of the field's {n_variables} variables, "

@@ -1,4 +1,4 @@
-"""Weights of edges that fall where the image changes."""
+"""Weights of edges that decrease where the image changes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def contrast_weights(
     *,
     channels: bool | None = None,
 ) -> FloatArray:
-    r"""Return a weight for each edge: 1 between equal colours, less the more they differ.
+    r"""Return a weight for each edge: 1 between equal colours, smaller for larger differences.
 
     .. math:: w_{ij} = \exp(-\beta \, \|I_i - I_j\|^2)
 
@@ -35,9 +35,9 @@ def contrast_weights(
     edges : array-like of int, shape (E, 2)
         Pairs of pixels in C order, as from ``grid_edges``.
     beta : float, optional
-        Not negative. By default :math:`1 / (2 \langle \|I_i - I_j\|^2 \rangle)`, the mean taken
-        over the edges: the weights then do not depend on the scale of the colours. Where all edges
-        join equal colours every weight is 1.
+        Not negative. By default :math:`1 / (2 \langle \|I_i - I_j\|^2 \rangle)`, with the mean over
+        the edges: the weights then do not depend on the scale of the colours. If all edges join
+        equal colours, every weight is 1.
     channels : bool, optional
         Whether the last axis holds channels; by default it does when there are three axes.
 
@@ -70,16 +70,17 @@ def contrast_weights(
         raise ValueError(f"image must be finite, got {pixels[~np.isfinite(pixels)][0]}")
     pairs = as_edges(edges)
     check_edges(pairs, len(pixels))
-    change = _changes(pixels / 2, pairs)  # of halves, which do not overflow
+    change = _changes(pixels / 2, pairs)  # differences of halves do not overflow
     if beta is None:
-        # The scale is of no matter: with the largest change near 1 its square does not overflow.
+        # The scale does not matter, and with the largest change near 1 its square does not
+        # overflow.
         _, exponent = np.frexp(max(change.max(initial=0.0), -change.min(initial=0.0)))
         np.ldexp(change, -exponent, out=change)
         total = float(np.square(change).sum())
         root = np.sqrt(len(change) / (2 * total)) if total > 0 else 0.0
     else:
         root = 2 * np.sqrt(as_number(beta, "beta", nonnegative=True))
-    with np.errstate(over="ignore"):  # to a weight of 0
+    with np.errstate(over="ignore"):  # overflow leads to a weight of 0
         change *= root
         np.square(change, out=change)
         sums = _sums(change)
@@ -88,7 +89,7 @@ def contrast_weights(
 
 
 def _changes(pixels: FloatArray, edges: IntArray) -> FloatArray:
-    """Return differences (E, C) of pixels (N, C) along edges; a grid's without a look-up."""
+    """Return differences (E, C) of pixels (N, C) along edges, by slices if they are a grid."""
     grid = grid_of(edges)
     if grid is None or prod(grid.sides) != len(pixels):
         return np.asarray(pixels[edges[:, 0]] - pixels[edges[:, 1]])
@@ -105,7 +106,7 @@ def _changes(pixels: FloatArray, edges: IntArray) -> FloatArray:
 
 
 def _sums(rows: FloatArray) -> FloatArray:
-    """Sum each row. NumPy adds few numbers one after the other, and is slow along rows."""
+    """Sum each row, column by column, because NumPy is slow along short rows."""
     if not 1 <= rows.shape[1] < 8:
         return np.asarray(rows.sum(axis=1))
     sums = rows[:, 0].copy()

@@ -14,20 +14,20 @@ from setwise.fields._edges import Grid, remember_grid
 
 Offset = tuple[int, ...]
 
-# Arrays have 32 axes in NumPy 1; one is left for the directions.
+# Arrays have at most 32 axes in NumPy 1, and one is needed for the directions.
 _MOST_SIDES = 31
 _MOST_NEIGHBORS = 1 << 20
-# A terabyte: where a system promises memory that it does not have, an attempt is no test.
+# A terabyte. Some systems grant more memory than they have, so allocation is no test.
 _MOST_EDGES = 1 << 36
 
 
 def grid_edges(shape: int | Sequence[int], connectivity: int | ArrayLike | None = None) -> IntArray:
     """Return pairs of neighbours in a grid, each pair once.
 
-    Pixels are numbered in C order, as ``image.ravel()`` has them. The edges come one direction
-    after the other, and in a direction in the order of their first pixel. Directions are sorted by
-    how many coordinates change, then as tuples: in an image right, down, and with 8 neighbours then
-    down-left, down-right. So the first edges of a larger neighbourhood are those of a smaller one.
+    Pixels are numbered in C order, as in ``image.ravel()``. Edges are sorted by direction, then by
+    their first pixel. Directions are sorted by the number of coordinates that change, then as
+    tuples: in an image right, down, and with 8 neighbours then down-left, down-right. So the first
+    edges of a larger neighbourhood are those of a smaller one.
 
     Parameters
     ----------
@@ -35,16 +35,16 @@ def grid_edges(shape: int | Sequence[int], connectivity: int | ArrayLike | None 
         The grid's shape, of any number d of dimensions.
     connectivity : int or array-like of int of shape (K, d), optional
         The number of neighbours of an inner pixel: 4 (the default) or 8 in an image, 6, 18 or 26 in
-        a volume, 2 in a row. Or, as in scikit-image, how many coordinates of neighbours may differ:
-        1 or 2 in an image, 1 to 3 in a volume, 1 in a row. Or the directions themselves, each an
-        offset that leads from a pixel to its neighbour; an edge is listed for each pixel that has
-        the neighbour.
+        a volume, 2 in a row. Or, as in scikit-image, the number of coordinates in which neighbours
+        may differ: 1 or 2 in an image, 1 to 3 in a volume, 1 in a row. Or the directions
+        themselves, each an offset from a pixel to its neighbour; an edge is listed for each pixel
+        that has the neighbour.
 
     Returns
     -------
     array of shape (E, 2), int64
-        Read-only. It remembers that it is a grid, which a slice or a copy of it does not: methods
-        that know a grid need not look at its edges.
+        Read-only. The array is registered as a grid, but a slice or a copy of it is not. Methods
+        for grids use this instead of the edges.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def grid_edges(shape: int | Sequence[int], connectivity: int | ArrayLike | None 
     if max(n, total, *sides) > _MOST_EDGES:
         raise refusal
     try:
-        edges = np.empty((total, 2), np.int64)  # not touched, so that a failure is quick
+        edges = np.empty((total, 2), np.int64)  # not initialised, so that a failure is quick
         pixels = np.arange(n).reshape(sides)
     except MemoryError:
         raise refusal from None
@@ -94,12 +94,12 @@ def as_sides(shape: object) -> tuple[int, ...]:
 
 
 def count_pairs(sides: tuple[int, ...], offset: Offset) -> int:
-    """Return how many pixels have a neighbour at the offset."""
+    """Return the number of pixels that have a neighbour at the offset."""
     return prod(max(side - abs(step), 0) for step, side in zip(offset, sides, strict=True))
 
 
 def _write_pairs(pixels: IntArray, offset: Offset, edges: IntArray) -> None:
-    """Write each pixel beside the one at the offset, where there is one."""
+    """Write pairs of each pixel and its neighbour at the offset, if it has one."""
     first, second = pair_slices(pixels.shape, offset)
     edges[:, 0] = pixels[first].ravel()
     edges[:, 1] = pixels[second].ravel()
@@ -121,7 +121,7 @@ def pair_slices(
 
 
 def _directions(connectivity: int | ArrayLike | None, dimensions: int) -> list[Offset]:
-    """Return one of each two opposite directions."""
+    """Return the directions, one of each pair of opposite ones."""
     if connectivity is not None and as_array(connectivity, "connectivity").ndim != 0:
         return _given_directions(connectivity, dimensions)
     wanted = 2 * dimensions if connectivity is None else as_count(connectivity, "connectivity")

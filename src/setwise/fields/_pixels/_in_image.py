@@ -1,4 +1,4 @@
-"""Values of variables in the shape of the image whose pixels they are."""
+"""Reshaping of the variables' values to the image."""
 
 from __future__ import annotations
 

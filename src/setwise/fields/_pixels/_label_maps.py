@@ -23,13 +23,13 @@ def regions_from_labels(
     Parameters
     ----------
     labels : array-like of int, of any shape
-        Superpixels, a segmentation, a human's annotation: any integers.
+        Superpixels, a segmentation or an annotation, as any integers.
     ignore : int, optional
-        The label of the pixels that belong to no region.
+        The label of pixels without a region.
     connected : bool
         Whether pixels of one label that do not touch are regions of their own.
     connectivity : int or array-like of int, optional
-        Which pixels touch, as in ``grid_edges``; only with ``connected``.
+        The neighbours of a pixel, as in ``grid_edges``; only with ``connected``.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Cardinality potentials: any function of how many variables leave a given labelling."""
+"""Cardinality potentials: any function of the number of variables that leave a given labelling."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class CardinalityPotential(Potential):
 
     .. math:: \varphi(x) = t_k, \qquad k = |\{i : x_i \ne c_i\}|
 
-    Of two labels and a center of zeros it sees the number of ones. A distance to the center, a
-    prior on the size of an object, or the pull away from an earlier solution
-    (:math:`t_k = \lambda e^{-\gamma k}`) are of this form. Submodular if the table is concave. An
-    energy costs O(N), compiled.
+    With two labels and a center of zeros it is a function of the number of ones. A distance to the
+    center, a prior on the size of an object, and a penalty on the similarity to an earlier solution
+    (:math:`t_k = \lambda e^{-\gamma k}`) have this form. It is submodular if the table is concave.
+    An energy costs O(N), compiled.
 
     Parameters
     ----------
@@ -52,9 +52,10 @@ class CardinalityPotential(Potential):
         return self._remember("is_submodular", lambda: term.is_submodular)
 
     def _around(self, center: IntArray) -> CardinalityPotential:
-        """Return the same table around another labelling, which is known to be valid."""
+        """Return the potential with the same table around another valid labelling."""
         other = CardinalityPotential.__new__(CardinalityPotential)
-        other._set(center=np.array(center, np.int64), table=self.table)  # of rows in any order
+        # Copied, as rows may be strided.
+        other._set(center=np.array(center, np.int64), table=self.table)
         other._remember("is_submodular", lambda: self.is_submodular)
         return other
 

@@ -1,4 +1,4 @@
-"""Clique potentials: a table of energies for a few variables at a time, hard constraints too."""
+"""Clique potentials: tables of energies for a few variables each, including hard constraints."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ class CliquePotential(Potential):
 
     .. math:: \varphi(x) = \sum_c \theta_c(x_{c_1}, \dots, x_{c_k})
 
-    Any table over a few variables, and hard constraints: a labelling that pays ``+inf`` has
-    probability 0 and is never an answer. Finite tables of one or two variables are what
-    ``Field(unary)`` and ``Pairwise`` are, and every method that takes these takes them. Those of
-    three or more, and those that forbid, are for ``enumerate``, ``elimination`` (both exact),
-    ``mean_field``, ``belief_propagation`` and ``perturb``; without ``+inf`` for ``messages`` and
-    ``convex`` too. Other methods refuse them in a sentence.
+    Tables may be any functions of a few variables, including hard constraints: a labelling of
+    energy ``+inf`` has probability 0 and is never an answer. Finite tables of one or two variables
+    are equivalent to ``Field(unary)`` and ``Pairwise``, and supported by the same methods. Tables
+    of three or more variables, and tables with ``+inf``, are supported by ``enumerate``,
+    ``elimination`` (both exact), ``mean_field``, ``belief_propagation`` and ``perturb``; without
+    ``+inf`` also by ``messages`` and ``convex``. Other methods raise an error.
 
     A table has :math:`L^k` entries, and an energy costs O(C k).
 
     Parameters
     ----------
     cliques : array-like of int, shape (C, k)
-        Different variables in each; a repeated clique adds.
+        Different variables in each row; repeated cliques are added.
     tables : array-like of shape (C, L, ..., L), or (L, ..., L) for all cliques
-        ``tables[c, a, b, ...]`` when the first variable of clique c takes label a, the second b,
-        and so on. Numbers or ``+inf``, a number in each table.
+        ``tables[c, a, b, ...]`` is the energy if the first variable of clique c takes label a, the
+        second b, and so on. Entries are numbers or ``+inf``, with at least one number per table.
 
     Examples
     --------
-    Exactly one of three variables is on:
+    Exactly one of three variables is 1:
 
     >>> import numpy as np
     >>> import setwise as sw
@@ -81,14 +81,14 @@ class CliquePotential(Potential):
     def _of(
         cls, cliques: IntArray, tables: FloatArray, *, is_short: bool = True
     ) -> CliquePotential:
-        """Make one of valid parts; axes may end before the labels that a field forbids."""
+        """Make a potential of valid parts; axes may omit trailing labels that a field forbids."""
         potential = cls.__new__(cls)
         potential._set(cliques=cliques, tables=tables, _is_short=is_short)
         return potential
 
     @property
     def n_labels(self) -> int:
-        """L, or the labels of the longest axis."""
+        """The number of labels L, or the length of the longest axis."""
         return int(max(self.tables.shape[-self.cliques.shape[1] :]))
 
     @property

@@ -1,4 +1,4 @@
-"""Label costs: a price for each label that is used at all."""
+"""Label costs: a price for each label that is used."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class LabelCost(Potential):
               \qquad\text{or}\qquad
               \varphi(x) = c \, [\exists i : x_i \in G], \qquad c \ge 0
 
-    (Delong, Osokin, Isack and Boykov, *Fast Approximate Energy Minimization with Label Costs*.)
-    Submodular, as a concave function of the number of variables that take the labels. An energy
+    (Delong, Osokin, Isack and Boykov, *Fast Approximate Energy Minimization with Label Costs*.) It
+    is submodular, as a concave function of the number of variables that take the labels. An energy
     costs O(N), compiled.
 
     Parameters

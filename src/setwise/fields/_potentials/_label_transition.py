@@ -1,4 +1,4 @@
-"""Label transitions: a price for each pair of labels that meet, with a discount on length."""
+"""Label transitions: a price for each pair of adjacent labels, with a discount on length."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from setwise.fields._terms._pairs import (
 
 
 class LabelTransition(Potential):
-    r"""A price for each pair of labels that meet, with a discount on long borders.
+    r"""A price for each pair of adjacent labels, with a discount on long borders.
 
     .. math:: \varphi(x) = \sum_{a < b} c_{ab} \, h(n_{ab}), \qquad
               n_{ab} = |\{(i, j) \in E : \{x_i, x_j\} = \{a, b\}\}|
 
     with h concave, increasing and zero at zero: the cooperative cut of Prasad, Jegelka and Batra,
-    *Submodular meets Structured*. With h(n) = min(1, n), the default, a pair of labels is paid for
-    once; with h(n) = n this is a Potts model with a weight for each pair. Not submodular, in
-    general. An energy costs O(E + L^2), compiled.
+    *Submodular meets Structured*. With h(n) = min(1, n), the default, the price of a pair of labels
+    is charged once; with h(n) = n this is a Potts model with a weight for each pair of labels. It
+    is not submodular in general. An energy costs O(E + L^2), compiled.
 
     Parameters
     ----------
     edges : array-like of int, shape (E, 2)
-        Pairs of different variables; a repeated one counts as often as it is given.
+        Pairs of different variables; repeated edges count repeatedly.
     costs : array-like of shape (L, L)
         Symmetric, not negative, zero on the diagonal.
     concave : callable, optional
@@ -75,7 +75,7 @@ class LabelTransition(Potential):
 
     @property
     def n_labels(self) -> int:
-        """L."""
+        """The number of labels L."""
         return len(self.costs)
 
     @property

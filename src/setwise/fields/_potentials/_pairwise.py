@@ -24,8 +24,8 @@ from setwise.fields._terms._base import Term
 from setwise.fields._terms._pairs import PottsTerm, TableTerm, check_labels
 from setwise.fields._terms._singles import ConstantTerm, UnaryTerm
 
-# A table is unaries plus Potts when it differs from them by no more than this share of its largest
-# entry: what rounding leaves of a table that was computed as such a sum.
+# A table counts as unaries plus Potts if the difference is at most this share of its largest entry,
+# which allows for the rounding of a table that was computed as such a sum.
 _ROUNDING = 1e-14
 
 
@@ -34,20 +34,19 @@ class Pairwise(Potential):
 
     .. math:: \varphi(x) = \sum_{e = (i, j)} \theta_e(x_i, x_j)
 
-    The tables may be any finite numbers. Inference is told what each of them is: a table that
-    equals unaries plus a Potts weight,
-    :math:`\theta(a, b) = u_a + v_b + w [a \ne b]` with :math:`w \ge 0`, is treated as just that.
-    With two labels these are the submodular tables,
-    :math:`\theta(0, 1) + \theta(1, 0) \ge \theta(0, 0) + \theta(1, 1)`; with one label, all.
+    The tables may have any finite numbers. Their structure is detected: a table that equals unaries
+    plus a Potts weight, :math:`\theta(a, b) = u_a + v_b + w [a \ne b]` with :math:`w \ge 0`, is
+    treated as such. With two labels these are the submodular tables, :math:`\theta(0, 1) +
+    \theta(1, 0) \ge \theta(0, 0) + \theta(1, 1)`; with one label all tables are.
 
     An energy costs O(E), compiled.
 
     Parameters
     ----------
     edges : array-like of int, shape (E, 2)
-        Pairs of different variables; a repeated one adds.
+        Pairs of different variables; repeated edges are added.
     tables : array-like of shape (E, L, L), or (L, L) for all edges
-        ``tables[e, a, b]`` when the first end of edge e takes label a and the second b.
+        ``tables[e, a, b]`` is the energy if the first end of edge e takes label a and the second b.
 
     Examples
     --------
@@ -77,7 +76,7 @@ class Pairwise(Potential):
 
     @property
     def n_labels(self) -> int:
-        """L."""
+        """The number of labels L."""
         return int(self.tables.shape[-1])
 
     @property
@@ -141,7 +140,7 @@ class Pairwise(Potential):
         return zip(self.edges.tolist(), np.broadcast_to(self.tables, shape), strict=True)
 
     def _sums(self) -> _Sums:
-        """Return the tables as unaries plus Potts; one table where the edges share one."""
+        """Return the tables as unaries plus Potts; a single table if all edges share it."""
         return self._remember("sums", lambda: _as_sums(self.tables.reshape(-1, *self._shape)))
 
     @property
@@ -194,7 +193,7 @@ def _copied(tables: ArrayLike, shape: tuple[int | None, ...]) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class _Sums:
-    """theta(a, b) = first[a] + second[b] + weight [a != b] + constant, where that fits."""
+    """Tables theta(a, b) = first[a] + second[b] + weight [a != b] + constant, if that fits."""
 
     fits: BoolArray
     """(T,)"""
@@ -218,7 +217,7 @@ def _as_sums(tables: FloatArray) -> _Sums:
     weights = (total - n_labels * diagonal) / pairs if n_labels > 1 else np.zeros(n)
     slack = _ROUNDING * np.abs(tables).max(axis=(1, 2), initial=0.0)
     clipped = np.maximum(weights, 0.0)
-    # Without the Potts part the rest is a sum over rows and columns: its means tell which.
+    # Without the Potts part the rest is a sum over rows and columns, given by its means.
     rest = tables + clipped[:, None, None] * np.eye(n_labels)
     constant = rest.mean(axis=(1, 2))
     first = rest.mean(axis=2) - constant[:, None]
@@ -231,7 +230,8 @@ def _as_sums(tables: FloatArray) -> _Sums:
 def extend_tables(tables: FloatArray, n_labels: int) -> FloatArray:
     """Return tables (T, a, b) as (T, L, L), for further labels that are forbidden anyway.
 
-    Any entries would do for those; these keep a table that is unaries plus Potts one of its kind.
+    The entries of these labels do not matter; the chosen ones preserve the form of unaries plus
+    Potts.
     """
     n, a, b = tables.shape
     if a == b == n_labels:

@@ -17,14 +17,14 @@ class Potts(Potential):
 
     .. math:: \varphi(x) = \sum_{e = (i, j)} w_e \, [x_i \ne x_j], \qquad w \ge 0
 
-    Submodular for any number of labels: half a cut for each label (Zhang, Djolonga and Krause,
-    *Higher-Order Inference for Multi-class Log-supermodular Models*, equation 19). An energy costs
-    O(E), compiled.
+    It is submodular for any number of labels: half a cut for each label (Zhang, Djolonga and
+    Krause, *Higher-Order Inference for Multi-class Log-supermodular Models*, equation 19). An
+    energy costs O(E), compiled.
 
     Parameters
     ----------
     edges : array-like of int, shape (E, 2)
-        Pairs of different variables; a repeated one adds.
+        Pairs of different variables; repeated edges are added.
     weights : float or array-like of shape (E,)
         Not negative.
 

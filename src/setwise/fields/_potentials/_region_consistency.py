@@ -1,4 +1,4 @@
-"""Region consistency: pixels of a region prefer one label, with diminishing insistence."""
+"""Region consistency: pixels of a region prefer one label, with diminishing costs."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ class RegionConsistency(RegionPotential):
     .. math:: \varphi(x) = \sum_S w_S \Bigl[ \sum_j |\{i \in S : x_i \ne j\}|^\alpha
               - (L - 1) |S|^\alpha \Bigr], \qquad w \ge 0,\ 0 < \alpha \le 1
 
-    Zero for a region of one label, and highest where all labels are equally common: the superpixel
-    potential of Zhang, Djolonga and Krause, *Higher-Order Inference for Multi-class
-    Log-supermodular Models*, less its constant. Submodular for any number of labels; identically
-    zero for :math:`\alpha = 1`. An energy costs O(N), compiled, whatever the number of labels.
+    It is zero for a region of one label, and highest if all labels are equally common: the
+    superpixel potential of Zhang, Djolonga and Krause, *Higher-Order Inference for Multi-class
+    Log-supermodular Models*, minus its constant. It is submodular for any number of labels and
+    identically zero for :math:`\alpha = 1`. An energy costs O(N), compiled, for any number of
+    labels.
 
     Parameters
     ----------
     regions : array-like of int, shape (N,) or that of an image
-        The region of each variable, any numbers from 0 on; -1 for none. Overlapping regions need a
-        potential for each layer.
+        The region of each variable, any nonnegative numbers; -1 for none. Overlapping regions need
+        one potential per layer.
     weight : float or array-like of shape (R,)
-        Not negative; one for all, or one for each region in the order of their numbers.
+        Not negative; one number for all, or one per region in the order of their numbers.
     alpha : float
-        Above 0 and at most 1: the smaller, the less matters a pixel beyond the first.
+        Above 0 and at most 1. The smaller it is, the less do pixels after the first one add.
 
     Examples
     --------
@@ -60,18 +61,18 @@ class RegionConsistency(RegionPotential):
     def _table(self) -> FloatArray:
         r"""Return h(n) = w s^a ((1 - n/s)^a - 1 + n/s), concave, zero at n = 0 and n = s.
 
-        Summed over the labels of a region of s variables it is the potential, because their counts
-        add up to s: no constant is left, and none cancels.
+        Its sum over the labels of a region of s variables is the potential, because their counts
+        sum to s. So no constant remains, and no digits cancel.
         """
 
         def tabulate() -> FloatArray:
             _, region, count = self._counts()
             size = self.sizes[region]
-            # Each form keeps its digits on its half, where the other cancels.
+            # Each form is accurate on its half, where the other one cancels.
             few, rest = np.minimum(count / size, 0.5), (size - count) / size
             near = np.expm1(self.alpha * np.log1p(-few)) + few
             bend = np.where(2 * count <= size, near, rest**self.alpha - rest)
-            if self.alpha == 1.0:  # where rounding would leave something
+            if self.alpha == 1.0:  # otherwise rounding would leave a small table
                 bend = np.zeros(len(count))
             return np.asarray(self.weight[region] * size**self.alpha * bend)
 

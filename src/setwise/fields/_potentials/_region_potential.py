@@ -29,14 +29,14 @@ class RegionPotential(Potential):
         self._set(weight=self._one_each(weight, "weight"))
 
     def _one_each(self, values: ArrayLike, name: str) -> FloatArray:
-        """Read a nonnegative number for each region; one for all is repeated."""
+        """Read a nonnegative number per region; a single number is repeated."""
         shape: tuple[int, ...] = () if as_array(values, name).ndim == 0 else (self.n_regions,)
         numbers = as_numbers(values, name, shape=shape, nonnegative=True, largest=np.inf)
         return np.array(np.broadcast_to(numbers, self.n_regions))
 
     @property
     def n_regions(self) -> int:
-        """R."""
+        """The number R of regions."""
         return len(self.sizes)
 
     def check(self, n_variables: int, n_labels: int) -> None:
@@ -46,7 +46,7 @@ class RegionPotential(Potential):
         return float(self.weight.max(initial=0.0))
 
     def _weight_within(self, limit: float, least: FloatArray) -> FloatArray:
-        """Return weights whose least prices, ``least`` of each, are cut down to the limit."""
+        """Return weights, reduced so that ``least`` times each is at most the limit."""
         high = 2.0 * limit / np.maximum(least, EPS)
         return np.where(self.weight * least > 2.0 * limit, high, self.weight)
 
@@ -55,7 +55,7 @@ class RegionPotential(Potential):
         return self._remember("members", lambda: members_of(self.regions))
 
     def _counts(self) -> tuple[IntArray, IntArray, IntArray]:
-        """List each count 0..size of each region: starts (R + 1,), region and count of entries."""
+        """Return all counts 0..size of each region: starts (R + 1,), region and count."""
         starts = np.concatenate([[0], np.cumsum(self.sizes + 1)])
         region = np.repeat(np.arange(self.n_regions), self.sizes + 1)
         return starts, region, np.arange(starts[-1]) - starts[region]

@@ -1,4 +1,4 @@
-"""Robust P^n: a region pays for the variables outside its commonest label, up to a limit."""
+"""Robust P^n: a truncated price on variables outside a region's most common label."""
 
 from __future__ import annotations
 
@@ -14,31 +14,30 @@ from setwise.fields._terms._region_counts import RobustTerm, robust_numbers
 
 
 class RobustPn(RegionPotential):
-    r"""A price for the variables outside a region's commonest label, full from Q of them on.
+    r"""A price for the variables outside a region's most common label, constant above Q of them.
 
     .. math:: \varphi(x) = \sum_S w_S \min\Bigl(1, \min_j \frac{|S| - n_{Sj}}{Q_S}\Bigr),
               \qquad w \ge 0,\ Q > 0
 
     where :math:`n_{Sj}` variables of S take label j (Kohli, Ladický and Torr, *Robust Higher Order
-    Potentials for Enforcing Label Consistency*). :math:`Q \le 1` is the P^n Potts model: all or
-    nothing.
+    Potentials for Enforcing Label Consistency*). With :math:`Q \le 1` it is the P^n Potts model.
 
-    The region's part is :math:`\sum_j h_S(n_{Sj})` with a concave :math:`h_S`, and so submodular,
-    where :math:`Q_S \le \lceil |S|/2 \rceil`, or where L labels cannot leave more than
-    :math:`\lceil |S|/2 \rceil` variables outside the commonest one: two labels never can. An energy
-    costs O(N), compiled, whatever the number of labels.
+    A region's part is :math:`\sum_j h_S(n_{Sj})` with a concave :math:`h_S`, and thus submodular,
+    if :math:`Q_S \le \lceil |S|/2 \rceil`, or if L labels cannot leave more than :math:`\lceil
+    |S|/2 \rceil` variables outside the most common one, which is always so for two labels. An
+    energy costs O(N), compiled, for any number of labels.
 
     Parameters
     ----------
     regions : array-like of int, shape (N,) or that of an image
-        The region of each variable, any numbers from 0 on; -1 for none. Overlapping regions need a
-        potential for each layer.
+        The region of each variable, any nonnegative numbers; -1 for none. Overlapping regions need
+        one potential per layer.
     weight : float or array-like of shape (R,)
-        Not negative; one for all, or one for each region in the order of their numbers.
+        Not negative; one number for all, or one per region in the order of their numbers.
     truncation : float or array-like of shape (R,)
         Q, a positive number of variables.
     relative : bool
-        Whether ``truncation`` is a share of each region's size instead.
+        Whether ``truncation`` is relative to each region's size.
 
     Examples
     --------
@@ -81,12 +80,13 @@ class RobustPn(RegionPotential):
 
     @property
     def is_submodular(self) -> bool | None:
-        # The more labels, the fewer regions are sums over labels: with enough of them, only those
-        # that are so for any number.
+        # With more labels, fewer regions are sums over labels. With very many labels, only those
+        # regions are that satisfy the condition for any number of labels.
         return True if self._separable(int(self.sizes.max(initial=1))).all() else None
 
     def _limited(self, limit: float, n_labels: int) -> RobustPn:
-        least = np.minimum(1.0 / self.truncation, 1.0)  # of a region of two labels, by weight
+        # The least price of a region with two labels, per unit of weight.
+        least = np.minimum(1.0 / self.truncation, 1.0)
         return RobustPn(self.regions, self._weight_within(limit, least), self.truncation)
 
     def energies(self, labels: IntArray, n_labels: int) -> FloatArray:
@@ -102,12 +102,12 @@ class RobustPn(RegionPotential):
         return None if numbers is None else [(numbers, 1)]
 
     def _has_fractions(self, n_labels: int) -> bool:
-        return True  # a label's part of a price
+        return True  # parts of a price are divided by the truncation
 
     def _separable(self, n_labels: int) -> BoolArray:
         """Return which regions are a sum over labels, (R,).
 
-        The price must not depend on how the labels are spread once none has more than half.
+        The price must not depend on the counts of labels if none has more than half.
         """
         half = -(-self.sizes // 2)
         most_outside = self.sizes - -(-self.sizes // n_labels)
@@ -115,12 +115,12 @@ class RobustPn(RegionPotential):
         return np.asarray(limited | (self.weight == 0))
 
     def _table(self) -> FloatArray:
-        """Return h(n) of each region: h(0) = 0; the sum over labels is the price if separable.
+        """Return h(n) of each region, with h(0) = 0; the sum over labels is the price if separable.
 
-        With p(k) the price of k variables outside the commonest label, s the size and m = p(s/2):
-        up to half of the region h(n) = m n / s, beyond it h(n) = p(s - n) - m (s - n) / s. A label
-        with more than half of the region gives its price and takes back what the others add;
-        without such a label they all add up to m.
+        Let p(k) be the price of k variables outside the most common label, s the size and m =
+        p(s/2). Up to half of the region h(n) = m n / s, above it h(n) = p(s - n) - m (s - n) / s. A
+        label with more than half of the region adds the price and cancels the sum of the others;
+        without such a label the sum of all is m.
         """
         _, region, count = self._counts()
         size, outside = self.sizes[region], self.sizes[region] - count
@@ -144,7 +144,7 @@ class RobustPn(RegionPotential):
         return part._count_term(part._table()), robust
 
     def _part(self, chosen: BoolArray) -> RobustPn:
-        """Return the potential of some of the regions."""
+        """Return the potential of the chosen regions."""
         kept = (self.regions >= 0) & chosen[self.regions]
         regions = np.where(kept, self.regions, -1)
         return RobustPn(regions, self.weight[chosen], self.truncation[chosen])

@@ -1,8 +1,8 @@
-"""The few forms that every potential comes down to: what inference reads instead of potentials.
+"""Terms: the few standard forms in which potentials are passed to inference.
 
-A potential translates itself into terms for a field of N variables and L labels; a method says
+A potential is converted to terms for a field of N variables and L labels, and a method declares
 which kinds of terms it takes. So a new potential works with every method that takes its terms, and
-a new method need not know the potentials.
+a new method does not depend on the potentials.
 """
 
 from setwise.fields._terms._base import Term, rounding_of_heights

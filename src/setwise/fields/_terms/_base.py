@@ -1,4 +1,4 @@
-"""A term: what every kind of them must answer."""
+"""The base class of terms."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from setwise._foundation._certificate import EPS
 
 
 class Term(Immutable, ABC):
-    """One of the forms that potentials are sums of: what a subclass of ``Potential`` returns.
+    """The base class of the standard forms whose sums are potentials.
 
     The kinds are ``ConstantTerm``, ``UnaryTerm``, ``PottsTerm``, ``TableTerm``, ``CountTerm``,
     ``RobustTerm``, ``LabelTerm``, ``TransitionTerm``, ``CardinalityTerm`` and ``CliqueTerm``; every
-    method of inference says which of them it takes.
+    inference method declares which of them it takes.
 
     Examples
     --------
@@ -29,11 +29,11 @@ class Term(Immutable, ABC):
     """
 
     __match_args__: ClassVar[tuple[str, ...]] = ()
-    _fits = False  # of a term of a potential that has checked itself against its field
+    _fits = False  # True once the term was checked against its field
 
     @classmethod
     def _of(cls, *parts: object) -> Self:
-        """Make a term of parts that are known to be valid and to fit their field."""
+        """Make a term of parts that are valid and fit their field."""
         term = cls.__new__(cls)
         term._set(**dict(zip(cls.__match_args__, parts, strict=True)), _fits=True)
         return term
@@ -41,11 +41,11 @@ class Term(Immutable, ABC):
     @property
     @abstractmethod
     def is_submodular(self) -> bool:
-        """Whether it is a submodular function of the chosen pairs (variable, label)."""
+        """Whether the term is a submodular function of the chosen pairs (variable, label)."""
 
     @abstractmethod
     def _check(self, n_variables: int, n_labels: int) -> None:
-        """Raise a ``ValueError`` when the term does not fit a field of this size."""
+        """Raise a ``ValueError`` if the term does not fit a field of this size."""
 
     @abstractmethod
     def _energies(self, labels: IntArray, n_labels: int) -> FloatArray:
@@ -53,26 +53,26 @@ class Term(Immutable, ABC):
 
     @abstractmethod
     def _least(self, n_variables: int, n_labels: int) -> float:
-        """Return a number that no labelling costs less than."""
+        """Return a lower bound on the energy of all labellings."""
 
     @abstractmethod
     def _most(self, n_labels: int) -> float:
-        """Return a number that no labelling costs more than, in size."""
+        """Return an upper bound on the absolute energy of all labellings."""
 
     @abstractmethod
     def _price(self, by_cut: bool) -> float:
-        """Return the largest number, in size, that a search, or a cut, adds and subtracts."""
+        """Return the largest absolute number that a search, or a cut, adds and subtracts."""
 
     def _n_summands(self, n_variables: int) -> int:
-        """Return roughly how many numbers an energy is a sum of."""
+        """Return the approximate number of summands of an energy."""
         return n_variables
 
     def _numbers(self, n_labels: int) -> FloatArray | None:
-        """(R, C) numbers: every energy is a sum of at most one of each row; None if none is."""
+        """Return numbers (R, C) such that every energy is a sum of at most one per row, or None."""
         return None
 
     def _pair_tables(self, n_labels: int) -> Iterator[tuple[list[int], FloatArray]] | None:
-        """Return an edge and a table (L, L) for each pair of variables; None: no sum of such."""
+        """Return an edge and a table (L, L) for each pair of variables, or None without pairs."""
         return None
 
     def __repr__(self) -> str:
@@ -81,7 +81,7 @@ class Term(Immutable, ABC):
 
 
 def rounding_of_heights(heights: FloatArray) -> float:
-    """Return the rounding of a table's differences: 1e-12 of its range, or its last digits."""
+    """Return the rounding error of a table's differences: 1e-12 of its range, or last digits."""
     if not len(heights):
         return 0.0
     return max(1e-12 * float(np.ptp(heights)), 4 * EPS * float(np.abs(heights).max()))

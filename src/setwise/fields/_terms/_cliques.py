@@ -1,4 +1,4 @@
-"""Terms of a few variables at a time: a table for each clique of them, ``inf`` where forbidden."""
+"""Terms of a few variables each: a table per clique, with ``inf`` for forbidden labellings."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class CliqueTerm(Term):
     Parameters
     ----------
     cliques : array-like of int, shape (C, k)
-        Different variables, k at least 1; a repeated clique adds.
+        Different variables, k at least 1; repeated cliques are added.
     tables : array-like of shape (C, L, ..., L)
-        Of k axes of L labels; ``+inf`` forbids, and each table needs a finite entry.
+        Tables with k axes of L labels; ``+inf`` forbids, and each table needs a finite entry.
 
     Examples
     --------
@@ -50,9 +50,9 @@ class CliqueTerm(Term):
 
     @property
     def sides(self) -> IntArray:
-        """(k,): how many labels each axis of a table has.
+        """The number of labels of each axis of a table, (k,).
 
-        Those of a model file may have fewer than the field, which then forbids the others.
+        Tables of a model file may have fewer labels than the field, which forbids the others.
         """
         return np.array(self.tables.shape[1:], np.int64)
 
@@ -62,7 +62,7 @@ class CliqueTerm(Term):
 
     @property
     def is_hard(self) -> bool:
-        """Whether it forbids anything."""
+        """Whether it forbids any labelling."""
         return self._remember("hard", lambda: not bool(np.isfinite(self.tables).all()))
 
     def _check(self, n_variables: int, n_labels: int) -> None:
@@ -78,7 +78,7 @@ class CliqueTerm(Term):
         return self.tables.reshape(len(self.tables), prod(self.tables.shape[1:]))
 
     def _finite(self) -> FloatArray:
-        """Return the tables as rows, (C, L^k), with 0 for what is forbidden."""
+        """Return the tables as rows, (C, L^k), with 0 for forbidden entries."""
         flat = self._flat()
         return np.where(np.isfinite(flat), flat, 0.0)
 
@@ -147,7 +147,7 @@ def as_clique_tables(tables: ArrayLike, k: int) -> FloatArray:
 
 
 def check_cliques(cliques: IntArray, n_variables: int) -> None:
-    """Raise a ``ValueError`` when a clique leaves the field."""
+    """Raise a ``ValueError`` if a clique has variables outside the field."""
     last = int(cliques.max(initial=-1))
     if last >= n_variables:
         raise ValueError(

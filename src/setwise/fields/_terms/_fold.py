@@ -1,4 +1,4 @@
-"""What is about one variable or none, added up: no method but this module sees it in terms."""
+"""The sum of constants and unaries in terms, which methods receive as one array."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from setwise.fields._terms._singles import ConstantTerm, UnaryTerm
 
 
 class Folded(NamedTuple):
-    """A constant, unaries, and the terms of more than one variable: what an energy is a sum of."""
+    """An energy as the sum of a constant, unaries, and terms of more than one variable."""
 
     constant: float
     unary: FloatArray
@@ -20,7 +20,7 @@ class Folded(NamedTuple):
 
 
 def fold(unary: FloatArray, terms: Iterable[tuple[Any, Term]]) -> Folded:
-    """Return unaries (N, L) plus terms, what is about one variable or none of them added up."""
+    """Add constants and unaries in terms to unaries (N, L), and keep the other terms."""
     constant = 0.0
     rest: list[tuple[Any, Term]] = []
     for potential, term in terms:
@@ -34,7 +34,7 @@ def fold(unary: FloatArray, terms: Iterable[tuple[Any, Term]]) -> Folded:
 
 
 def sum_constants(terms: Iterable[tuple[Any, Term]], constant_of: Callable[[Term], float]) -> float:
-    """Sum the constants, and those a method takes out of other terms, in the order of terms."""
+    """Sum the constants, including those of ``constant_of``, in the order of the terms."""
     total = 0.0
     for _, term in terms:
         total += term.value if isinstance(term, ConstantTerm) else constant_of(term)

@@ -1,4 +1,4 @@
-"""Terms of how many variables take some labels: any at all, or others than a labelling."""
+"""Terms of the number of variables with labels of a group, or with other labels than given."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from setwise.fields._terms._base import Term, largest, rounding_of_heights
 
 
 class LabelTerm(Term):
-    r"""A price that is paid once where some variable takes a label of a group.
+    r"""A price that is charged once if some variable takes a label of a group.
 
     Parameters
     ----------
     cost : float
         Not negative.
     labels : array-like of bool, shape (L,)
-        Which labels are in the group.
+        The labels of the group.
 
     Examples
     --------
@@ -85,7 +85,7 @@ class CardinalityTerm(Term):
     center : array-like of int, shape (N,)
         The labelling.
     table : array-like of shape (N + 1,)
-        Finite; ``table[k]`` where k variables differ from the center.
+        Finite; ``table[k]`` is the energy if k variables differ from the center.
 
     Examples
     --------
@@ -105,7 +105,7 @@ class CardinalityTerm(Term):
 
     @property
     def is_submodular(self) -> bool:
-        """Whether the table is concave: its second differences at most rounding above zero."""
+        """Whether the table is concave: second differences are at most zero up to rounding."""
 
         def compute() -> bool:
             slack = rounding_of_heights(self.table)
@@ -135,7 +135,7 @@ class CardinalityTerm(Term):
 
 
 def as_center(center: ArrayLike) -> IntArray:
-    """Read a labelling (N,), of any number of labels."""
+    """Read a labelling (N,) with any number of labels."""
     array = as_array(center, "center")
     if array.ndim != 1:
         raise ValueError(f"center must have shape (N,), got {array.shape}")
@@ -143,7 +143,7 @@ def as_center(center: ArrayLike) -> IntArray:
 
 
 def check_center(center: IntArray, n_variables: int, n_labels: int) -> None:
-    """Raise a ``ValueError`` when a labelling is none of the field's."""
+    """Raise a ``ValueError`` if a labelling does not fit the field."""
     if len(center) != n_variables:
         raise ValueError(
             f"center must have an entry for each of the field's {n_variables} variables, "

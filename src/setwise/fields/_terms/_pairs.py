@@ -1,4 +1,4 @@
-"""Terms of pairs of variables: edges that pay alike, tables, and borders between labels."""
+"""Terms of pairs of variables: Potts edges, tables, and borders between labels."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class PottsTerm(Term):
     Parameters
     ----------
     edges : array-like of int, shape (E, 2)
-        Pairs of different variables; a repeated one adds.
+        Pairs of different variables; repeated edges are added.
     weights : float or array-like of shape (E,)
         Not negative.
 
@@ -67,7 +67,8 @@ class PottsTerm(Term):
         return float(self.weights.sum())
 
     def _price(self, by_cut: bool) -> float:
-        return 0.0 if by_cut else largest(self.weights)  # a cut leaves the weights of edges alone
+        # A cut does not change the weights of edges.
+        return 0.0 if by_cut else largest(self.weights)
 
     def _n_summands(self, n_variables: int) -> int:
         return len(self.edges)
@@ -82,14 +83,14 @@ class PottsTerm(Term):
 
 
 class TableTerm(Term):
-    r"""A table for each edge, :math:`\sum_e \theta_e(x_i, x_j)`, where no Potts equals it.
+    r"""A table for each edge, :math:`\sum_e \theta_e(x_i, x_j)`, if it is not a Potts table.
 
     Parameters
     ----------
     edges : array-like of int, shape (E, 2)
-        Pairs of different variables; a repeated one adds.
+        Pairs of different variables; repeated edges are added.
     tables : array-like of shape (E, L, L)
-        Finite. ``Pairwise`` finds the tables that are unaries plus Potts; here they stay tables.
+        Finite. ``Pairwise`` detects tables that are unaries plus Potts; this term does not.
 
     Examples
     --------
@@ -146,7 +147,7 @@ class TableTerm(Term):
 
 
 class TransitionTerm(Term):
-    r"""A price for each pair of labels that meet, :math:`\sum_{a < b} c_{ab} h(n_{ab})`.
+    r"""A price for each pair of adjacent labels, :math:`\sum_{a < b} c_{ab} h(n_{ab})`.
 
     :math:`n_{ab}` is the number of edges that join a and b; h is concave and increasing with
     h(0) = 0.
@@ -154,11 +155,11 @@ class TransitionTerm(Term):
     Parameters
     ----------
     edges : array-like of int, shape (E, 2)
-        Pairs of different variables; a repeated one counts as often as it is given.
+        Pairs of different variables; repeated edges count repeatedly.
     costs : array-like of shape (L, L)
         Symmetric, not negative, zero on the diagonal.
     concave : callable, optional
-        h, of an array of counts; None stands for min(1, n).
+        h, of an array of counts; None means min(1, n).
 
     Examples
     --------
@@ -213,7 +214,7 @@ class TransitionTerm(Term):
 
 
 def as_weights(weights: ArrayLike, count: int) -> FloatArray:
-    """Read a nonnegative weight for each of ``count`` edges; one for all is repeated."""
+    """Read a nonnegative weight for each of ``count`` edges; a single number is repeated."""
     array = as_array(weights, "weights")
     if array.dtype == np.float64 and array.shape == (count,) and array.flags.c_contiguous:
         copy = np.empty(count)
@@ -242,7 +243,7 @@ def as_transition_costs(costs: ArrayLike) -> FloatArray:
 
 
 def as_heights(concave: Concave | None, most: int) -> FloatArray:
-    """Read h(0), ..., h(most), checked for what makes the term a cooperative cut."""
+    """Read h(0), ..., h(most), and check that they define a cooperative cut."""
     counts = np.arange(most + 1, dtype=np.float64)
     if concave is None:
         return np.minimum(counts, 1.0)
@@ -265,7 +266,7 @@ def as_heights(concave: Concave | None, most: int) -> FloatArray:
 
 
 def check_labels(name: str, n_labels: int, got: int) -> None:
-    """Raise a ``ValueError`` when tables are for another number of labels."""
+    """Raise a ``ValueError`` if tables are for another number of labels."""
     if got != n_labels:
         raise ValueError(
             f"{name} must have a row and a column for each of the field's {n_labels} labels, "

@@ -1,4 +1,4 @@
-"""Terms of how many variables of a region take each label."""
+"""Terms of the number of variables of a region with each label."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from setwise.fields._terms._base import Term, largest, rounding_of_heights
 
 
 class RegionTerm(Term):
-    """A sum over regions that share no variable."""
+    """A sum over disjoint regions."""
 
     regions: IntArray
 
     @property
     def members(self) -> IntArray:
-        """(P,): the variables that are in a region, region after region."""
+        """The variables that are in a region, (P,), region after region."""
         return self._members()[0]
 
     def _members(self) -> tuple[IntArray, IntArray]:
@@ -38,7 +38,7 @@ class CountTerm(RegionTerm):
     r"""Concave functions of the counts of each label in regions, :math:`\sum_{rj} h_r(n_{rj})`.
 
     :math:`n_{rj}` is the number of variables of region r with label j; every label of the field
-    counts, also those that no variable takes.
+    counts, including labels that no variable takes.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class CountTerm(RegionTerm):
     starts : array-like of int, shape (R + 1,)
         The values h_r(0), h_r(1), ... are ``table[starts[r] : starts[r + 1]]``.
     table : array-like
-        One value more for each region than it has variables; concave in each.
+        For each region one value more than its number of variables; concave in each region.
 
     Examples
     --------
@@ -87,14 +87,14 @@ class CountTerm(RegionTerm):
 
     def _energies(self, labels: IntArray, n_labels: int) -> FloatArray:
         energies = np.empty(len(labels))
-        none = self.table[self.starts[:-1]]  # the kernel skips labels that nobody takes
+        none = self.table[self.starts[:-1]]  # the kernel skips labels that no variable takes
         table = self.table - np.repeat(none, np.diff(self.starts))
         members, offsets = self._members()
         _core.count_energies(labels, n_labels, members, offsets, table, energies)
         return np.asarray(energies + n_labels * none.sum())
 
     def _least(self, n_variables: int, n_labels: int) -> float:
-        # A sum of concave functions over a simplex is least at a corner: one label.
+        # A sum of concave functions over a simplex is least at a corner: a single label.
         first, last = self.table[self.starts[:-1]], self.table[self.starts[1:] - 1]
         return float((last + (n_labels - 1) * first).sum())
 
@@ -108,16 +108,16 @@ class CountTerm(RegionTerm):
         return len(self.table)
 
     def _numbers(self, n_labels: int) -> FloatArray:
-        return np.tile(self.table, n_labels)[:, None]  # of a count that several labels may have
+        return np.tile(self.table, n_labels)[:, None]  # several labels may have the same count
 
 
 class RobustTerm(RegionTerm):
-    r"""A price for the variables outside a region's commonest label, where no CountTerm equals it.
+    r"""A price for variables outside a region's most common label, if it is no ``CountTerm``.
 
     .. math:: \sum_r w_r \min\Bigl(1, \min_j \frac{s_r - n_{rj}}{Q_r}\Bigr)
 
-    That takes more than two labels, a truncation Q above half of a region's size s (rounded up),
-    and labels enough to leave more than that half outside the commonest one.
+    This is the case for more than two labels, a truncation Q above half of a region's size s
+    (rounded up), and enough labels to leave more than that half outside the most common one.
 
     Parameters
     ----------
@@ -175,15 +175,15 @@ class RobustTerm(RegionTerm):
 
 
 def robust_numbers(weights: FloatArray, truncation: FloatArray) -> FloatArray | None:
-    """(R, 2) numbers that robust prices are multiples of; None where their shares are rounded."""
-    limits = np.maximum(truncation, 1.0)  # of one variable or more
-    if (np.frexp(limits)[0] != 0.5).any():  # no powers of two
+    """Return numbers (R, 2) that robust prices are multiples of; None if shares are rounded."""
+    limits = np.maximum(truncation, 1.0)  # at least one variable
+    if (np.frexp(limits)[0] != 0.5).any():  # not powers of two
         return None
     return np.stack([weights, weights / limits], axis=1)
 
 
 def _numbered(regions: ArrayLike) -> tuple[IntArray, IntArray]:
-    """Return regions (N,) that are numbered 0..R-1 already, and their sizes (R,)."""
+    """Check regions (N,) that are numbered 0..R-1, and return them with their sizes (R,)."""
     numbers = as_regions(regions)
     if not np.array_equal(numbers, as_array(regions, "regions")):
         raise ValueError("regions must be numbered 0..R-1, each with a variable, got a gap")

@@ -1,4 +1,4 @@
-"""Terms of one variable or none; a field adds them up before any method sees them."""
+"""Terms of one variable or none, which a field adds up before inference."""
 
 from __future__ import annotations
 

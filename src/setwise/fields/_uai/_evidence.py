@@ -1,4 +1,4 @@
-"""What an evidence file in the UAI format says: which variables were observed, and as what."""
+"""The parser of evidence files in the UAI format: observed variables and their labels."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from setwise.fields._uai._model import extend, pieces
 
 
 def parse_evidence(path: Path, cards: IntArray) -> tuple[IntArray, IntArray]:
-    """Return variables and their labels, for variables of so many labels (N,).
+    """Return observed variables and their labels, given the number of labels of each variable (N,).
 
-    The number of observed variables, then each with its label; or, as in older files, the number of
-    samples before that, which must be 1 (or 0, and nothing else).
+    The file has the number of observed variables, then each with its label. Older files have the
+    number of samples before that, which must be 1 (or 0 in an otherwise empty file).
     """
 
     def error(what: str) -> ValueError:

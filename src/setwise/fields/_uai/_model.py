@@ -1,4 +1,4 @@
-"""What a model file in the UAI format says, its sizes compared with its length."""
+"""The parser of model files in the UAI format, which checks sizes against the file's length."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ import numpy as np
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._files import LONGEST_WORD, quoted, unpacked
 
-# Variables are padded to equally many labels: to at most so many entries, or so many times the
-# numbers in the file. A header of a few bytes cannot ask for more memory than that.
+# Variables are padded to the same number of labels. These are the largest number of entries,
+# absolutely and as a multiple of the numbers in the file, so that a header of a few bytes cannot
+# request unlimited memory.
 _MOST_ENTRIES = 1 << 24
 _MOST_TIMES = 16
 
 
 @dataclass(frozen=True, eq=False)
 class UaiModel:
-    """Variables and factors; the tables stay among the numbers of the file until asked for."""
+    """Variables and factors of a model; tables are extracted on demand."""
 
     name: str
     numbers: FloatArray
@@ -51,11 +52,11 @@ class UaiModel:
         return np.asarray(energies.reshape(len(factors), *shape))
 
     def affords(self, entries: int) -> bool:
-        """Return whether padding takes not far more memory than the file."""
+        """Return whether padding is within the limits on memory."""
         return entries <= max(_MOST_ENTRIES, _MOST_TIMES * len(self.numbers))
 
     def afford(self, entries: int) -> None:
-        """Raise a ``ValueError`` when padding takes far more memory than the file."""
+        """Raise a ``ValueError`` if padding exceeds the limits on memory."""
         if not self.affords(entries):
             raise ValueError(
                 f"{self.name}: padding all variables to {self.cards.max()} labels would take "
@@ -64,7 +65,7 @@ class UaiModel:
 
 
 def as_path(path: str | os.PathLike[str], name: str = "path") -> Path:
-    """Return where a file is, given as the argument ``name``."""
+    """Return the path of a file, given as the argument ``name``."""
     try:
         return Path(path)
     except TypeError:
@@ -72,7 +73,7 @@ def as_path(path: str | os.PathLike[str], name: str = "path") -> Path:
 
 
 def parse_uai(path: Path) -> UaiModel:
-    """Read the model in a file in O(its length), with an error for whatever does not fit."""
+    """Read the model of a file in time linear in its length; raise an error if it is invalid."""
     numbers = _Numbers(path)
     n = int(numbers.wholes(0, 1, "the number of variables", least=1)[0])
     cards = numbers.wholes(1, n, "the number of labels of a variable", least=1)
@@ -90,7 +91,7 @@ def parse_uai(path: Path) -> UaiModel:
         raise numbers.error(f"factor {owners[bad]} has the variable {members[bad]} twice")
     end = int(places[-1] + 1 + sizes[-1]) if n_factors else 2 + n
     starts = _starts(numbers, end, _lengths(cards[members], owners, n_factors))
-    # of tables that are not pairs, axes of one label say nothing
+    # axes of one label are dropped, except in tables of pairs
     kept = (cards[members] > 1) | (sizes[owners] < 3)
     sizes = np.bincount(owners[kept], minlength=n_factors)
     begins = np.cumsum(sizes) - sizes
@@ -98,7 +99,7 @@ def parse_uai(path: Path) -> UaiModel:
 
 
 class _Numbers:
-    """The numbers of a file, and sentences about what is wrong with them."""
+    """The numbers of a file, with error messages."""
 
     def __init__(self, path: Path) -> None:
         self.name = path.name
@@ -120,9 +121,9 @@ class _Numbers:
         self.require(start + count, what)
         return self.checked(np.arange(start, start + count), what, least=least)
 
-    # Beyond 2^31 nothing fits a file; the bound keeps products within 64 bits.
+    # No valid number exceeds 2^31; the bound keeps products within 64 bits.
     def checked(self, at: IntArray, what: str, *, least: int = 0, below: int = 2**31) -> IntArray:
-        """Return the integers at some places."""
+        """Return the integers at the given positions."""
         self.require(int(at.max(initial=-1)) + 1, what)
         values = self.values[at]
         good = (values >= least) & (values < below) & (values == np.floor(values))
@@ -135,7 +136,7 @@ class _Numbers:
 
 
 def _sizes(numbers: _Numbers, start: int, n_factors: int, n: int) -> tuple[IntArray, IntArray]:
-    """Find the number of variables of each factor and its position; one depends on the other."""
+    """Find the number of variables of each factor and its position, one factor after the other."""
     values, at = numbers.values, start
     sizes: IntArray = np.zeros(n_factors, np.int64)
     places: IntArray = np.zeros(n_factors, np.int64)
@@ -162,9 +163,9 @@ def _lengths(cards: IntArray, owners: IntArray, n_factors: int) -> IntArray:
 
 
 def _starts(numbers: _Numbers, start: int, lengths: IntArray) -> IntArray:
-    """Return where each table begins, once its length is found to be what its variables need."""
+    """Return where each table begins, after checking its length."""
     what = f"the tables of {len(lengths)} factors"
-    numbers.require(int(lengths.max(initial=0)), what)  # so that their sum is within 64 bits
+    numbers.require(int(lengths.max(initial=0)), what)  # keeps their sum within 64 bits
     counts = start + np.arange(len(lengths)) + np.cumsum(lengths) - lengths
     values = numbers.values
     inside = np.flatnonzero(counts < len(values))
@@ -191,10 +192,10 @@ def _starts(numbers: _Numbers, start: int, lengths: IntArray) -> IntArray:
 
 
 def _numbers(path: Path) -> tuple[bytes, FloatArray, bytes | None]:
-    """Read the first word of a file, the numbers after it, and a word that is none.
+    """Read the first word of a file, the numbers after it, and the first word that is no number.
 
-    Eight bytes are kept for each number. Reading ends where there are more numbers than the first
-    of them announce: what is wrong is then known, however long a packed file would go on.
+    A number takes eight bytes. Reading ends when there are more numbers than the header announces,
+    because the file is then known to be invalid, even if a packed file would go on.
     """
     first, rest = b"", b""
     values, announced = array("d"), _Announced()
@@ -216,13 +217,13 @@ def _numbers(path: Path) -> tuple[bytes, FloatArray, bytes | None]:
 
 
 class _Announced:
-    """How many numbers a model has, as soon as its first ones tell; what is odd is for others."""
+    """The number of numbers of a model, as soon as the first ones determine it."""
 
     def __init__(self) -> None:
         self._factor = self._at = self._entries = 0
 
     def by(self, values: array[float]) -> float:
-        """Return how many numbers the model has, or ``inf`` while these do not determine it."""
+        """Return the number of numbers of the model, or ``inf`` while it is not determined."""
         n = _whole(values, 0)
         n_factors = None if n is None else _whole(values, 1 + n)
         if n is None or n_factors is None:
@@ -244,14 +245,14 @@ class _Announced:
 
 
 def _whole(values: array[float], place: int) -> int | None:
-    """Return the number at a place if it is a count, else None."""
+    """Return the number at a position if it is a count, else None."""
     if place >= len(values) or not (0 <= values[place] < 2**31):
         return None
     return int(values[place]) if values[place].is_integer() else None
 
 
 def extend(values: array[float], words: list[bytes]) -> bytes | None:
-    """Append the numbers of words; return the first word that is none, if there is one."""
+    """Append the numbers of words; return the first word that is no number, or None."""
     try:
         values.extend(list(map(float, words)))
     except ValueError:
@@ -260,7 +261,7 @@ def extend(values: array[float], words: list[bytes]) -> bytes | None:
 
 
 def pieces(path: Path) -> Iterator[bytes]:
-    """Yield the text of a file, 64 kilobytes at a time; a packed one up to a limit."""
+    """Yield the text of a file in pieces of 64 kilobytes; a packed file has a limit."""
     with path.open("rb") as file:
         yield from unpacked(file, path.stat().st_size, path.name, packed=path.suffix == ".gz")
 

@@ -25,39 +25,40 @@ def read_uai(
 
     The format is that of the UAI competitions: ``MARKOV`` or ``BAYES``, the number of variables,
     their numbers of labels, the number of factors, the variables of each factor, and a table for
-    each, the last variable fastest. Factors may have any number of variables, in any order of
-    them; factors that are repeated add, and a factor of no variable is a constant, which joins the
-    unaries of the first variable.
+    each, the last variable fastest. Factors may have any number of variables in any order. Repeated
+    factors are added, and a factor of no variable is a constant, which is added to the unaries of
+    the first variable.
 
-    Variables with fewer labels than others get the rest as forbidden ones, with ``+inf`` unaries.
-    So does a label whose table entries are 0 for every label that its neighbour may take. Any other
-    0 is a hard constraint: tables of two variables with such, and all of three or more, become
-    ``CliquePotential`` s, which know as many labels of a variable as the file does.
+    Variables with fewer labels than others are padded with forbidden labels, whose unaries are
+    ``+inf``. A label is also forbidden if its table entries are 0 for every label that its
+    neighbour may take. Any other 0 is a hard constraint. Tables of two variables with hard
+    constraints, and all tables of three or more, become ``CliquePotential`` s with the file's
+    number of labels.
 
-    The cost is that of the file: about ten million numbers a second. What the header promises is
-    compared with the file's length before memory is taken for it.
+    The cost is linear in the file: about ten million numbers per second. The header is checked
+    against the file's length before memory is allocated.
 
     Parameters
     ----------
     path : str or path
-        A text file, or one packed by gzip whose name ends in ``.gz``: of at most 256 MiB, or 32
-        times the packed file if that is more, when unpacked.
+        A text file, or one packed by gzip whose name ends in ``.gz``. When unpacked, it may have at
+        most 256 MiB, or 32 times the size of the packed file if that is more.
     evidence : str or path, optional
         A file of observed variables: their number, then each with its label; older files have the
-        number of samples, 1, before that. The field keeps all variables and their numbering; an
-        observed one is left the label that it was observed with, so that :math:`\log Z` is that of
-        the evidence.
+        number of samples, 1, before that. The field keeps all variables and their numbering. All
+        labels of an observed variable but the observed one are forbidden, so that :math:`\log Z` is
+        that of the evidence.
 
     Returns
     -------
     Field
-        With a ``Pairwise`` where there are pairs without hard constraints, and a
+        A field with a ``Pairwise`` if there are pairs without hard constraints, and a
         ``CliquePotential`` for each other shape of tables.
 
     Raises
     ------
     ValueError
-        When the file is not such a model; the sentence names the file and the place.
+        If the file is no valid model; the message names the file and the position.
 
     Examples
     --------
@@ -83,7 +84,7 @@ def read_with_cards(
 ) -> tuple[Field, IntArray]:
     """Return the field of a model file, and the number of labels (N,) of each variable in it.
 
-    A field cannot tell a label that the file forbids from one that it does not have.
+    A field does not distinguish a label that the file forbids from one that it does not have.
     """
     model = parse_uai(as_path(path))
     unary = _unary(model)
@@ -108,7 +109,7 @@ def read_with_cards(
         for group in plain:
             places = np.searchsorted(kept, group.places)
             edges[places] = group.edges
-            # A table's zeros are forbidden labels by now, for which any entry will do.
+            # All zeros of these tables are forbidden labels, for which any entry is valid.
             finite = np.where(np.isinf(group.tables), 0.0, group.tables)
             tables[places] = extend_tables(finite, n_labels)
         field = field + Pairwise(edges, tables)
@@ -155,7 +156,7 @@ class _Group:
     """(G, a, b), +inf where the file has 0."""
 
     def part(self, chosen: BoolArray) -> _Group:
-        """Return those that are chosen."""
+        """Return the chosen factors."""
         return _Group(
             self.factors[chosen], self.places[chosen], self.edges[chosen], self.tables[chosen]
         )
@@ -188,7 +189,7 @@ def _pairwise_groups(model: UaiModel) -> Iterator[_Group]:
 
 
 def _forbid(unary: FloatArray, groups: list[_Group]) -> list[BoolArray]:
-    """Forbid, in place, the labels that only meet zeros; which factors have further zeros."""
+    """Forbid, in place, the labels that only meet zeros; return which factors have other zeros."""
     forbidden = np.isinf(unary)
     zeros = [_Zeros.of(group) for group in groups]
     for part in zeros:
@@ -210,7 +211,7 @@ def _forbid(unary: FloatArray, groups: list[_Group]) -> list[BoolArray]:
 
 @dataclass(frozen=True, eq=False)
 class _Zeros:
-    """The factors of a group that have zeros, and where."""
+    """The factors of a group that have zeros, and the positions of the zeros."""
 
     factors: IntArray
     edges: IntArray
@@ -224,15 +225,15 @@ class _Zeros:
         return cls(group.factors[has], group.edges[has], tables[has])
 
     def directions(self) -> list[tuple[IntArray, IntArray, BoolArray]]:
-        """Return, from one variable of a factor to the other: both, and tables, its labels last."""
+        """Return both directions of the factors, with the target's labels last in the tables."""
         first, second = self.edges.T
         return [(first, second, self.tables), (second, first, self.tables.transpose(0, 2, 1))]
 
 
 def _propagate(forbidden: BoolArray, changed: IntArray, zeros: list[_Zeros]) -> None:
-    """Forbid what only meets zeros and forbidden labels: again at the neighbours of each change.
+    """Forbid labels that only meet zeros and forbidden labels, until nothing changes.
 
-    O(L^2) for each factor and each time that one of its variables loses labels.
+    The cost is O(L^2) per factor and per change of one of its variables.
     """
     if len(changed) == 0:
         return

@@ -14,8 +14,8 @@ from setwise.fields._field import Field, as_field
 from setwise.fields._potentials._clique import CliquePotential
 from setwise.fields._uai._model import as_path
 
-# exp(-energy) keeps all its digits up to here; a table with a higher entry becomes several factors,
-# which multiply to it, and beyond so many of them it is refused.
+# exp(-energy) is accurate up to this energy. A table with a higher entry is written as several
+# factors whose product it is, and is refused above _MOST_FACTORS.
 _HIGHEST = 700.0
 _MOST_FACTORS = 100
 
@@ -25,21 +25,21 @@ Factor = tuple[tuple[int, ...], FloatArray]
 def write_uai(field: Field, path: str | os.PathLike[str]) -> None:
     r"""Write a field as a model file, with factors :math:`f = e^{-\text{energy}}`.
 
-    One factor for the unaries of each variable, one for each edge of a ``Potts`` or ``Pairwise``
-    potential, or of one whose terms are all of that kind, and one for each table of a
-    ``CliquePotential``, 0 where it forbids; several where an energy is beyond 700, too large for
-    one. No other potential can be written, and nothing is written then. Reading the file with
-    ``read_uai`` gives the same energies up to rounding, constants included.
+    There is one factor for the unaries of each variable, one for each edge of a ``Potts`` or
+    ``Pairwise`` potential or of one whose terms are all of these kinds, and one for each table of a
+    ``CliquePotential``, with 0 where it forbids. An energy above 700 needs several factors. If the
+    field has other potentials, an error is raised and no file is written. ``read_uai`` returns the
+    same energies up to rounding, including constants.
 
-    The last labels of a variable, if forbidden, are left out of its number of labels. The first
-    variable keeps all L, so that reading gives L again.
+    Trailing forbidden labels of a variable are not counted in its number of labels. The first
+    variable keeps all L labels, so that reading restores L.
 
     Parameters
     ----------
     field : Field
-        With at least one variable, and no energies beyond 70000.
+        A field with at least one variable, and no energies above 70000.
     path : str or path
-        The file is packed by gzip if its name ends in ``.gz``. One that is there is replaced when
+        The file is packed by gzip if its name ends in ``.gz``. An existing file is replaced when
         the new one is complete.
 
     Examples
@@ -84,7 +84,7 @@ def write_uai(field: Field, path: str | os.PathLike[str]) -> None:
 
 
 def _cards(unary: FloatArray) -> IntArray:
-    """Count the labels of each variable, without the last ones if they are forbidden."""
+    """Count the labels of each variable without trailing forbidden ones."""
     finite = np.isfinite(unary)
     cards = unary.shape[1] - np.argmax(finite[:, ::-1], axis=1)
     cards[0] = unary.shape[1]
@@ -108,7 +108,7 @@ def _factors(field: Field, cards: IntArray) -> Iterator[Factor]:
 
 
 def _cliques(potential: CliquePotential, cards: IntArray) -> Iterator[Factor]:
-    """Yield the tables over the labels of their variables; beyond a table nothing is possible."""
+    """Yield the tables over the labels of their variables; other labels are impossible."""
     for clique, table in zip(potential.cliques.tolist(), potential._each(), strict=True):
         sides = [int(cards[i]) for i in clique]
         energies = table[tuple(map(slice, sides))]
@@ -117,7 +117,7 @@ def _cliques(potential: CliquePotential, cards: IntArray) -> Iterator[Factor]:
 
 
 def _split(scope: tuple[int, ...], energies: FloatArray) -> Iterator[Factor]:
-    """Yield one factor, or as many as its energies need."""
+    """Yield one factor, or several if the energies are too large for one."""
     highest = float(np.abs(energies[np.isfinite(energies)]).max(initial=0.0))
     if highest > _HIGHEST * _MOST_FACTORS:
         raise ValueError(
