@@ -166,6 +166,13 @@ def test_weights_of_labels_in_the_loss_are_those_of_repeated_labels(kind):
     np.testing.assert_allclose(equal.coef_, plain.coef_, atol=2e-3)
 
 
+@pytest.mark.parametrize("kind", [Jaccard, Dice, losses.Hamming])
+@pytest.mark.parametrize("n", [1, 9])
+def test_a_wrong_number_of_weights_is_what_the_error_is_about(kind, n):
+    with pytest.raises(ValueError, match=rf"^y must have {n} elements a set, one for each weight"):
+        SetClassifier(kind(np.ones(n))).fit(X, Y)
+
+
 def test_class_weights_of_a_matrix_point_to_the_loss_that_takes_them():
     with pytest.raises(ValueError, match=r"weights to the labels in loss, as (\w+)\(") as caught:
         SetClassifier("jaccard", class_weight="balanced").fit(X, Y)

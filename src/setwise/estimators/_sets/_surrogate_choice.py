@@ -68,6 +68,7 @@ def _require_parts(loss: Loss, sets: Arrangement) -> None:
     if plain._has_closed_parts:
         return
     truth = max(sets.distinct(loss._key), key=len)
+    plain._set_function(truth)  # raises for sets that the loss cannot take, of whatever surrogate
     try:
         decomposition(plain, truth)
     except ValueError as error:
