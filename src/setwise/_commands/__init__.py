@@ -1,4 +1,4 @@
-"""The command line: one file a command, and the group that they are in."""
+"""The command line: one file per command, and their group."""
 
 from setwise._commands._group import run
 

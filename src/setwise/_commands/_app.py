@@ -29,7 +29,7 @@ def app(image: str | None, port: int, no_browser: bool, as_json: bool) -> None:
 
 
 class _FirstLineAsJson(io.TextIOBase):
-    """Takes the address, which the page's server prints first, and prints an object with it."""
+    """A stream that prints the first line, the server's address, as a JSON object."""
 
     def __init__(self) -> None:
         self._out, self._line = sys.stdout, ""

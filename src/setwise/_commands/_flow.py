@@ -30,7 +30,8 @@ def flow(file: str, output: str | None, as_json: bool, quiet: bool) -> None:
     is theirs too: a line "s VALUE", and a line "f FROM TO FLOW" for each arc that carries some.
     """
     check_stdout(as_json, output)
-    from setwise.inference._flows._dimacs import read_dimacs  # the command's own start is quick
+    # Not at the top, to keep the start quick.
+    from setwise.inference._flows._dimacs import read_dimacs
 
     problem = read_dimacs(read_bytes(file), file)
     found = sw.inference.maxflow(

@@ -1,4 +1,4 @@
-"""The group of all commands, and what an error looks like."""
+"""The group of all commands, and the form of their errors."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ for _command in (segment, map_, marginals, flow, decide, app, info):
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; its exit code. What is wrong is said in one line on stderr."""
+    """Run a command and return its exit code. Errors are one line on stderr."""
     _open_streams()
     code = _run(arguments)
     _close_streams()
@@ -59,9 +59,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _open_streams() -> None:
-    """Give the standard streams that are closed an end, so that no file takes their place.
+    """Reopen closed standard streams, so that no file gets their descriptors.
 
-    What is written to stderr is lost then. Writing to stdout is an error, as it is for a full disk.
+    Output to stderr is then lost. Writing to stdout is an error, as for a full disk.
     """
     for number, flags in ((0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
         try:
@@ -75,7 +75,7 @@ def _open_streams() -> None:
 
 
 def _close_streams() -> None:
-    """Give up what could not be written: it was an error, and would be another one at the exit."""
+    """Discard what could not be written, which would cause another error at exit."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -101,7 +101,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         return _fail("interrupted", 130)
     except click.ClickException as error:
         return _fail(error.format_message(), 1)
-    except BrokenPipeError:  # of `setwise map model.uai | head`
+    except BrokenPipeError:  # as in `setwise map model.uai | head`
         return 1
     except ModuleNotFoundError as error:
         return _fail(f"this needs pip install 'setwise[app]': {error}", 1)

@@ -1,4 +1,4 @@
-"""`setwise info`: what a report of a fault should say of the machine."""
+"""`setwise info`: the data on the machine for a bug report."""
 
 from __future__ import annotations
 

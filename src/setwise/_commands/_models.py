@@ -1,4 +1,4 @@
-"""`setwise map` and `setwise marginals`: models of the UAI competitions, answers as there."""
+"""`setwise map` and `setwise marginals`: models and answers in the UAI formats."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def marginals(
 
 
 def _read(model: str, evidence: str | None) -> tuple[sw.fields.Field, IntArray]:
-    """Return the field of a model, and how many labels each variable has in the file."""
+    """Return the field of a model, and the number of labels of each variable in the file."""
     if model == evidence == "-":
         raise click.UsageError("stdin can be the model or the evidence, got - for both")
     with tempfile.TemporaryDirectory() as folder, removed_by_signals(lambda: rmtree(folder)):

@@ -1,4 +1,4 @@
-"""Where answers go: files or stdout, JSON or words; and what is read from stdin."""
+"""Output to files or stdout, as JSON or text, and input from stdin."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ quiet_option = click.option("-q", "--quiet", is_flag=True, help="Only the answer
 
 
 def example(*commands: str) -> str:
-    """Return the end of a command's help, which is not wrapped."""
+    """Return the unwrapped end of a command's help."""
     return "\b\n" + "\n".join(f"Example: {command}" for command in commands)
 
 
@@ -31,19 +31,19 @@ def check_stdout(as_json: bool, *outputs: str | None) -> None:
 
 
 def say(words: str, quiet: bool) -> None:
-    """Print words for a reader on stderr: stdout is for the answer, which these must not cost."""
+    """Print text for a reader on stderr, since stdout is for the answer. Ignore errors."""
     if not quiet:
         with suppress(OSError):
             click.echo(words, err=True)
 
 
 def shows_progress(quiet: bool) -> bool:
-    """Return whether a bar has a terminal to be in."""
+    """Return whether a progress bar can be shown in a terminal."""
     return not quiet and sys.stderr.isatty()
 
 
 def print_json(answer: dict[str, Any]) -> None:
-    """Print an object on one line; what JSON has no number for is null."""
+    """Print an object on one line; numbers that JSON does not have become null."""
     click.echo(json.dumps(_plain(answer), allow_nan=False))
 
 
@@ -67,7 +67,7 @@ def write_text(text: str, output: str | None) -> None:
 
 
 def write_bytes(data: bytes, output: str | None) -> None:
-    """Write bytes into a file, or on stdout, at once: what cannot be written is an error here."""
+    """Write bytes to a file or to stdout, and flush, so that errors are raised here."""
     if output is None or output == "-":
         click.echo(data, nl=False)
     else:
@@ -77,7 +77,7 @@ def write_bytes(data: bytes, output: str | None) -> None:
 def read_bytes(source: str) -> bytes:
     """Return the bytes of a file, or of stdin for ``-``."""
     if source == "-":
-        if sys.stdin is None:  # closed by who started the command
+        if sys.stdin is None:  # closed by the caller
             raise ValueError("stdin must be open to be read, got none")
         return sys.stdin.buffer.read()
     return Path(source).read_bytes()
@@ -93,7 +93,7 @@ def read_array(source: str, name: str) -> NDArray[Any]:
         if not text.strip():
             raise ValueError("it is empty")
         return np.loadtxt(io.StringIO(text), ndmin=1)
-    except Exception as error:  # headers are read as Python, which has errors of many kinds
+    except Exception as error:  # headers are parsed as Python, with many kinds of errors
         raise ValueError(f"{name} must be a .npy file or a table of numbers: {error}") from None
 
 

@@ -1,4 +1,4 @@
-"""Image files and scribble files, in and out."""
+"""Reading and writing of image files and scribble files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def read_image(source: str) -> NDArray[Any]:
 
 
 def read_marks(source: str) -> NDArray[np.int64]:
-    """Read labels of a scribble file, where k is label k - 1 and 0 is unmarked, here -1."""
+    """Read labels of a scribble file: k is label k - 1, and 0 (unmarked) becomes -1."""
     if source.endswith(".npy"):
         numbers = read_array(source, source)
     else:
@@ -48,7 +48,7 @@ def read_marks(source: str) -> NDArray[np.int64]:
 
 
 def check_picture(output: str, shape: tuple[int, ...], *, lossless: bool) -> None:
-    """Raise unless a picture of this shape can be written under a name; - is stdout."""
+    """Raise unless a picture of this shape can be written to the output; - is stdout."""
     if output.endswith(".npy"):
         return
     if len(shape) > 2:
@@ -63,7 +63,7 @@ def check_picture(output: str, shape: tuple[int, ...], *, lossless: bool) -> Non
 
 
 def write_picture(picture: NDArray[Any], output: str) -> None:
-    """Write a picture as its name says; on stdout, which - is, as PNG."""
+    """Write a picture in the format of its name; to stdout (-) as PNG."""
     if output.endswith(".npy"):
         write_array(picture, output)
         return
@@ -74,13 +74,13 @@ def write_picture(picture: NDArray[Any], output: str) -> None:
 
 
 def mask_numbers(labels: NDArray[np.int64]) -> NDArray[Any]:
-    """Return labels as a mask file has them: k is label k - 1, as in a scribble file."""
+    """Return labels in the encoding of a mask file: k is label k - 1, as in scribble files."""
     return (labels + 1).astype(np.uint8 if labels.max(initial=0) < 255 else np.uint16)
 
 
 @contextmanager
 def _silenced() -> Iterator[None]:
-    """Keep what decoders say themselves from stderr, where libtiff writes past Python."""
+    """Suppress messages of decoders on stderr, where libtiff writes directly."""
     before, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     try:
         os.dup2(nowhere, 2)
@@ -106,7 +106,7 @@ def _opened(source: str) -> Image.Image:
                 )
             check_single(picture, "it")
             picture.load()
-            return ImageOps.exif_transpose(picture)  # upright, as it is seen
+            return ImageOps.exif_transpose(picture)  # apply the orientation tag
     except UnidentifiedImageError:
         raise ValueError(
             f"{name} must be a picture, as PNG, JPEG or TIFF, or a .npy file, got something else"

@@ -135,7 +135,7 @@ def _segmented(
     many: bool,
     options: dict[str, Any],
 ) -> tuple[dict[str, Any], str]:
-    """Segment an image and write what was asked for. Returns it for JSON, and in words."""
+    """Segment an image and write the requested files. Return the result for JSON and as text."""
     start = perf_counter()
     marks = None if drawn is None else read_marks(str(_namesake(image, drawn)))
     pixels, shares = read_image(image), options.get("probabilities")
@@ -175,7 +175,7 @@ def _places(
 def _write(
     found: sw.images.Segmentation, image: str, places: dict[str, str], alternatives: int
 ) -> dict[str, Any]:
-    """Write the files that were asked for, and return what JSON says of them."""
+    """Write the requested files, and return their description for JSON."""
     mask = places["mask"]
     write_picture(mask_numbers(found.label_image), mask)
     told: dict[str, Any] = {
@@ -213,7 +213,7 @@ def _write(
 
 
 def _check_names(images: tuple[str, ...]) -> None:
-    """Check the names of outputs: images of one name would be one file."""
+    """Check that outputs have different names."""
     seen: dict[str, str] = {}
     for image in images:
         other = seen.setdefault(Path(image).stem, image)
@@ -229,7 +229,7 @@ def _stem(image: str) -> str:
 
 
 def _place(given: str | None, stem: str, ending: str, many: bool) -> str:
-    """Return the path of a file: the one that was named, or one in the folder that was."""
+    """Return the path of a file: the given one, or a file in the given folder."""
     if given is None:
         return stem + ending
     if given == "-" and not many:
@@ -243,7 +243,7 @@ def _place(given: str | None, stem: str, ending: str, many: bool) -> str:
 def _scribbles_of(
     images: tuple[str, ...], given: tuple[str, ...]
 ) -> list[tuple[str, str | Path | None]]:
-    """Each image with its scribble file, or with the folder that holds it."""
+    """Pair each image with its scribble file, or with the folder that has it."""
     if not given:
         return [(image, None) for image in images]
     if len(given) == 1 and Path(given[0]).is_dir():
@@ -257,7 +257,7 @@ def _scribbles_of(
 
 
 def _namesake(image: str, drawn: str | Path) -> str | Path:
-    """Return the scribble file, of the image's name where a folder is given."""
+    """Return the scribble file, which has the image's name if a folder is given."""
     if isinstance(drawn, str):
         return drawn
     for ending in (".png", ".npy", ".tif", ".tiff"):

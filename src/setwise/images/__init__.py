@@ -1,4 +1,4 @@
-"""From an image and what somebody says of it to a field, and from its labels to a picture."""
+"""Images: from an image with scribbles to a field, and from labels to a picture."""
 
 from setwise.images._field import field_from_image
 from setwise.images._segment import Segmentation, segment

@@ -1,4 +1,4 @@
-"""An object in a box: colours from labels and labels from colours, in turn."""
+"""Segmentation of an object in a box, alternating between colour models and labels."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from setwise.fields import Field
 from setwise.images._colors import ColorModel
 from setwise.inference import solve_map
 
-# The most rounds of learning colours from labels and labels from colours. Five to twenty are usual,
-# but the fit of a mixture is not exact, so that rounds may repeat.
+# The largest number of rounds of colour models and labels. Five to twenty are usual, but the fit of
+# a mixture is not exact, so rounds may cycle.
 MOST_ROUNDS = 100
 
 
@@ -41,7 +41,7 @@ def as_boxes(boxes: ArrayLike, shape: tuple[int, ...]) -> IntArray:
 
 
 def inside_boxes(corners: IntArray, shape: tuple[int, ...]) -> BoolArray:
-    """Return which pixels (N,) are in a box."""
+    """Return the mask (N,) of pixels inside a box."""
     inside = np.zeros(shape, np.bool_)
     for first, last in corners:
         inside[tuple(slice(low, high) for low, high in zip(first, last, strict=True))] = True
@@ -54,9 +54,10 @@ def refit_until_still(
     marks: IntArray | None,
     field_of: Callable[[FloatArray], Field],
 ) -> Field:
-    """Find a field whose best labelling has the colours that it was made from (GrabCut).
+    """Find a field whose best labelling reproduces the colour models of the field (GrabCut).
 
-    At first all that is in a box has label 1. Outside it stays 0, and what is marked as marked.
+    Initially all pixels inside a box have label 1. Pixels outside have label 0, and marked pixels
+    keep their labels.
     """
     fixed = np.where(inside, -1, 0)
     if marks is not None:

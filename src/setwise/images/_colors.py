@@ -1,4 +1,4 @@
-"""What each label looks like: densities of colours, learned from a few labelled pixels."""
+"""Colour models: densities of the colours of each label, learned from a few labelled pixels."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from setwise._foundation._arguments import FloatArray, IntArray
 from setwise.images._mixture import mixture_densities
 from setwise.images._pixels import Pixels
 
-# Cells along each axis of the space of colours, by how many axes there are.
+# The number of cells along each axis of the colour space, by the number of axes.
 _CELLS = {1: 256, 2: 64, 3: 32, 4: 16}
 # The share of the uniform density over all colours that is added to the density of a label, so that
 # a colour that the label has never had does not cost too much.
 _FLOOR = 0.3
 _LEAST_COUNT = 1e-3  # the count of a colour that was never marked, in pixels
-# The number of pixels that the colours of a label count for if the label covers much of the image.
+# The weight, in pixels, of the colours of a label that covers much of the image.
 _STROKE = 1000.0
 # Costs of histograms and locations are rounded to parts of a nat, this many per nat. Sums of them
 # are exact, and a stroke of well known colours changes almost no cost, so that cuts are continued.
@@ -28,17 +28,17 @@ STEPS = 8.0
 class ColorModel:
     r"""Costs of labels by colour, for the pixels of one image.
 
-    The colours are sorted into cells once: 256 of grey, 32 x 32 x 32 of three channels, 16 along
-    each of four; of more channels, along the four directions in which the colours vary most. What
-    is asked of a label's colours is then asked of the cells, a few thousand, not of the pixels: a
-    stroke becomes costs in some milliseconds.
+    The colours are binned once: into 256 cells for grey images, 32 x 32 x 32 for three channels, 16
+    along each of four channels; for more channels, along the four directions in which the colours
+    vary most. Colour models are then evaluated for a few thousand cells instead of all pixels, so
+    that the costs of a stroke take a few milliseconds.
 
     With a mixture, a label's cost at a colour c is :math:`-\log(p(c) + 0.3 / V)`, p the density of
-    the colours that have the label and V the volume of all colours. With a histogram,
-    :math:`e_l(c) = \log(1 + h_l(c) / 0.001)` speaks for label l, h its counts, each spread over the
-    cells around, and the cost is :math:`\max_k e_k(c) - e_l(c)`: a stroke changes the costs of its
-    own colours and of no others. In both nothing costs more than a colour that a label has never
-    had, and a colour that none has had costs the same under all.
+    the colours that have the label and V the volume of all colours. With a histogram, :math:`e_l(c)
+    = \log(1 + h_l(c) / 0.001)` is the evidence for label l, where h are its counts, each smoothed
+    over adjacent cells, and the cost is :math:`\max_k e_k(c) - e_l(c)`: a stroke changes only the
+    costs of its own colours. In both models a colour that a label never had has the largest cost,
+    and a colour that no label had has the same cost for all labels.
     """
 
     def __init__(self, pixels: Pixels, kind: str = "mixture") -> None:
@@ -66,19 +66,19 @@ class ColorModel:
 
     @property
     def n(self) -> int:
-        """N, the number of pixels."""
+        """The number N of pixels."""
         return len(self.codes)
 
     def costs(self, marks: IntArray, n_labels: int, *, covering: bool = False) -> FloatArray:
-        """Return costs (N, L), from labels (N,) with -1 where the label is not known."""
+        """Return costs (N, L), given labels (N,) with -1 for unknown labels."""
         return np.take(self.cell_costs(marks, n_labels, covering=covering), self.codes, axis=0)
 
     def cell_costs(self, marks: IntArray, n_labels: int, *, covering: bool = False) -> FloatArray:
-        """Return costs (K, L) of the cells: ``costs`` are those of each pixel's cell.
+        """Return costs (K, L) of the cells; a pixel has the costs of its cell.
 
-        A label that nobody has drawn is forbidden; but where one label alone is drawn, the next
-        one stands for the whole image, and counts for as much. Labels that cover the image
-        (``covering``) count as one stroke each, so that the larger one has no advantage.
+        A label without marks is forbidden. But if only one label is marked, the next label gets the
+        colours of the whole image, with the same weight. Labels that cover the image (``covering``)
+        have the weight of one stroke each, so that the larger one has no advantage.
         """
         marks = marks.ravel()
         known = np.flatnonzero(marks >= 0)
@@ -93,7 +93,7 @@ class ColorModel:
             seen += rest
         costs = np.full((cells, n_labels), np.inf)
         if self.kind == "mixture":
-            # A cell's colours vary by its side over the root of 12, if they are spread evenly.
+            # The standard deviation of a uniform distribution over a cell's side.
             width = 12**-0.5 / self._cells
             for label in seen:
                 density = mixture_densities(self.colors, weights[label], width)
@@ -116,7 +116,7 @@ class ColorModel:
 
 
 def _codes(values: NDArray[Any], cells: int) -> NDArray[np.int64]:
-    """Return the cell of each row, all axes in one number."""
+    """Return the cell of each row, as one number for all axes."""
     codes = np.zeros(len(values), np.int64)
     for channel in values.T:
         if channel.dtype == np.uint8:
@@ -128,7 +128,7 @@ def _codes(values: NDArray[Any], cells: int) -> NDArray[np.int64]:
 
 
 def _places(values: NDArray[Any], channel: NDArray[Any], cells: int) -> NDArray[np.int64]:
-    """Return the cells of values, from the least to the largest of a channel."""
+    """Return the cells of values, with the range of a channel divided evenly."""
     low, high = float(channel.min()), float(channel.max())
     step = cells / (high - low) if high > low else 0.0
     places = np.clip((values.astype(np.float64) - low) * step, 0, cells - 1)

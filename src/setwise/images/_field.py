@@ -1,4 +1,4 @@
-"""From an image, and what somebody says of it, to a field."""
+"""The field of an image with scribbles, boxes or probabilities."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from setwise.images._pixels import Pixels, as_marks, as_pixels
 from setwise.images._superpixels import Regions, as_layers
 
 COLORS = ("mixture", "histogram")
-# The default weights, in nats: of a unit of border without contrast, with colours learned from an
-# image and with the less noisy probabilities of a network, and of the distance from strokes.
+# The default weights, in nats: of a unit of border without contrast, for colours and for
+# probabilities of a network, which are less noisy, and of the distance from strokes.
 SMOOTHNESS, _SMOOTHNESS_OF_PROBABILITIES = 15.0, 3.0
 LOCATION = 4.0
 # Probabilities of a network are raised to at least this, because networks are overconfident.
@@ -49,57 +49,59 @@ def field_from_image(
     region_weight: float = 1.0,
     channel_axis: int | str | None = "auto",
 ) -> Field:
-    r"""Make the field of an image: what each pixel looks like, and neighbours that agree.
+    r"""Make the field of an image: costs of colours, and neighbours that prefer to agree.
 
     .. math:: E(x) = \sum_i u_{i x_i} + s \sum_{ij}
         \frac{\exp(-\beta |I_i - I_j|^2)}{|i - j|} [x_i \ne x_j] + \sum_S \varphi_S(x)
 
     The unaries u come from the colours under ``scribbles``, from those inside and outside
-    ``boxes``, or are :math:`-\log p` of ``probabilities``; what is near a stroke is more likely to
-    be meant by it. Scribbled pixels keep their label,
-    whatever it costs: the unaries of the others are infinite there.
+    ``boxes``, or are :math:`-\log p` of ``probabilities``; pixels near a stroke are more likely to
+    have its label. Scribbled pixels keep their label: the unaries of other labels are infinite
+    there.
 
     Parameters
     ----------
     image : array-like of shape (H, W), (H, W, C), (D, H, W) or (D, H, W, C)
         Grey or channels, of any real type and range.
     scribbles : array-like of int of the image's shape without channels, optional
-        The label of each pixel that somebody has marked, -1 elsewhere.
+        The label of each marked pixel, -1 elsewhere.
     probabilities : array-like of the shape of ``scribbles`` and (L,) more, optional
-        What a network says; below 1e-6 it is taken for 1e-6.
+        Probabilities of a network; they are raised to at least 1e-6.
     boxes : array-like of int of shape (4,) or (B, 4), optional
-        Rows and columns where the object is: (top, left, bottom, right), the last two not within;
-        of a volume 6 numbers. Outside all boxes the label is 0; inside, what is object (1) and what
-        is not is found as GrabCut does: colours from labels and labels from colours, until nothing
-        changes.
+        Rows and columns of the object: (top, left, bottom, right), where the last two are
+        exclusive; for a volume 6 numbers. Outside all boxes the label is 0. Inside, the object (1)
+        is found as in GrabCut: colour models and labels alternate until nothing changes.
     n_labels : int, optional
-        L; by default one more than the largest label in the scribbles, at least 2.
+        The number L of labels; by default one more than the largest label in the scribbles, at
+        least 2.
     colors : {"mixture", "histogram"}
-        How the colours of a label are learned: five Gaussians, or counts.
+        The colour model of a label: five Gaussians, or counts.
     smoothness : float, optional
-        s, the price of a unit of border where the image does not change, in nats; by default 15
-        for colours, which say little of a pixel, and 3 for probabilities, which say more.
+        s, the price of a unit of border without contrast, in nats; by default 15 for colours, and 3
+        for probabilities, which are more informative.
     beta : float, optional
         By default one over twice the mean of :math:`|I_i - I_j|^2` over the edges.
     location : float
-        What it costs to be far from the strokes of a label and near those of others, in nats: that
-        times the share of a pixel's distance in the sum of its distances to all labels' strokes.
+        The largest cost of the distance to a label's strokes, in nats. It is multiplied by a
+        pixel's distance to these strokes, divided by the sum of its distances to the strokes of all
+        labels.
     connectivity : int, optional
         4 or 8 in an image, 6, 18 or 26 in a volume; by default 8 and 6.
     regions : int, mapping, label map or a sequence of these, optional
-        Layers of superpixels that prefer one label. An integer is how many superpixels
-        scikit-image's SLIC is asked for, a mapping are its arguments, an array of the image's shape
-        is a layer, -1 for pixels of no region.
+        Layers of superpixels that prefer one label. An integer is the number of superpixels for
+        scikit-image's SLIC, a mapping has its arguments, and an array of the image's shape is a
+        layer, with -1 for pixels without a region.
     region_weight : float
-        The price of each pixel that differs from the rest of its region, in nats, until 30 % do.
+        The price, in nats, of each pixel that differs from its region's most common label, up to 30
+        % of the pixels.
     channel_axis : int, None or "auto"
-        The axis of the channels, None where each pixel is a number; by default the last one where
-        it has 1, 3 or 4 entries, or what the shapes of scribbles and probabilities say.
+        The axis of the channels, None if each pixel is a number. By default the shapes of scribbles
+        and probabilities decide, otherwise it is the last axis if that has 1, 3 or 4 entries.
 
     Returns
     -------
     Field
-        A variable for each pixel, in C order; ``shape`` is the image's.
+        A field with a variable per pixel, in C order; its ``shape`` is the image's.
 
     Examples
     --------
@@ -175,7 +177,7 @@ def _edges(pixels: Pixels, connectivity: object, beta: float | None) -> tuple[In
 
 
 def seeded(unary: FloatArray, marks: IntArray | None) -> FloatArray:
-    """Return costs (N, L) that leave marked pixels no label but their own; written in place."""
+    """Forbid all labels but the marked one in costs (N, L) of marked pixels, in place."""
     if marks is not None:
         known = np.flatnonzero(marks >= 0)
         unary[known] = np.inf

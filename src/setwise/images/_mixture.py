@@ -1,4 +1,4 @@
-"""Mixtures of Gaussians over weighted colours, fast enough to be fitted while a hand draws."""
+"""Mixtures of Gaussians over weighted colours, fast enough to be fitted between strokes."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
 
-_COMPONENTS = 5  # of a mixture, as in GrabCut
-_ROUNDS = 8  # of expectation and maximisation: the splits are a good start, so that few suffice
+_COMPONENTS = 5  # components of a mixture, as in GrabCut
+_ROUNDS = 8  # rounds of expectation maximisation; the splits are a good start, so few are enough
 
 
 def mixture_densities(colors: FloatArray, weights: FloatArray, width: float) -> FloatArray:
     """Return the density (K,) at colours (K, C) of a mixture fitted to them with weights (K,).
 
-    The weighted colours are split in two along the direction in which the widest part varies most,
-    until there are five parts (Orchard and Bouman); some rounds of expectation and maximisation
-    follow. Every Gaussian is at least as wide as the colours of one cell, ``width``.
+    The weighted colours are split repeatedly: the part with the largest variance is divided along
+    its main direction, until there are five parts (Orchard and Bouman). Then _ROUNDS rounds of
+    expectation maximisation follow. Every Gaussian is at least as wide as the colours of one cell,
+    ``width``.
     """
     inside = np.flatnonzero(weights > 0)
     sample, shares = colors[inside], weights[inside] / weights.sum()

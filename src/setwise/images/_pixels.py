@@ -1,4 +1,4 @@
-"""An image as its pixels: which axes are sides, and which, if any, holds the channels."""
+"""Images as arrays of pixels: the axes of the sides and the axis of the channels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from setwise._foundation._arguments import SQUARABLE, IntArray, as_array
 
-_MOST_LABELS = 1000  # costs of every pixel and label are kept, and more labels are a mistake
+_MOST_LABELS = 1000  # arrays of all pixels and labels must fit into memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +25,7 @@ class Pixels:
 
     @property
     def n(self) -> int:
-        """N."""
+        """The number N of pixels."""
         return len(self.values)
 
 
@@ -65,7 +65,7 @@ def as_pixels(
 def _channel_axis(
     shape: tuple[int, ...], given: object, sides: tuple[int, ...] | None
 ) -> int | None:
-    """Return the axis of the channels, or None where each pixel is a number."""
+    """Return the axis of the channels, or None if each pixel is a number."""
     if given is None:
         return None
     if isinstance(given, int | np.integer) and not isinstance(given, bool):
@@ -88,14 +88,14 @@ def _channel_axis(
 
 
 def _usual_axis(shape: tuple[int, ...]) -> int | None:
-    """Return where the channels are, when the shape alone has to tell."""
+    """Return the axis of the channels if only the shape is known."""
     if len(shape) < 3:
         return None
     # Usual numbers of channels: grey (as the last axis only), colours, colours and opacity.
     may_be_last, may_be_first = shape[-1] in (1, 3, 4), shape[0] in (3, 4)
     if may_be_last and not (may_be_first and len(shape) == 3):
         return len(shape) - 1
-    # A side at either end that is short beside the others may hold channels too.
+    # A short first or last axis may hold channels too.
     least, *others = sorted(shape)
     slim = least <= 16 and 4 * least <= min(others) and least in (shape[0], shape[-1])
     if len(shape) == 3 and not (may_be_last or may_be_first or slim or shape[-1] == 2):
@@ -107,7 +107,7 @@ def _usual_axis(shape: tuple[int, ...]) -> int | None:
 
 
 def as_marks(marks: ArrayLike | None, shape: tuple[int, ...], name: str) -> IntArray | None:
-    """Return labels drawn on an image, flat, -1 where there is none."""
+    """Return labels drawn on an image, flat, with -1 for unmarked pixels."""
     if marks is None:
         return None
     array = as_array(marks, name)

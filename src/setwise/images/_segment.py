@@ -1,4 +1,4 @@
-"""An image and a few strokes: the best labelling, how sure it is, and what else could be meant."""
+"""Segmentation of an image with strokes: the best labelling, its uncertainty and alternatives."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ MARGINALS_TOL = 1e-2
 class Segmentation(Record):
     """The labels of an image's pixels, with their certificate.
 
-    What takes longer than the labels is computed when it is first asked for, and kept: ``entropy``
-    and ``marginals``, ``alternatives``.
+    ``marginals``, ``entropy`` and ``alternatives`` take longer than the labels. They are computed
+    at the first access and cached.
 
     Attributes
     ----------
@@ -47,11 +47,11 @@ class Segmentation(Record):
     image : array of uint8 of shape (H, W, 3), of a volume (D, H, W, 3)
         The image as ``overlay`` shows it.
     scribbles : array of int of shape (H, W), or None
-        As given.
+        The given scribbles.
     n_alternatives : int
-        How many ``alternatives`` there are to be.
+        The number of ``alternatives``.
     temperature : float
-        That of the marginals.
+        The temperature of the marginals.
 
     Examples
     --------
@@ -78,22 +78,22 @@ class Segmentation(Record):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The image's sides."""
+        """The sides of the image."""
         return self.image.shape[:-1]
 
     @property
     def labels(self) -> IntArray:
-        """(N,): the label of each pixel."""
+        """The label of each pixel, (N,)."""
         return self.result.labels
 
     @property
     def label_image(self) -> IntArray:
-        """(H, W): the same in the shape of the image."""
+        """The same values in the shape of the image, (H, W)."""
         return self.result.label_image
 
     @property
     def certificate(self) -> MapResult:
-        """``result``, which knows how far from the best the labels can be."""
+        """The certificate of the labels, ``result``."""
         return self.result
 
     @property
@@ -103,12 +103,12 @@ class Segmentation(Record):
 
     @property
     def bound(self) -> float:
-        """No labelling has a lower energy."""
+        """The lower bound on the energy of all labellings."""
         return self.result.bound
 
     @property
     def gap(self) -> float:
-        """Value - bound."""
+        """The gap, value - bound."""
         return self.result.gap
 
     @property
@@ -118,7 +118,7 @@ class Segmentation(Record):
 
     @property
     def interrupted(self) -> bool:
-        """Whether Ctrl-C ended the search for the labels; the bound holds all the same."""
+        """Whether Ctrl-C ended the search for the labels; the bound is valid even then."""
         return self.result.interrupted
 
     @cached_property
@@ -128,22 +128,22 @@ class Segmentation(Record):
 
     @property
     def entropy(self) -> FloatArray:
-        """(N,): how unsure each pixel is, in nats; 0 where its label is certain."""
+        """The entropy of each pixel's label, (N,), in nats; 0 if its label is certain."""
         return self.marginals.entropy
 
     @property
     def entropy_image(self) -> FloatArray:
-        """(H, W): the same in the shape of the image."""
+        """The same values in the shape of the image, (H, W)."""
         return self.marginals.entropy_image
 
     @property
     def probability_image(self) -> FloatArray:
-        """(H, W, L): the probabilities of the labels."""
+        """The probabilities of the labels, (H, W, L)."""
         return self.marginals.probability_image
 
     @cached_property
     def alternatives(self) -> DiverseResult:
-        """Other labellings of low energy, the best one first, as ``sw.diverse`` gives them."""
+        """Labellings of low energy, the best one first, from ``sw.diverse``."""
         return completed(diverse(self.field, self.n_alternatives))
 
     def overlay(
@@ -158,11 +158,11 @@ class Segmentation(Record):
         Parameters
         ----------
         labels : array-like of int of shape (N,) or (H, W), optional
-            Those to show: an alternative for instance. By default the best ones.
+            The labels to show, for instance an alternative; by default the best labels.
         opacity : float
-            Of the colours, 0 to 1.
+            The opacity of the colours, 0 to 1.
         scribbles : bool
-            Whether they are shown, opaque.
+            Whether scribbles are shown, opaque.
         """
         share = as_number(opacity, "opacity", nonnegative=True)
         if share > 1:
@@ -191,7 +191,7 @@ def _as_labels(labels: ArrayLike, field: Field) -> IntArray:
         raise ValueError(
             f"labels must have shape {field.shape} or ({field.n_variables},), got {array.shape}"
         )
-    field.energy(flat)  # which checks them
+    field.energy(flat)  # checks the labels
     return flat
 
 
@@ -225,12 +225,12 @@ def segment(
     connectivity, regions, region_weight, channel_axis
         As in ``field_from_image``: scribbles are labels, -1 where nothing was drawn.
     n_alternatives : int
-        How many labellings ``alternatives`` holds, the best one among them.
+        The number of labellings in ``alternatives``, including the best one.
     temperature : float
-        That of the marginals, whose entropy says where the answer is unsure.
+        The temperature of the marginals, whose entropy shows where the answer is uncertain.
     tol, time_limit, n_jobs
-        As in ``sw.solve_map``, for the labels. With two labels these are the best ones whatever the
-        tolerance; with more a proof to many digits may take much longer than the labels.
+        As in ``sw.solve_map``, for the labels. With two labels the result is optimal for any
+        tolerance; with more labels a small tolerance may take much longer.
 
     Returns
     -------
@@ -273,10 +273,10 @@ def segment(
 def as_bytes(pixels: Pixels) -> Bytes:
     """Return the image as bytes with three channels.
 
-    Colours stay, a single channel is repeated, and of other channels the first is taken.
+    Colours are kept, a single channel is repeated, and of other channels the first is taken.
 
-    Numbers other than bytes are stretched, so that the least is black and the largest white; but
-    real numbers from 0 to 1 stay what they are.
+    Numbers other than bytes are rescaled, so that the least is black and the largest white; real
+    numbers from 0 to 1 are not rescaled.
     """
     values = pixels.values
     chosen = values[:, :3] if values.shape[1] >= 3 else values[:, :1]
@@ -291,7 +291,7 @@ def as_bytes(pixels: Pixels) -> Bytes:
 
 
 def overlaid(image: Bytes, labels: IntArray, colors: Bytes, opacity: float) -> Bytes:
-    """Return labels (H, W) as colours (L, 3) over an image (H, W, 3); -1 leaves a pixel alone."""
+    """Return labels (H, W) as colours (L, 3) over an image (H, W, 3); -1 keeps a pixel."""
     share = round(256 * opacity)
     mixed = image.astype(np.uint16) * (256 - share) + colors[labels].astype(np.uint16) * share
     return np.where((labels >= 0)[..., None], (mixed >> 8).astype(np.uint8), image)

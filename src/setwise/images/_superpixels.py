@@ -1,4 +1,4 @@
-"""Layers of superpixels of an image, given or made."""
+"""Layers of superpixels of an image, given or computed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Regions = ArrayLike | Mapping[str, Any] | Sequence[Any] | int | None
 
 
 def as_layers(regions: Regions, pixels: Pixels) -> list[IntArray]:
-    """Return layers (N,) of regions, -1 for none, from what ``field_from_image`` takes."""
+    """Return layers (N,) of regions, -1 for none, for the argument of ``field_from_image``."""
     if regions is None:
         return []
     if isinstance(regions, int | np.integer | Mapping) or not isinstance(regions, Sequence):
@@ -67,4 +67,4 @@ def slic_layer(pixels: Pixels, **options: Any) -> IntArray:
     except (TypeError, ValueError, ZeroDivisionError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"regions must be arguments that SLIC takes: {error}") from error
-    return as_regions(np.asarray(found, np.int64))  # SLIC may be asked to count from another number
+    return as_regions(np.asarray(found, np.int64))  # SLIC may be called with another start_label

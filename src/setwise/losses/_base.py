@@ -1,4 +1,4 @@
-"""A loss: ground truth -> a set function of the mistakes."""
+"""The base class of losses: from a ground truth to a set function of the mistakes."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from setwise.losses._labels import Labels, read_labels
 
 
 class Loss(Immutable, ABC):
-    r"""The cost of a set of predictions.
+    r"""The loss of a set of predictions.
 
     .. math:: \Delta(y, \tilde y) = l_y(\{i : y_i \ne \tilde y_i\})
 
-    The set function l depends on the ground truth y for Jaccard, Dice and F-beta, and on its size
-    p for most others; l(empty) = 0 always. Positive means y > 0; y in {-1, +1}, {0, 1} or bool.
+    The set function l depends on the ground truth y for Jaccard, Dice and F-beta, and on its size p
+    for most others; l(empty) = 0 always holds. Positive means y > 0; y in {-1, +1}, {0, 1} or bool.
 
     A loss is immutable, and losses compose: ``Exponential() + Hamming([1.0, 0.5])``,
     ``2.0 * Jaccard()``. A new one implements ``_set_function(positive)``; see ``CardinalityLoss``,
@@ -39,7 +39,7 @@ class Loss(Immutable, ABC):
     [0.0, 1.0]
     """
 
-    # An array times a loss is a mistake, not an array of losses.
+    # An array times a loss raises an error instead of making an array of losses.
     __array_ufunc__ = None
 
     @abstractmethod
@@ -64,7 +64,7 @@ class Loss(Immutable, ABC):
             )
         return truth.of_shape(self._values(truth, truth.positive != prediction.positive))
 
-    # The methods for batches. The plain versions loop over sets; families have vectorised ones.
+    # Methods for batches. The default versions loop over sets; families have vectorised ones.
 
     def _values(self, labels: Labels, mistakes: BoolArray) -> FloatArray:
         """Return the loss of each set of mistakes."""
@@ -75,7 +75,7 @@ class Loss(Immutable, ABC):
         return values
 
     def _gains(self, labels: Labels, order: IntArray, chains: IntArray) -> FloatArray:
-        """Gains along a chain a set: set i adds the elements order[chains[i]:chains[i + 1]]."""
+        """Return gains along one chain per set: set i adds order[chains[i]:chains[i + 1]]."""
         gains = np.empty(len(order))
         for function, rows in self._distinct(labels):
             for i in rows:
@@ -84,11 +84,11 @@ class Loss(Immutable, ABC):
         return gains
 
     def _family(self, labels: Labels) -> Family | None:
-        """Return how the kernels may see this loss on these sets; None: through its gains alone."""
+        """Return the family of this loss on these sets; None if kernels can only use its gains."""
         return None
 
     def _family_of(self, labels: Labels) -> Family | None:
-        """Return the family on these sets, made once and kept with them."""
+        """Return the family on these sets, cached with the sets."""
         return labels.keep(self, "family", self._family, labels)
 
     def _table_rows(self, labels: Labels) -> TableRows | None:
@@ -97,7 +97,7 @@ class Loss(Immutable, ABC):
         return family if isinstance(family, TableRows) else None
 
     def _key(self, positive: BoolArray) -> object:
-        """Ground truths with one key have one set function."""
+        """Return a key such that ground truths with equal keys have the same set function."""
         return positive.tobytes()
 
     def _distinct(self, labels: Labels) -> Iterator[tuple[SetFunction, IntArray]]:
@@ -111,22 +111,22 @@ class Loss(Immutable, ABC):
             yield function, np.array(members)
 
     def _up_to_order(self, labels: Labels) -> Iterator[tuple[SetFunction, IntArray]]:
-        """Yield the distinct functions up to permutations of elements of one label."""
+        """Yield the distinct functions up to permutations of elements with equal labels."""
         return self._distinct(labels)
 
     # The properties of a loss, for every ground truth and size.
 
     @property
     def is_submodular(self) -> bool | None:
-        """True if l is submodular for every y; False if for some y it is not; None: not known."""
+        """True if l is submodular for every y, False if it is not for some y, None if unknown."""
         return None
 
     @property
     def is_increasing(self) -> bool | None:
-        """True if l is increasing for every y; False if for some y it is not; None: not known."""
+        """True if l is increasing for every y, False if it is not for some y, None if unknown."""
         return None
 
-    # The properties that upper layers ask for, instead of the type of the loss.
+    # Properties that upper layers use instead of the type of the loss.
 
     _is_symmetric: bool = False
     """Elements of one label may change places, in sets of any size: void ones may be left out."""
@@ -148,24 +148,24 @@ class Loss(Immutable, ABC):
 
     @property
     def _form(self) -> object | None:
-        """The data that a device needs to compute gains (``_families``); None: the host only."""
+        """The data for computing gains on a device (``_families``); None for the host only."""
         return None
 
     @property
     def _fraction(self) -> Ratio | None:
-        """The linear-fractional formula of the counts that this is, its m aside; None: no such."""
+        """The linear-fractional formula of the counts without its m, or None."""
         return None
 
     def _has_maximizer(self, *, slack: bool) -> bool:
-        """Return whether margin or slack rescaling is exact by a kernel for every y and size."""
+        """Return whether a kernel computes margin or slack rescaling exactly for every y."""
         return False
 
     def _parts(self) -> tuple[Loss, Loss | None]:
-        """Return the losses of f and g, l = f + g by the operator D; None where g = 0."""
+        """Return the losses of f and g, where l = f + g by the operator D; None if g = 0."""
         return (self, None) if self.is_submodular else (self._part("f"), self._part("g"))
 
     def _part(self, which: Literal["f", "g"]) -> Loss:
-        """Return one of them, in the family that the kernels know best."""
+        """Return the part f or g, in the most specific family."""
         from setwise.losses._parts import Part
 
         return Part(self, which)
@@ -174,10 +174,10 @@ class Loss(Immutable, ABC):
         """Return the loss of one set whose element i counts weights[i] times."""
         raise NotImplementedError(f"{self!r} counts whole elements only")
 
-    # A sum answers for its terms.
+    # For sums.
 
     def _unscaled(self) -> tuple[Loss, float]:
-        """Return the loss without its factor, and the factor: surrogates scale with their loss."""
+        """Return the loss without its factor, and the factor, by which surrogates scale too."""
         return self, 1.0
 
     def _summands(self) -> list[tuple[float, Loss]]:
@@ -185,7 +185,7 @@ class Loss(Immutable, ABC):
         return [(1.0, self)]
 
     def _grid_of_counts(self, m: int, r: int) -> FloatArray | None:
-        """l(n, q) for all counts of m positives and r negatives; None where they do not tell."""
+        """Return l(n, q) for m positives and r negatives; None if counts do not determine l."""
         return None
 
     def _element_weights(self, labels: Labels) -> FloatArray | None:
@@ -193,11 +193,11 @@ class Loss(Immutable, ABC):
         return None
 
     def _beside_modular(self) -> Loss:
-        """Return the only term that is not modular, or else the loss itself."""
+        """Return the only term that is not modular, or the loss itself."""
         return self
 
     def _without_modular(self, labels: Labels) -> tuple[Loss, FloatArray | None]:
-        """Return the terms that are no sums of weights, and the weights of the others, flat."""
+        """Return the terms that are not modular, and the flat weights of the others."""
         return self, None
 
     def __add__(self, other: Loss) -> Loss:

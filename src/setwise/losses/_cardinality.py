@@ -24,7 +24,7 @@ from setwise.losses._parts import PartOf, Which
 
 
 class OfCardinality(Loss):
-    """A loss l(I) = table_p[|I|]: one table for each size p, made once and kept."""
+    """A loss l(I) = table_p[|I|] with one cached table per size p."""
 
     @abstractmethod
     def _table(self, p: int) -> FloatArray: ...
@@ -66,7 +66,7 @@ class OfCardinality(Loss):
 
 
 class CardinalityPart(PartOf, OfCardinality):
-    """A part of a loss of the number of mistakes, itself one."""
+    """A part of a loss of the number of mistakes, which is such a loss too."""
 
     def _table(self, p: int) -> FloatArray:
         part = self._decomposed(np.zeros(p, np.bool_))
@@ -74,7 +74,7 @@ class CardinalityPart(PartOf, OfCardinality):
 
 
 class CardinalityLoss(OfCardinality):
-    """l(I) = formula(|I|, p) - formula(0, p) for |I| mistakes out of p.
+    """The loss l(I) = formula(|I|, p) - formula(0, p) for |I| mistakes out of p.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class CardinalityLoss(OfCardinality):
         self._set(formula=as_function(formula, "formula", "k", "p"))
 
     def _table(self, p: int) -> FloatArray:
-        if p == 0:  # no mistake is possible, and formulas divide by p
+        if p == 0:  # no mistake is possible, and formulas may divide by p
             return np.zeros(1)
         values = call_on_arrays(lambda k: self.formula(k, p), "formula", np.arange(p + 1.0))
         table: FloatArray = values - values[0]
@@ -109,9 +109,10 @@ class CardinalityLoss(OfCardinality):
 
 
 class Exponential(OfCardinality):
-    r"""l(I) = :math:`1 - e^{-\alpha |I|}`, submodular and increasing (equation (53)).
+    r"""The loss l(I) = :math:`1 - e^{-\alpha |I|}`, submodular and increasing, equation (53).
 
-    With a modular part, equations (52) and (54): ``Exponential() + Hamming(beta)``.
+    With a modular part it is the loss of equations (52) and (54): ``Exponential() +
+    Hamming(beta)``.
 
     Parameters
     ----------
@@ -179,7 +180,7 @@ class FaceTrack(OfCardinality):
         self._set(kind=int(kind))
 
     def _table(self, p: int) -> FloatArray:
-        k = np.arange(p + 1.0) / max(p, 1)  # every formula is one of the share k / n
+        k = np.arange(p + 1.0) / max(p, 1)  # every formula depends on the share k / n
         table: FloatArray
         if self.kind == 1:
             table = 3 * np.maximum(np.minimum(k, 1 / 3), k - 1 / 3)

@@ -27,14 +27,14 @@ from setwise.losses._modular import flat_weights
 
 
 class ConcaveLoss(Loss):
-    r"""l(I) = h(:math:`\sum_{i \in I} \beta_i`) - h(0), with h concave: submodular.
+    r"""The submodular loss l(I) = h(:math:`\sum_{i \in I} \beta_i`) - h(0) with a concave h.
 
     Parameters
     ----------
     concave : callable
         h, called with an array; checked to be concave on a grid of [0, sum of the weights].
     weights : array of shape (p,), optional
-        Not negative; 1 for every element by default, and then for sets of any size.
+        Not negative; by default 1 for every element, in sets of any size.
 
     Examples
     --------
@@ -71,7 +71,7 @@ class ConcaveLoss(Loss):
         return len(positive)
 
     def _family(self, labels: Labels) -> Family | None:
-        """Return the family: without weights it is a loss of the number of mistakes."""
+        """Return the family; without weights it is that of a loss of the number of mistakes."""
         if self.weights is not None:
             return None
         sizes, which = np.unique(labels.sizes, return_inverse=True)
@@ -79,7 +79,7 @@ class ConcaveLoss(Loss):
 
     def _sizes(self, p: int) -> Cardinality:
         def table() -> Cardinality:
-            function = self._set_function(np.zeros(p, np.bool_))  # checks that h is concave so far
+            function = self._set_function(np.zeros(p, np.bool_))  # checks that h is concave up to p
             return Cardinality(function._at(np.arange(p + 1.0)))
 
         return self._remember(("sizes", p), table)
@@ -87,7 +87,7 @@ class ConcaveLoss(Loss):
     def _gains(self, labels: Labels, order: IntArray, chains: IntArray) -> FloatArray:
         flat_weights(self.weights, labels)
         if self.weights is None:
-            for p in np.unique(labels.sizes):  # whether h is concave that far: once for each size
+            for p in np.unique(labels.sizes):  # check that h is concave, once per size
                 self._remember(int(p), partial(self._set_function, np.zeros(p, np.bool_)))
         steps = np.ones(len(order)) if self.weights is None else self.weights[order]
         return concave_gains(self.concave, steps, chains)
@@ -127,7 +127,7 @@ def _from_zero(concave: Callable[..., ArrayLike], zero: float, sums: FloatArray)
 def concave_gains(
     concave: Callable[..., ArrayLike], steps: FloatArray, chains: IntArray
 ) -> FloatArray:
-    """h(sum so far) - h(sum before) along chains of weights: two calls of h for all of them."""
+    """Return h(sum after) - h(sum before) along chains of weights, by two calls of h in all."""
     sums = np.empty(len(steps))
     _core.chain_sums(steps, chains, sums)
     before = np.empty_like(sums)
@@ -139,12 +139,12 @@ def concave_gains(
 
 
 class TruncatedModular(ConcaveLoss):
-    r"""l(I) = :math:`\min(l_{\max}, \sum_{i \in I} \beta_i)` (equation (51)).
+    r"""The loss l(I) = :math:`\min(l_{\max}, \sum_{i \in I} \beta_i)` of equation (51).
 
     Parameters
     ----------
     limit : float
-        l_max, positive. Strictly submodular if it is below the sum of the weights.
+        l_max, positive. The loss is strictly submodular if it is below the sum of the weights.
     weights : array of shape (p,), optional
         beta, not negative; 1 for every element by default.
 
@@ -172,10 +172,11 @@ class TruncatedModular(ConcaveLoss):
 
 
 class ItemsetLoss(ConcaveLoss):
-    r"""l(I) = :math:`\sqrt{\sum_{i \in I} m_i}`, m_i the frequent itemsets with i ((55), (56)).
+    r"""The loss l(I) = :math:`\sqrt{\sum_{i \in I} m_i}` of equations (55) and (56).
 
-    Mistakes among labels that occur together cost more, and the more of them are wrong, the less
-    one more adds. An itemset is frequent if at least ``min_support`` of the rows of Y contain it.
+    Here m_i is the number of frequent itemsets with label i. Mistakes in labels that occur together
+    cost more, and each further mistake adds less. An itemset is frequent if at least a share
+    ``min_support`` of the rows of Y contain it.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ Formula = Callable[..., ArrayLike]
 
 
 class OfCounts(Loss):
-    """A loss l(I) = formula(n, q), one formula for each m positives and r negatives."""
+    """A loss l(I) = formula(n, q), with one formula per m positives and r negatives."""
 
     @abstractmethod
     def _formula(self, m: int, r: int) -> Formula: ...
@@ -37,15 +37,15 @@ class OfCounts(Loss):
         return Counts(self._remember((m, r), lambda: self._formula(m, r)), positive)
 
     def _splits(self, labels: Labels) -> tuple[list[tuple[int, int]], IntArray]:
-        """Return the distinct (m, r) of a batch, and which one each set has."""
+        """Return the distinct (m, r) of a batch, and the index of each set's pair."""
         m = labels.positives
         pairs, which = np.unique(np.stack([m, labels.sizes - m]), axis=1, return_inverse=True)
         return [(int(a), int(b)) for a, b in pairs.T], which.reshape(-1)
 
     def _sorted(self, m: int, r: int) -> Counts:
-        """Return the set function with its positives first: the grid is the same in any order.
+        """Return the set function with the positives first; the grid does not depend on the order.
 
-        Small grids are kept, large ones (half a megabyte and more) are made when they are needed.
+        Small grids are cached; large ones (half a megabyte and more) are recomputed.
         """
         if (m + 1) * (r + 1) > 1 << 16:
             return self._set_function(np.arange(m + r) < m)
@@ -88,7 +88,7 @@ class OfCounts(Loss):
 
 
 class CountsPart(PartOf, OfCounts):
-    """A part of a loss of the counts, itself one, by its grid."""
+    """A part of a loss of the counts, which is such a loss too, given by its grid."""
 
     def _formula(self, m: int, r: int) -> CountsGrid:
         part = self._decomposed(np.arange(m + r) < m)
@@ -97,10 +97,10 @@ class CountsPart(PartOf, OfCounts):
 
 
 class CountsLoss(OfCounts):
-    """l(I) = formula(n, q, m, r) - formula(0, 0, m, r), any formula of the counts.
+    """The loss l(I) = formula(n, q, m, r) - formula(0, 0, m, r) by any formula of the counts.
 
-    The Lovász hinge takes it at any size; margin and slack rescaling look at every pair of counts,
-    so that they are exact up to 2**22 pairs (about four thousand elements).
+    The Lovász hinge supports it at any size. Margin and slack rescaling enumerate all pairs of
+    counts, and are exact up to 2**22 pairs (about four thousand elements).
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ class CountsLoss(OfCounts):
 
 
 class _FromZero:
-    """A formula of (n, q, m, r) at fixed m and r, counted from its value at no mistake."""
+    """A formula of (n, q, m, r) at fixed m and r, minus its value without mistakes."""
 
     def __init__(self, formula: Formula, m: int, r: int) -> None:
         self.formula, self.m, self.r = formula, m, r

@@ -1,4 +1,4 @@
-"""Early detection: the mistakes so far, counted at every time."""
+"""Early detection: a loss of the mistakes up to every time."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from setwise.losses._labels import Labels
 
 
 class PrefixCardinality(SetFunction):
-    r"""F(A) = :math:`\sum_i w_i \min(|A \cap \{0..i\}|, c_i)`: submodular and increasing.
+    r"""The function F(A) = :math:`\sum_i w_i \min(|A \cap \{0..i\}|, c_i)`.
 
-    A greedy pass is O(m n).
+    It is submodular and increasing. A greedy pass costs O(m n).
     """
 
     weights: FloatArray
@@ -43,20 +43,20 @@ class PrefixCardinality(SetFunction):
 
 
 class EarlyDetection(Loss):
-    r"""Mistakes weigh more the earlier they come (equations (49) and (50)).
+    r"""A loss in which earlier mistakes have larger weights, equations (49) and (50).
 
     .. math:: l(I) = \sum_{i=1}^p e^{-\lambda i} \min(|I_i|, \phi i),
         \qquad I_i = \{j \in I : j \le i\}
 
-    The order of the elements is time. Submodular and increasing. Margin rescaling is exact by a
-    dynamic programme over (i, number of mistakes so far), O(p^2).
+    The order of the elements is time. The loss is submodular and increasing. Margin rescaling is
+    exact by a dynamic program over (i, number of mistakes so far), O(p^2).
 
     Parameters
     ----------
     rate : float
-        lambda, not negative; 1 in the paper.
+        The rate lambda, not negative; 1 in the paper.
     fraction : float
-        phi, the share of mistakes beyond which more of them cost nothing, in (0, 1]; 1/2 in the
+        phi, the share of mistakes above which further mistakes are free, in (0, 1]; 1/2 in the
         paper.
 
     Examples

@@ -1,10 +1,10 @@
-"""What a loss looks like: to the compiled kernels on a batch of sets, and to a device on any sets.
+"""Families and forms: descriptions of losses for compiled kernels and for devices.
 
-A *family* (``loss._family(labels)``) is made for the ground truths of a batch and says which
-compiled kernel computes a surrogate, and with which parameters. A *form* (``loss._form``) is known
-before any truth is seen, so that a device can compute gains without asking the host. A new family
-is a class with the kernels that it has; a new form is a class, and one line in the registry of each
-device that computes with it (``setwise.torch``: ``GAINS``, ``MAXIMA``).
+A *family* (``loss._family(labels)``) is made for the ground truths of a batch, and determines the
+compiled kernel of a surrogate and its parameters. A *form* (``loss._form``) does not depend on the
+truths, so that a device can compute gains without the host. A new family is a class with its
+kernels; a new form is a class, and one line in the registry of each device that supports it
+(``setwise.torch``: ``GAINS``, ``MAXIMA``).
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from setwise.losses._labels import Labels
 if TYPE_CHECKING:
     from setwise.losses._base import Loss
 
-# A kernel and what it takes between the sets and its answers.
+# A kernel and its arguments between the sets and the outputs.
 Call = tuple[Any, ...]
 Componentwise = Callable[[SetFunction], bool]
 
 
 @dataclass(frozen=True)
 class Polymatroids:
-    """{b >= 0, b(A) <= F(A)} for the increasing submodular F of each set of a batch.
+    """The polymatroids {b >= 0, b(A) <= F(A)} of increasing submodular F, one per set of a batch.
 
-    ``kind`` is that of F for the kernels, ``tables`` what they need of it, from ``starts[i]`` on
-    for set i: values for each |A| or for both counts, or weights that are summed.
+    ``kind`` is the kind of F for the kernels. ``tables`` has the data of F, for set i from
+    ``starts[i]`` on: values for each |A| or for both counts, or weights of a sum.
     """
 
     kind: int
@@ -49,12 +49,13 @@ class Polymatroids:
 
 
 class Family:
-    """How kernels see a loss on the sets of a batch. This one has no kernel: all goes by gains."""
+    """The family of a loss on a batch. The base class has no kernel and uses gains only."""
 
     def distinct(self) -> Sequence[SetFunction] | None:
         """Return the distinct set functions of the batch, up to permutations of their elements.
 
-        None where the loss has to be asked, set by set; none at all where no question is open.
+        None means that the loss must be evaluated set by set. An empty list means that nothing has
+        to be checked.
         """
         return None
 
@@ -63,19 +64,19 @@ class Family:
         return None
 
     def rescaling(self, slack: bool, weights: FloatArray) -> Call | None:
-        """Return the kernel of the exact maximum of margin or slack rescaling, if there is one."""
+        """Return the kernel of the exact maximum of margin or slack rescaling, or None."""
         return None
 
     def polymatroids(self) -> Polymatroids | None:
-        """Return those of the batch, if kernels project onto them and every set has one."""
+        """Return the polymatroids of the batch, or None if kernels cannot project onto them."""
         return None
 
 
 @dataclass(frozen=True)
 class RatioRows(Family):
-    """A linear-fractional loss of the counts, the same on every set: Jaccard, Dice, F-beta.
+    """The family of a linear-fractional loss of the counts: Jaccard, Dice, F-beta.
 
-    It needs no truth, so that it is a form as well.
+    It does not depend on the truths, so it is also a form.
     """
 
     ratio: Ratio
@@ -83,20 +84,20 @@ class RatioRows(Family):
     PARTS: ClassVar[dict[str, int]] = {"whole": 0, "submodular": 1, "supermodular": 2}
 
     def distinct(self) -> Sequence[SetFunction]:
-        """Return none: every ratio and every part of one is known to be what its kernels need."""
+        """Return an empty list: ratios and their parts satisfy the conditions of the kernels."""
         return ()
 
     @cached_property
     def arguments(self) -> tuple[float, float, float, int]:
-        """a, c, d and the number of the part, as the kernels take them."""
+        """The arguments of the kernels: a, c, d and the number of the part."""
         return *self.ratio._constants, self.PARTS[self.ratio.part]
 
     def lovasz(self, case: object, componentwise: Componentwise) -> Call:
-        """Return a kernel that decides by itself which case applies."""
+        """Return a kernel that chooses the case itself."""
         return _core.lovasz_ratio, *self.arguments, 0 if case == "auto" else case
 
     def rescaling(self, slack: bool, weights: FloatArray) -> Call:
-        """Return a kernel with a binary search for each number of false negatives."""
+        """Return a kernel with a binary search per number of false negatives."""
         return _core.rescale_ratio, *self.arguments, slack, weights
 
     def polymatroids(self) -> Polymatroids | None:
@@ -108,7 +109,7 @@ class RatioRows(Family):
 
 @dataclass(frozen=True)
 class TableRows(Family):
-    """Losses with a table for each set: set i uses the one that begins at tables[starts[i]].
+    """The family of losses with tables; that of set i begins at tables[starts[i]].
 
     For a loss of the number of mistakes the table has p + 1 values; for a loss of counts it is
     the grid (m + 1, r + 1), flat. Sets share tables: set i has the set function
@@ -123,10 +124,10 @@ class TableRows(Family):
 
     @classmethod
     def of(cls, functions: Sequence[Cardinality] | Sequence[Counts], which: IntArray) -> TableRows:
-        """Join the tables of the functions, one after the other."""
+        """Concatenate the tables of the functions."""
         if (
             len(functions) == 1
-        ):  # a single set, above all: `which` is 0 everywhere, and so are starts
+        ):  # mainly for a single set: `which` and the starts are 0
             (only,) = functions
             table = only.values if isinstance(only, Cardinality) else only.grid().ravel()
             return cls(functions, which, table, which, isinstance(only, Counts))
@@ -137,11 +138,11 @@ class TableRows(Family):
         return cls(functions, which, flat, begins.astype(np.int64)[which], of_counts)
 
     def distinct(self) -> Sequence[SetFunction]:
-        """Return one for each table."""
+        """Return one function per table."""
         return self.functions
 
     def lovasz(self, case: object, componentwise: Componentwise) -> Call:
-        """Return a kernel with flags: each table decides once which case applies to its sets."""
+        """Return a kernel with flags; the case is determined once per table."""
         flags = [componentwise(function) for function in self.functions]
         kernel = _core.lovasz_counts if self.of_counts else _core.lovasz_cardinality
         return kernel, self.tables, self.starts, np.array(flags, np.uint8)[self.which]
@@ -161,10 +162,10 @@ class TableRows(Family):
 
 @dataclass(frozen=True)
 class ModularRows(Family):
-    """A weight for each element of each set, flat; ``common`` tells it if it is one for all.
+    """The family of modular losses: a flat weight per element; ``common`` if all are equal.
 
-    Slack rescaling of different weights contains the partition problem, of one weight it is that of
-    a loss of the number of mistakes.
+    Slack rescaling of different weights contains the partition problem. With equal weights it is
+    that of a loss of the number of mistakes.
     """
 
     weights: FloatArray
@@ -172,11 +173,11 @@ class ModularRows(Family):
     common: Callable[[], float | None] = lambda: None
 
     def lovasz(self, case: object, componentwise: Componentwise) -> Call | None:
-        """Return the kernel of the sum of hinge losses, or None for case 2, which goes by gains."""
+        """Return the kernel of the sum of hinge losses, or None for case 2, which uses gains."""
         return None if case == 2 else self.rescaling(False, np.full(self.labels.n, -1.0))
 
     def rescaling(self, slack: bool, weights: FloatArray) -> Call | None:
-        """Element by element for margins."""
+        """Return a kernel that works element by element for margins."""
         if not slack:
             return _core.hinge_modular, self.weights, weights
         common = self.common()
@@ -187,13 +188,13 @@ class ModularRows(Family):
         return TableRows.of(tables, which).rescaling(True, weights)
 
     def polymatroids(self) -> Polymatroids:
-        """Boxes."""
+        """Return boxes, one per set."""
         return Polymatroids(Polymatroids.MODULAR, self.weights, self.labels.offsets[:-1])
 
 
 @dataclass(frozen=True)
 class PrefixRows(Family):
-    """sum_i weights[i] min(|I_i|, caps[i]) over the prefixes I_i of the mistakes, as in (49)."""
+    """The family of sum_i weights[i] min(|I_i|, caps[i]) over prefixes I_i, equation (49)."""
 
     weights: FloatArray
     caps: FloatArray
@@ -203,12 +204,12 @@ class PrefixRows(Family):
         return None if slack else (_core.rescale_prefix, self.weights, self.caps, weights)
 
 
-# The forms of losses on sets of any kind, for devices that compute gains themselves.
+# The forms of losses, for devices that compute gains themselves.
 
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """A loss with ``loss._table_rows(labels)``: of the counts, or of the number of mistakes."""
+    """The form of a loss with ``loss._table_rows(labels)``: of counts, or of their sum."""
 
     loss: Loss
     of_size: bool
@@ -216,14 +217,14 @@ class Tables:
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """The sum of the weights of the mistakes; None: their number."""
+    """The form of the sum of the weights of the mistakes; None for their number."""
 
     weights: FloatArray | None
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """concave(sum of the weights of the mistakes)."""
+    """The form of concave(sum of the weights of the mistakes)."""
 
     concave: Callable[..., ArrayLike]
     weights: FloatArray
@@ -231,7 +232,7 @@ class Curve:
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """A weighted sum of losses, each with a form of its own."""
+    """The form of a weighted sum of losses, each with its own form."""
 
     loss: Loss
     terms: tuple[Loss, ...]

@@ -18,11 +18,11 @@ Itemset = tuple[tuple[int, ...], Rows]
 
 
 def itemset_counts(Y: ArrayLike, min_support: float, max_size: int | None) -> FloatArray:
-    """Return how many frequent itemsets contain each label (Lovász hinge paper, equation (56)).
+    """Return the number of frequent itemsets with each label (Lovász hinge paper, equation (56)).
 
-    A set of labels is frequent if at least ``min_support`` of the rows are positive in all of
-    them. Every part of a frequent set is frequent, so sets of k labels come from pairs of sets of
-    k - 1 that differ in their last label. Cost: O(n) for each candidate, packed eight rows a byte.
+    A set of labels is frequent if at least ``min_support`` of the rows are positive in all of them.
+    Every part of a frequent set is frequent, so sets of k labels come from pairs of sets of k - 1
+    that differ in their last label. The cost is O(n) per candidate, with eight rows per byte.
     """
     labels = read_labels(Y, name="Y")
     if labels.layout != "rows" or labels.n == 0:
@@ -59,7 +59,7 @@ def _support(rows: Rows) -> int:
 
 
 def _joined(level: list[Itemset]) -> Iterator[Itemset]:
-    """Candidates one label larger: pairs of sets that share all but their last label."""
+    """Return candidates one label larger, from pairs of sets that differ in their last label."""
     for k, (items, rows) in enumerate(level):
         for others, other_rows in islice(level, k + 1, None):
             if others[:-1] != items[:-1]:

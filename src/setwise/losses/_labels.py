@@ -1,4 +1,4 @@
-"""Ground truths, read once: one set, a batch of rows, or sets of different sizes."""
+"""Ground truths: one set, a batch of rows, or sets of different sizes."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _READABLE = {np.dtype(t) for t in ("?", "i1", "u1", "i4", "i8", "f4", "f8")}
 class Labels:
     """The positive elements, flat: set i is at [offsets[i], offsets[i + 1]).
 
-    With ``kept``, what losses and surrogates find out about these truths alone is kept with them,
-    so that rounds of learning over the same sets find it out once.
+    With ``kept``, results of losses and surrogates that depend on these truths only are cached, so
+    that rounds of learning over the same sets compute them once.
     """
 
     positive: NDArray[np.uint8]
@@ -37,7 +37,7 @@ class Labels:
     )
 
     def keep(self, owner: object, name: str, compute: Callable[..., T], *arguments: Any) -> T:
-        """``compute(*arguments)``; if kept, once for each owner, which lives on with it."""
+        """Return ``compute(*arguments)``; if ``kept``, it is cached with its owner."""
         if self.kept is None:
             return compute(*arguments)
         key = (id(owner), name)
@@ -48,21 +48,21 @@ class Labels:
 
     @property
     def n(self) -> int:
-        """How many sets."""
+        """The number of sets."""
         return len(self.offsets) - 1
 
     @property
     def sizes(self) -> IntArray:
-        """How many elements each set has."""
+        """The number of elements of each set."""
         return np.diff(self.offsets)
 
     @property
     def positives(self) -> IntArray:
-        """How many positives each set has."""
+        """The number of positives of each set."""
         return self.counts(self.positive)
 
     def counts(self, marks: NDArray[np.uint8] | BoolArray) -> IntArray:
-        """Return how many marks each set has."""
+        """Return the number of marks in each set."""
         if self.layout != "ragged":
             width = len(marks) // self.n if self.n else 0
             counts: IntArray = np.count_nonzero(marks.reshape(self.n, width), axis=1)
@@ -75,7 +75,7 @@ class Labels:
         return self.positive[self.offsets[i] : self.offsets[i + 1]].view(np.bool_)
 
     def of_shape(self, values: FloatArray) -> float | FloatArray:
-        """Return one number per set, as the caller asked: a float for a single set."""
+        """Return one number per set, which is a float for a single set."""
         return float(values[0]) if self.layout == "single" else values
 
 

@@ -13,7 +13,7 @@ from setwise.losses._labels import Labels
 
 
 def flat_weights(weights: FloatArray | None, labels: Labels) -> FloatArray:
-    """Return one weight for each element of each set; an error where a set has another size."""
+    """Return one weight per element of each set; raise if a set has another size."""
     if weights is None:
         return np.ones(len(labels.positive))
     wrong = labels.sizes != len(weights)
@@ -28,13 +28,13 @@ def flat_weights(weights: FloatArray | None, labels: Labels) -> FloatArray:
 class Hamming(Loss):
     r"""The sum of the weights of the mistakes: :math:`\sum_{i \in I} \beta_i`, modular.
 
-    A count, not the mean that scikit-learn's ``hamming_loss`` gives. Its Lovász hinge is the sum
-    of the hinge losses (Proposition 8).
+    It is a count, not a mean as in scikit-learn's ``hamming_loss``. Its Lovász hinge is the sum of
+    the hinge losses (Proposition 8).
 
     Parameters
     ----------
     weights : array of shape (p,), optional
-        Not negative; 1 for every element by default, and then for sets of any size.
+        Not negative; by default 1 for every element, in sets of any size.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class Hamming(Loss):
         return ModularRows(flat_weights(self.weights, labels), labels, self._common)
 
     def _common(self) -> float | None:
-        """Return the weight that all elements share, or None where they differ."""
+        """The weight that all elements share, or None if they differ."""
         if self.weights is None or not self.weights.size:
             return 1.0
         return float(self.weights[0]) if np.all(self.weights == self.weights[0]) else None

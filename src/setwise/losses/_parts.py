@@ -1,4 +1,4 @@
-"""The two losses a loss is made of: l = f + g by the operator D, for each ground truth."""
+"""The two parts of a loss: l = f + g by the operator D, for each ground truth."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Which = Literal["f", "g"]
 
 
 def decomposition(loss: Loss, positive: BoolArray) -> Decomposition:
-    """f and g of the loss's set function for this ground truth, made once and kept."""
+    """Return f and g of the loss's set function for this ground truth, cached."""
     return loss._remember(
         ("decomposition", loss._key(positive)), lambda: decompose(loss._set_function(positive))
     )
 
 
 class PartOf(Loss):
-    """f or g of another loss."""
+    """The part f or g of another loss."""
 
     whole: Loss
     which: Which
@@ -50,7 +50,7 @@ class PartOf(Loss):
 
 
 class Part(PartOf):
-    """A part of any other loss: small sets, decomposed one ground truth at a time."""
+    """A part of any other loss on small sets, decomposed for each ground truth."""
 
     def _set_function(self, positive: BoolArray) -> SetFunction:
         part = self._decomposed(positive)
@@ -72,7 +72,7 @@ class Part(PartOf):
                 sizes.append(function)
             elif isinstance(function, Counts) and all(
                 np.array_equal(function.positive, labels.row(i)) for i in rows
-            ):  # the kernels count by the truth, and so must the function
+            ):  # the kernels count by the truth, and the function has to match
                 which[rows] = len(counts)
                 counts.append(function)
                 cells += (function.m + 1) * (function.r + 1)

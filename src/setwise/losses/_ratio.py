@@ -22,10 +22,10 @@ from setwise.losses._weighted import RatioOfModular, weighted_gains, weighted_va
 
 
 class OfRatio(OfCounts):
-    """Jaccard, F-beta and their parts: the formula is compiled and needs no grid.
+    """The common base of Jaccard, F-beta and their parts, whose compiled formula needs no grid.
 
-    With ``weights`` of the elements the same formula takes their sums in the place of counts. What
-    the kernels know of counts does not hold then, and the set function answers by its gains.
+    With ``weights`` of the elements, the same formula uses sums of weights instead of counts. The
+    kernels for counts are not valid then, and gains of the set function are used.
     """
 
     weights: FloatArray | None = None
@@ -38,7 +38,7 @@ class OfRatio(OfCounts):
 
     @property
     def _shares(self) -> FloatArray:
-        """The weights without their unit, which no ratio depends on."""
+        """The weights without their unit, on which ratios do not depend."""
         weights = self.weights
         assert weights is not None
         return self._remember("shares", lambda: without_unit(weights))
@@ -92,7 +92,7 @@ class OfRatio(OfCounts):
         return gains
 
     def _gains_of_weights(self, labels: Labels, order: IntArray, chains: IntArray) -> FloatArray:
-        """Return the gains of all sets at once: a row for each chain, filled up with steps of 0."""
+        """Return the gains of all sets at once: one row per chain, padded with steps of 0."""
         flat_weights(self.weights, labels)
         shares = self._shares
         rows = np.repeat(np.arange(labels.n), np.diff(chains))
@@ -143,7 +143,7 @@ class OfRatio(OfCounts):
     _takes_multiplicity = True
 
     def _with_multiplicity(self, weights: FloatArray) -> OfRatio:
-        """Return the loss with weights of its elements: 2 repeats an element, 0 removes it."""
+        """Return the loss with element weights: 2 repeats an element, 0 removes it."""
         if self.weights is not None:
             if len(weights) != len(self.weights):
                 raise ValueError(
@@ -164,19 +164,19 @@ class OfRatio(OfCounts):
 class Jaccard(OfRatio):
     r"""One minus intersection over union: (n + q) / (m + q), equations (42) and (43).
 
-    n false negatives, q false positives, m positives. Submodular (Proposition 11) and increasing.
-    With no positive in y the loss of anything predicted is 1.
+    There are n false negatives, q false positives and m positives. The loss is submodular
+    (Proposition 11) and increasing. If y has no positive, any prediction of a positive has loss 1.
 
-    With weights of the elements, n, q and m are sums of weights. Proposition 11 holds for them
-    too: the gain of another false negative is w_i / (m + q), that of another false positive
-    w_i (m - n) / ((m + q) (m + q + w_i)), and neither grows as mistakes are added. So the Lovász
-    hinge is convex and equal to the loss on the unit cube's corners (Propositions 6 and 7).
+    With weights of the elements, n, q and m are sums of weights. Proposition 11 holds for them too:
+    the gain of another false negative is w_i / (m + q), that of another false positive w_i (m - n)
+    / ((m + q) (m + q + w_i)), and neither grows as mistakes are added. Therefore the Lovász hinge
+    is convex and equal to the loss at the unit cube's corners (Propositions 6 and 7).
 
     Parameters
     ----------
     weights : array of shape (p,), optional
-        Not negative; 1 for every element by default, and then for sets of any size. Multiplying
-        all of them by a constant changes nothing.
+        Not negative; by default 1 for every element, in sets of any size. Multiplying all of them
+        by a constant changes nothing.
 
     Examples
     --------
@@ -208,18 +208,18 @@ class Jaccard(OfRatio):
 class FBeta(OfRatio):
     r"""One minus the F-beta score: (b n + q) / ((1 + b) m - n + q), b = beta squared.
 
-    Increasing, but neither submodular nor supermodular as soon as there are two positives and a
-    negative: ``DecomposedHinge`` is made for it. For beta >= 1 its decomposition is closed and has
-    a non-negative submodular part. With no positive in y the loss of anything predicted is 1.
+    It is increasing, but neither submodular nor supermodular if there are at least two positives
+    and a negative; use ``DecomposedHinge``. For beta >= 1 its decomposition has a closed form and a
+    non-negative submodular part. If y has no positive, any prediction of a positive has loss 1.
 
     Parameters
     ----------
     beta : float
         Between 1e-3 and 1e15; recall counts beta times as much as precision.
     weights : array of shape (p,), optional
-        Not negative; 1 for every element by default, and then for sets of any size. Multiplying
-        all of them by a constant changes nothing. With weights B_D takes a linear program, up to
-        12 elements, and margin and slack rescaling are exact up to 16.
+        Not negative; by default 1 for every element, in sets of any size. Multiplying all of them
+        by a constant changes nothing. With weights, B_D needs a linear program and is limited to 12
+        elements, and margin and slack rescaling are exact up to 16.
 
     Examples
     --------
@@ -238,7 +238,7 @@ class FBeta(OfRatio):
 
     @property
     def is_submodular(self) -> bool | None:
-        """Not if two elements count: the second false negative costs more than the first."""
+        """False if two elements count: the second false negative costs more than the first."""
         few = self.weights is not None and np.count_nonzero(self._shares) < 2
         return None if few else False
 
@@ -253,12 +253,12 @@ class FBeta(OfRatio):
 class Dice(FBeta):
     r"""One minus the Sørensen-Dice coefficient: (n + q) / (2 m - n + q) (B_D paper, (29)).
 
-    The F-1 loss: increasing, neither submodular nor supermodular (Proposition 6).
+    It is the F-1 loss: increasing, and neither submodular nor supermodular (Proposition 6).
 
     Parameters
     ----------
     weights : array of shape (p,), optional
-        As for ``FBeta``: n, q and m are then sums of weights.
+        As in ``FBeta``: n, q and m are then sums of weights.
 
     Examples
     --------
@@ -311,5 +311,5 @@ def _as_weights(weights: ArrayLike | None) -> FloatArray | None:
 
 
 def _listed(weights: FloatArray) -> str:
-    """Return all weights, or how many there are."""
+    """Return all weights, or their number."""
     return str(weights.tolist()) if len(weights) <= 8 else f"<{len(weights)} numbers>"

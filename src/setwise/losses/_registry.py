@@ -31,7 +31,7 @@ _LOSSES: dict[str, Callable[[], Loss]] = {
 
 
 def names() -> list[str]:
-    """Return the names that stand for a loss wherever one is asked for.
+    """Return the names of losses, which are accepted wherever a loss is.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def names() -> list[str]:
 
 
 def get(loss: str | Loss) -> Loss:
-    """Return the loss of a name, with its default parameters; a loss is returned as it is.
+    """Return the loss of a name, with its default parameters. A loss is returned unchanged.
 
     Examples
     --------

@@ -27,16 +27,16 @@ Callback = Callable[[BoolArray, BoolArray], float]
 
 
 class SetLoss(Loss):
-    """l(I) = F(I) - F(empty) for a set function F, or for a callable.
+    """The loss l(I) = F(I) - F(empty) of a set function F or of a callable.
 
     Parameters
     ----------
     function : SetFunction or callable
-        A set function on the positions, the same for every y of its size; or a callable
-        ``function(mistakes, positive) -> float`` of two boolean masks (p,), called once for each
-        set it is asked about.
+        A set function of the positions, the same for every y of its size; or a callable
+        ``function(mistakes, positive) -> float`` of two boolean masks (p,), which is called once
+        per set.
     submodular, increasing : bool, optional
-        What is known of a callable for every y; a set function speaks for itself.
+        Known properties of a callable, for every y; those of a set function are read from it.
 
     Examples
     --------
@@ -139,7 +139,7 @@ def _difference(function: Callback, positive: BoolArray, zero: float, mistakes: 
 
 
 def _value(function: Callback, mistakes: BoolArray, positive: BoolArray) -> float:
-    """Call the function on copies of its own, and check that it returns a number."""
+    """Call the function on copies of the masks, and check that it returns a number."""
     told = as_array(function(mistakes.copy(), positive.copy()), "what function returns")
     if told.ndim != 0 or told.dtype.kind not in "fiub":
         what = f"shape {told.shape}" if told.ndim else f"dtype {told.dtype}"

@@ -17,7 +17,7 @@ from setwise.losses._labels import Labels
 
 
 class SumLoss(Loss):
-    """A weighted sum of losses, the weights positive: what ``a + b`` and ``2.0 * a`` give.
+    """A weighted sum of losses with positive weights, as made by ``a + b`` and ``2.0 * a``.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class SumLoss(Loss):
         return tuple(term._key(positive) for term in self.terms)
 
     def _family(self, labels: Labels) -> Family | None:
-        """Return the family of the sum: losses of the number of mistakes add up to one of them."""
+        """Return the family of the sum; losses of the number of mistakes have a joint table."""
         sizes, which = np.unique(labels.sizes, return_inverse=True)
         functions: list[Cardinality] = []
         for p in sizes:
@@ -111,7 +111,7 @@ class SumLoss(Loss):
         return Terms(self, self.terms, self.coefficients)
 
     def _has_maximizer(self, *, slack: bool) -> bool:
-        """Return whether its only term has one. Margins may be lowered by a modular part."""
+        """Return whether the only term has one; for margins a modular part is allowed too."""
         if len(self.terms) == 1:
             return self.terms[0]._has_maximizer(slack=slack)
         beside = self._beside_modular()

@@ -11,7 +11,7 @@ from setwise.functions import Ratio, SetFunction
 
 
 class RatioOfModular(SetFunction):
-    r"""F(A) = (a N + Q) / (c M - d N + Q) with weights in the place of counts.
+    r"""The function F(A) = (a N + Q) / (c M - d N + Q) with sums of weights instead of counts.
 
     N = w(A and P), Q = w(A - P), M = w(P). With d = 0 (Jaccard) it is submodular, as with counts:
     another element of P gains w_i / (M + Q) and another of the rest

@@ -1,4 +1,4 @@
-"""What every surrogate is: a value and a gradient, and true statements about them."""
+"""The base class of surrogates: a value, a gradient, and their properties."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Properties:
 
 
 class Surrogate(Immutable, ABC):
-    r"""A function of scores g that stands for the loss of their signs.
+    r"""A function of scores g that replaces the loss of their signs.
 
     ``value_and_gradient(y, scores)`` gives the value of each set and a subgradient with respect to
     the scores. ``is_convex``, ``is_extension``, ``is_upper_bound`` and ``is_exact`` are True only
@@ -98,7 +98,7 @@ class Surrogate(Immutable, ABC):
     def _of_labels(
         self, labels: Labels, scores: ArrayLike
     ) -> tuple[float | FloatArray, NDArray[np.floating[Any]]]:
-        """Compute the same for labels read before, which keep what they alone determine."""
+        """Compute the same for ``Labels``, which cache results that depend on them only."""
         rows = read_rows(labels, scores)
         with np.errstate(over="ignore", invalid="ignore"):
             values, gradient = self._evaluate(rows)
@@ -116,13 +116,13 @@ class Surrogate(Immutable, ABC):
         return self.value_and_gradient(y, scores, offsets=offsets)[0]
 
     def properties(self, y: ArrayLike) -> Properties:
-        """Return what holds for the ground truth y of shape (p,)."""
+        """Return the properties for the ground truth y of shape (p,)."""
         labels = read_labels(y)
         if labels.layout != "single":
             raise ValueError(f"y must have shape (p,), got {labels.shape}")
         return self._properties(labels.row(0))
 
-    # The properties that learners ask for, instead of the type of the surrogate.
+    # Properties that learners use instead of the type of the surrogate.
 
     _is_separable: bool = False
     """The value of a set is the sum of those of its elements."""
@@ -138,14 +138,14 @@ class Surrogate(Immutable, ABC):
         raise NotImplementedError(f"{self!r} counts whole elements only")
 
     def _polymatroids(self, labels: Labels) -> tuple[Polymatroids, float] | None:
-        """Return polymatroids and a factor: set i has the value factor max <b, 1 - g y>, if so.
+        """Return polymatroids and a factor such that set i has value factor max <b, 1 - g y>.
 
-        With the factor, which is common to all sets.
+        The factor is common to all sets. None if the surrogate has no such form.
         """
         return None
 
     def _warn_if_negative(self, labels: Labels) -> None:
-        """Says once that a part of the loss is negative; what has no parts has nothing to say."""
+        """Warn once if a part of the loss is negative. The default does nothing."""
 
     @property
     def is_convex(self) -> bool | None:
@@ -172,7 +172,7 @@ class Surrogate(Immutable, ABC):
 
 
 def times(factor: float, values: FloatArray, gradient: Scores) -> tuple[FloatArray, Scores]:
-    """Both scaled; the gradient keeps its precision."""
+    """Return both multiplied by a factor; the gradient keeps its precision."""
     if factor == 1:
         return values, gradient
     return factor * values, gradient * gradient.dtype.type(factor)

@@ -24,15 +24,15 @@ class DecomposedHinge(Surrogate):
 
     .. math:: B_D(y, g) = \text{LovaszHinge}_f(y, g) + \text{SlackRescaling}_g(y, g).
 
-    Convex (Theorem 3), and equal to the loss at the corners of the unit cube where f >= 0
-    (Theorem 4): so for Dice and F-beta with beta >= 1; where f is negative somewhere a warning
-    names the loss. It equals the Lovász hinge of a submodular loss (Theorem 2). Where f is not
-    increasing it is **not** an upper bound outside the unit cube: for Dice it can be 0, with zero
-    gradient, at a wrong prediction.
+    It is convex (Theorem 3), and equal to the loss at the corners of the unit cube if f >= 0
+    (Theorem 4), as for Dice and F-beta with beta >= 1. If f is negative somewhere, a warning names
+    the loss. For a submodular loss it equals the Lovász hinge (Theorem 2). If f is not increasing,
+    it is **not** an upper bound outside the unit cube: for Dice it can be 0, with zero gradient, at
+    a wrong prediction.
 
-    Cost: for losses of |I|, Dice and F-beta with beta >= 1, without weights, two sorts at any size.
-    Other losses of counts take a linear program up to 30 elements and O(m r) beyond; any other loss
-    takes a linear program for each distinct y, up to 12 elements. Decompositions are kept.
+    The cost for losses of |I|, Dice and F-beta with beta >= 1, without weights, is two sorts at any
+    size. Other losses of counts need a linear program up to 30 elements and O(m r) above; any other
+    loss needs a linear program for each distinct y, up to 12 elements. Decompositions are cached.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class DecomposedHinge(Surrogate):
         return times(factor, values, gradient)
 
     def _warn_if_negative(self, labels: Labels) -> None:
-        """Says once that f is negative somewhere, so that B_D is no extension of this loss."""
+        """Warn once if f is negative somewhere, so that B_D is no extension of this loss."""
         said: list[bool] = self._remember("said", list)
         if said or self.submodular_part.loss.is_increasing:
             return
@@ -104,7 +104,7 @@ class DecomposedHinge(Surrogate):
         return Properties(
             is_convex=True if lovasz.is_convex and exact else None,
             is_extension=is_nonnegative(f) if exact else None,
-            # Both parts are bounds where f is increasing, and then so is their sum.
+            # If f is increasing, both parts are upper bounds, and so is their sum.
             is_upper_bound=True if lovasz.is_upper_bound and exact else None,
             is_exact=exact and decomposition(loss, positive).exact,
         )

@@ -1,4 +1,4 @@
-"""Facts about a set function that surrogates rest on."""
+"""Properties of set functions that surrogates depend on."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from setwise.losses._labels import Labels
 
 
 def distinct_functions(loss: Loss, labels: Labels) -> Sequence[SetFunction]:
-    """Return the set functions of a batch, up to permutations; none for ratios, which need none."""
+    """Return the set functions of a batch, up to permutations; an empty list for ratios."""
     family = loss._family_of(labels)
     functions = None if family is None else family.distinct()
     if functions is None:
@@ -25,21 +25,21 @@ def distinct_functions(loss: Loss, labels: Labels) -> Sequence[SetFunction]:
 
 
 def is_increasing(function: SetFunction) -> bool | None:
-    """Return whether F is increasing, by what it knows, its counts, or its 2^n values."""
+    """Return whether F is increasing, by its declared property, its counts, or its 2^n values."""
     known = function.is_increasing
     if known is not None:
         return known
     counts = function._as_counts()
     if counts is not None:
         return function._remember("is_increasing", lambda: counts.is_increasing)
-    # A callable is asked set by set.
+    # A callable is evaluated set by set, so fewer elements are affordable.
     if function.n > (10 if function._is_costly else ENUMERABLE):
         return None
     return function._remember("is_increasing", lambda: tabulate(function).is_increasing)
 
 
 def is_nonnegative(function: SetFunction) -> bool | None:
-    """Return whether F(A) >= F(empty) for all A; None if not known. Asked once, and kept."""
+    """Return whether F(A) >= F(empty) for all A; None if not known. The result is cached."""
     return function._remember("is_nonnegative", partial(_is_nonnegative, function))
 
 
@@ -49,6 +49,6 @@ def _is_nonnegative(function: SetFunction) -> bool | None:
     values = function._all_values()
     if values is None:
         return None
-    # The parts of a long table carry the rounding of its slopes, times their number.
+    # The parts of a long table have the rounding errors of its slopes, times their number.
     slack = max(slack_of(values), 8 * EPS * function.n * np.abs(values).max())
     return bool(values.min() >= values[0] - slack)

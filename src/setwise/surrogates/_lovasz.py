@@ -30,24 +30,23 @@ class LovaszHinge(Surrogate):
     .. math:: L(y, g) = \sum_j (s_j)_+\, \mu_j \quad \text{(case 1, l increasing)}, \qquad
         L(y, g) = \Bigl(\sum_j s_j\, \mu_j\Bigr)_+ \quad \text{(case 2)}.
 
-    Convex and equal to the loss on the unit cube's corners (Propositions 6 and 7). Case 1 is an
-    upper bound of the loss everywhere and, for the Hamming loss, the sum of the hinge losses
-    (Proposition 8); case 2 is not a bound outside the unit cube. The subgradient is
-    :math:`-y_j \mu_j`, for violators (s > 0) only in case 1. Minimising its mean does not, in
-    general, minimise the expected loss unless l is modular: like every hinge on a set, it is not
-    consistent.
+    It is convex and equal to the loss at the unit cube's corners (Propositions 6 and 7). Case 1 is
+    an upper bound of the loss everywhere and, for the Hamming loss, the sum of the hinge losses
+    (Proposition 8); case 2 is not a bound outside the unit cube. The subgradient is :math:`-y_j
+    \mu_j`, for violators (s > 0) only in case 1. Minimising its mean does not, in general, minimise
+    the expected loss unless l is modular: like every hinge on a set, it is not consistent.
 
-    Cost: one sort of the violators (of all elements in case 2), then O(p); compiled for Jaccard
-    without weights, losses of counts and of |I|, and the weighted Hamming loss, through ``gains``
-    for any other.
+    The cost is one sort of the violators (of all elements in case 2), then O(p). It is compiled for
+    Jaccard without weights, losses of counts and of |I|, and the weighted Hamming loss; other
+    losses use ``gains``.
 
     Parameters
     ----------
     loss : Loss or str
-        Submodular; a loss that is known not to be is refused.
+        Submodular; a loss that is known not to be submodular raises an error.
     case : {"auto", 1, 2}
-        "auto" takes case 1 for each y whose set function is increasing. Case 1 of a loss that is
-        not increasing is not convex (Proposition 10).
+        "auto" uses case 1 for each y whose set function is increasing. Case 1 of a loss that is not
+        increasing is not convex (Proposition 10).
 
     Examples
     --------
@@ -82,7 +81,7 @@ class LovaszHinge(Surrogate):
         return self._through_gains(loss, rows) if call is None else rows.run(*call)
 
     def _call(self, loss: Loss, labels: Labels) -> Call | None:
-        """Return the kernel of the loss on these sets, if its family has one."""
+        """Return the kernel of the loss on these sets, or None if its family has none."""
         family = loss._family_of(labels)
         if family is None:
             return None
@@ -99,7 +98,7 @@ class LovaszHinge(Surrogate):
         return rows.run(_core.hinge_of_gains, order, chains, gains, flags)
 
     def _flags(self, loss: Loss, labels: Labels) -> NDArray[np.uint8]:
-        """Return whether case 1 applies to each set; every set function is asked at most once."""
+        """Return whether case 1 applies to each set; every set function is checked at most once."""
         if loss.is_submodular and (self.case != "auto" or loss.is_increasing):
             return np.full(labels.n, self.case != 2, np.uint8)
         flags = np.empty(labels.n, np.uint8)
@@ -119,11 +118,11 @@ class LovaszHinge(Surrogate):
 
     @property
     def _is_separable(self) -> bool:  # type: ignore[override]
-        """Proposition 8; case 2 is no sum."""
+        """Whether the surrogate is a sum over elements (Proposition 8), which case 2 is not."""
         return self.loss._is_count and self.case != 2
 
     def _polymatroids(self, labels: Labels) -> tuple[Polymatroids, float] | None:
-        """Return the polymatroids of case 1: greedy vertices of the elements that have slack."""
+        """Return the polymatroids of case 1, whose greedy vertices attain the maximum."""
         loss, factor = self.loss._unscaled()
         family = None if self.case == 2 else loss._family_of(labels)
         found = None if family is None else family.polymatroids()
@@ -138,7 +137,7 @@ class LovaszHinge(Surrogate):
 
     @property
     def _ignores_safe_negatives(self) -> bool:  # type: ignore[override]
-        """Only violators count, and a ratio does not ask how many negatives there are."""
+        """Whether negatives without slack can be omitted: ratios do not depend on their number."""
         return self.case != 2 and self.loss._fraction is not None
 
     def _always(self) -> Properties:
@@ -164,30 +163,31 @@ class LovaszHinge(Surrogate):
 
     @staticmethod
     def _bound_by_sum(function: SetFunction) -> bool | None:
-        """Return False if one mistake, with all else right by far, sinks the sum below its cost."""
+        """Return False if a single mistake can have a value below its loss."""
         if function.n > 4096:
             return None
         masks = np.vstack([np.zeros(function.n), np.ones(function.n), np.eye(function.n)])
         none, whole, *singles = function._values(masks > 0)
         costs = np.array(singles) - none
-        # by more than rounding: where all mistakes cost as much as one, the sum does not sink
+        # differences within rounding do not count
         slack = 1e-9 * max(abs(none), abs(whole))
         sinks = (costs > 0) & (costs < whole - none - slack)
         return False if sinks.any() else None
 
 
 def abstains(scores: FloatArray, offsets: IntArray) -> BoolArray:
-    r"""Return which elements a score does not decide; set i is [offsets[i], offsets[i + 1]).
+    r"""Return the elements on which to abstain; set i is [offsets[i], offsets[i + 1]).
 
     The Lovász hinge of an increasing submodular f is consistent not for f but for
 
     .. math:: l_{abs}(v) = f(\{v y < 0\}) + f(\{v y \le 0\}), \qquad v \in \{-1, 0, 1\}^p,
 
-    where 0 is to abstain (Finocchiaro, Frongillo and Nueve, arXiv 2203.08645). The link: clip
-    :math:`|u|` at 1, sort, cut at the largest of the p + 1 gaps from 1 down to 0, keep the signs
-    above the cut and abstain below. With prefixes v_j of the sorted signs and gaps g_j the hinge of
-    the clipped scores is :math:`\sum_j g_j \, l_{abs}(v_j)`, so that the regret in l_abs is at most
-    p + 1 times that of the hinge. Of equal gaps the first counts: abstain rather more. O(p log p).
+    where 0 means to abstain (Finocchiaro, Frongillo and Nueve, arXiv 2203.08645). The link function
+    is: clip :math:`|u|` at 1, sort, cut at the largest of the p + 1 gaps from 1 down to 0, keep the
+    signs above the cut and abstain below. With prefixes v_j of the sorted signs and gaps g_j the
+    hinge of the clipped scores is :math:`\sum_j g_j \, l_{abs}(v_j)`, so that the regret in l_abs
+    is at most p + 1 times that of the hinge. Of equal gaps the first is taken, which abstains more
+    often. The cost is O(p log p).
     """
     open_ = np.zeros(len(scores), np.bool_)
     sizes = np.abs(np.clip(scores, -1.0, 1.0))

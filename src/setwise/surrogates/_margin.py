@@ -22,23 +22,24 @@ class MarginRescaling(Rescaling):
 
     .. math:: M(y, g) = \max_I\; l(I) - \frac{2}{\gamma} \sum_{i \in I} g_i y_i,
 
-    which is the usual one, scaled: :math:`M(\gamma l) / \gamma`. Convex and an upper bound of the
-    loss. It equals the loss on the unit cube's corners only for an increasing loss and a small
-    enough scale: :math:`\gamma \le 2 / \max_{B, i} (l(B + i) - l(B))`, B = empty included
-    (Proposition 2, corrected); ``scale="extension"`` takes that largest scale for each y.
+    which is a scaled version :math:`M(\gamma l) / \gamma` of the usual one. It is convex and an
+    upper bound of the loss. It equals the loss at the unit cube's corners only for an increasing
+    loss and a small enough scale: :math:`\gamma \le 2 / \max_{B, i} (l(B + i) - l(B))`, B = empty
+    included (Proposition 2, corrected); ``scale="extension"`` uses the largest such scale for each
+    y.
 
     The maximum is exact for losses of |I| (one sort), for Jaccard and F-beta without weights (a
     binary search for each number of false negatives), for other losses of counts up to 2**22 pairs
     of counts, for early detection (a dynamic programme), for all of these plus a weighted Hamming
-    loss, for supermodular losses (submodular minimisation), and for any loss up to 16 elements.
-    Elsewhere it is a greedy search, and then the value is neither convex nor a bound:
-    ``properties(y).is_exact`` says which.
+    loss, for supermodular losses (submodular minimisation), and for any loss up to 16 elements. In
+    other cases it is a greedy search, and the value is neither convex nor a bound; see
+    ``properties(y).is_exact``.
 
     Parameters
     ----------
     loss : Loss or str
     scale : float or "extension"
-        gamma, positive.
+        The scale gamma, positive.
     maximizer : {"auto", "greedy"}
         "greedy" forces the search of the paper's authors: one pass in index order.
 
@@ -107,7 +108,7 @@ class MarginRescaling(Rescaling):
     def _terms(self, labels: Labels) -> tuple[FloatArray, Loss, float, FloatArray | None]:
         """Return the weights of margins, the loss without a factor, the factor, and the shifts.
 
-        l(I) + <b, I> - w <margins, I>: a modular part lowers the margins by b / w.
+        In l(I) + <b, I> - w <margins, I>, a modular part lowers the margins by b / w.
         """
         weights = self._weights(labels)
         loss, modular = self.loss._without_modular(labels)

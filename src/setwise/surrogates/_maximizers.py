@@ -1,10 +1,10 @@
-"""Most violated sets of losses that the kernels do not know: exact where that is possible.
+"""Most violated sets of losses without a kernel, exact if possible.
 
 Each maximiser takes one set function l, the margins g y of some sets, and the rule
 
     margin:  l(I) - w sum_{i in I} g_i y_i,        slack:  l(I) (1 - w sum_{i in I} g_i y_i),
 
-and gives the best value found and the set I that has it.
+and returns the best value found and its set I.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from setwise.functions._base import ENUMERABLE
 
 Method = Literal["enumerate", "minimize", "greedy"]
 
-# Objectives held at once when sets are enumerated.
+# The number of objectives in memory when sets are enumerated.
 _CHUNK = 1 << 21
 
 
@@ -37,7 +37,7 @@ class RescalingRule:
         """Return the objective for losses l(I) and sums of margins over I."""
         if not self.slack:
             return losses - self.weight * sums
-        # A set that costs nothing costs nothing, also where the sum overflows.
+        # A set of loss 0 has objective 0, even if the sum overflows.
         return np.where(losses == 0, 0.0, losses * (1.0 - self.weight * sums))
 
     def slopes(self, losses: FloatArray) -> FloatArray:
@@ -46,7 +46,7 @@ class RescalingRule:
 
 
 def best_method(function: SetFunction, *, slack: bool) -> Method:
-    """Choose enumeration up to 16 elements, minimisation for a supermodular loss, else greedy."""
+    """Choose enumeration up to 16 elements, else minimisation if l is supermodular, else greedy."""
     if function.n <= ENUMERABLE:
         return "enumerate"
     if not slack and function.is_supermodular:
@@ -100,7 +100,7 @@ def _by_minimization(function: SetFunction, margins: FloatArray, rule: Rescaling
 
 
 def _by_greedy(function: SetFunction, margins: FloatArray, rule: RescalingRule) -> BoolArray:
-    """Search as the authors do: one pass in index order that keeps changes unless they lower."""
+    """Search as the paper's authors: one pass in index order that rejects decreasing changes."""
     walk = function._walk()
     value, total = float(rule.objective(function._values(walk.mask[None]), np.zeros(1))[0]), 0.0
     for i in range(function.n):

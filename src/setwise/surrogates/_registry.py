@@ -20,7 +20,7 @@ from setwise.surrogates._slack import SlackRescaling
 
 
 def _hinge(loss: Loss) -> LovaszHinge:
-    """Return the sum of the hinge losses of the elements, whatever the loss."""
+    """Return the sum of the hinge losses of the elements, for any loss."""
     return LovaszHinge(Hamming())
 
 
@@ -34,7 +34,7 @@ _SURROGATES: dict[str, Callable[..., Surrogate]] = {
 
 
 def names() -> list[str]:
-    """Return the names that stand for a surrogate wherever one is asked for.
+    """Return the names of surrogates, which are accepted wherever a surrogate is.
 
     Examples
     --------
@@ -46,18 +46,17 @@ def names() -> list[str]:
 
 
 def get(surrogate: str | Surrogate, loss: Loss | str | None = None, **options: Any) -> Surrogate:
-    """Return the surrogate of a name, for a loss; a surrogate is returned as it is.
+    """Return the surrogate of a name for a loss. A surrogate is returned unchanged.
 
     Parameters
     ----------
     surrogate : str or Surrogate
-        One of ``names()``; "hinge" is the sum of the hinge losses of the elements, whatever the
-        loss.
+        One of ``names()``; "hinge" is the sum of the hinge losses of the elements, for any loss.
     loss : Loss or str, optional
-        Needed with a name. With a surrogate it may be left out, or must be the surrogate's own.
+        Required with a name. With a surrogate it may be omitted, or must be the surrogate's own.
     **options
-        Of the surrogate that the name stands for: ``scale`` of "margin", ``case`` of "lovasz",
-        ``maximizer`` of "margin" and "slack".
+        Options of the named surrogate: ``scale`` of "margin", ``case`` of "lovasz", ``maximizer``
+        of "margin" and "slack".
 
     Examples
     --------
@@ -88,7 +87,7 @@ def get(surrogate: str | Surrogate, loss: Loss | str | None = None, **options: A
 
 
 def is_same(one: object, other: object) -> bool:
-    """Return whether two losses, or two of their parameters, are the same by what they hold."""
+    """Return whether two losses, or two of their parameters, have equal contents."""
     if one is other:
         return True
     if type(one) is not type(other):
@@ -101,7 +100,7 @@ def is_same(one: object, other: object) -> bool:
         return len(one) == len(other) and all(map(is_same, one, other))
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
         return np.array_equal(one, other)
-    if isinstance(one, partial) and isinstance(other, partial):  # which compares by identity
+    if isinstance(one, partial) and isinstance(other, partial):  # ``partial`` compares by identity
         held = ((f.func, f.args, f.keywords) for f in (one, other))
         return is_same(*held)
     return bool(one == other)

@@ -26,7 +26,7 @@ class Rescaling(Surrogate):
 
     def __init__(self, loss: Loss | str, maximizer: Maximizer) -> None:
         super().__init__(loss)
-        given: object = maximizer  # an array has no truth of its own
+        given: object = maximizer  # an array has no truth value
         if not isinstance(given, str) or given not in ("auto", "greedy"):
             near = did_you_mean(given, ("auto", "greedy"))
             raise ValueError(f"maximizer must be 'auto' or 'greedy', got {maximizer!r}{near}")
@@ -35,13 +35,13 @@ class Rescaling(Surrogate):
     def _maximum(
         self, loss: Loss, rows: ScoredRows, weights: FloatArray
     ) -> tuple[FloatArray, Scores]:
-        """Return the maximum for each set, with the weight of its margins, and the gradient."""
+        """Return the maximum for each set, given the weights of margins, and the gradient."""
         labels = rows.labels
         call = labels.keep(self, "maximum", self._call, loss, labels, weights)
         return self._search(loss, rows, weights) if call is None else rows.run(*call)
 
     def _call(self, loss: Loss, labels: Labels, weights: FloatArray) -> Call | None:
-        """Return the kernel of the exact maximum on these sets, if the loss's family has one."""
+        """Return the kernel of the exact maximum on these sets, or None if there is none."""
         family = None if self.maximizer == "greedy" else loss._family_of(labels)
         return None if family is None else family.rescaling(self._slack, weights)
 

@@ -25,7 +25,7 @@ class ScoredRows:
 
     @property
     def n(self) -> int:
-        """How many sets."""
+        """The number of sets."""
         return self.labels.n
 
     def run(self, kernel: Callable[..., None], *arguments: object) -> tuple[FloatArray, Scores]:
@@ -36,7 +36,7 @@ class ScoredRows:
         return values, gradient
 
     def take(self, members: IntArray) -> ScoredRows:
-        """Return some of the sets, all of one size."""
+        """Return the given sets, all of one size."""
         offsets = self.labels.offsets
         where = np.concatenate([np.arange(offsets[i], offsets[i + 1]) for i in members])
         size = len(where) // len(members)
@@ -65,7 +65,7 @@ class ScoredRows:
 
 
 def read_rows(labels: Labels, scores: ArrayLike) -> ScoredRows:
-    """Read scores: float32 stays, else float64. NaN and infinity are errors."""
+    """Read scores: float32 is kept, other types become float64; NaN and infinity are errors."""
     array = as_array(scores, "scores")
     if array.dtype.kind not in "fiu":
         raise TypeError(f"scores must be real numbers, got dtype {array.dtype}")

@@ -18,13 +18,14 @@ class SlackRescaling(Rescaling):
 
     .. math:: S(y, g) = \max_I\; l(I) \Bigl(1 - 2 \sum_{i \in I} g_i y_i\Bigr)
 
-    Convex and an upper bound of the loss; equal to it on the unit cube's corners if and only if
-    the loss is increasing (Proposition 1). A loss that is negative somewhere is refused.
+    It is convex and an upper bound of the loss. It equals the loss at the unit cube's corners if
+    and only if the loss is increasing (Proposition 1). A loss that is negative somewhere raises an
+    error.
 
     The maximum is exact for losses of |I| (one sort), Jaccard and F-beta without weights (a binary
     search for each number of false negatives), other losses of counts up to 2**22 pairs of counts,
-    and any loss up to 16 elements. Elsewhere (a weighted Hamming loss already contains the
-    partition problem) it is a greedy search, and then the value is neither convex nor a bound.
+    and any loss up to 16 elements. In other cases (a weighted Hamming loss already contains the
+    partition problem) it is a greedy search, and the value is neither convex nor a bound.
 
     Parameters
     ----------

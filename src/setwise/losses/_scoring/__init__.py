@@ -1,1 +1,1 @@
-"""Which predictions are judged together, and how well they do."""
+"""Scores: the sets of predictions that share a loss, and scorers."""

@@ -1,4 +1,4 @@
-"""Which predictions are judged together: rows, columns or cells, groups, or the whole sample."""
+"""The layout of sets: rows, columns or cells, groups, or the whole sample."""
 
 from __future__ import annotations
 
@@ -33,17 +33,19 @@ class Arrangement:
     ----------
     kind : {"rows", "columns", "cells", "groups", "sample"}
     positive : boolean array, (n, p) for rows, (p, n) for columns, else flat
-        As ``gather`` arranges labels.
+        The positive labels, arranged by ``gather``.
     order : array of shape (n,)
-        Which samples, in which order; a sample may stand several times (its weight) or not at all.
+        The indices of the samples in order; a sample may occur several times (its weight) or not at
+        all.
     offsets : array
-        Set i is [offsets[i], offsets[i + 1]) of ``positive``: one row of a matrix, or a stretch.
+        Set i is [offsets[i], offsets[i + 1]) of ``positive``: one row of a matrix, or a slice.
     weights : array of shape (n_sets,)
-        What each set counts.
+        The weight of each set.
     n_outputs : int
-        How many labels a sample has: p, or 1.
+        The number of labels per sample: p, or 1.
     multiplicity : array, optional
-        How often each element of a set counts, the same in all sets, where that is no whole number.
+        The multiplicity of each element of a set, the same in all sets, if it is not a whole
+        number.
     """
 
     kind: Kind
@@ -56,23 +58,23 @@ class Arrangement:
 
     @property
     def n_sets(self) -> int:
-        """How many sets."""
+        """The number of sets."""
         return len(self.weights)
 
     @property
     def ragged_offsets(self) -> IntArray | None:
-        """The offsets of a flat arrangement; None where the sets are the rows of a matrix."""
+        """The offsets of a flat arrangement; None if the sets are the rows of a matrix."""
         return None if self.positive.ndim == 2 else self.offsets
 
     def gather(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return values of the samples, (n,) or (n, p), in the places of the elements."""
+        """Arrange values of the samples, (n,) or (n, p), like the elements."""
         chosen = values[self.order]
         if self.kind == "columns":
             return chosen.T
         return chosen.reshape(-1) if self.kind == "cells" else chosen
 
     def distinct(self, key: Callable[[NDArray[np.bool_]], object]) -> Iterator[NDArray[np.bool_]]:
-        """Yield a truth for each key that the sets have."""
+        """Yield one truth for each distinct key of the sets."""
         seen: set[object] = set()
         for i in range(self.n_sets):
             truth: NDArray[np.bool_] = (
@@ -95,13 +97,12 @@ def arrange(
     separate: bool = False,
     fractional: bool = False,
 ) -> Arrangement:
-    """Arrange the sets of a fit or score; if ``separate``, any sets of the same elements will do.
+    """Arrange the sets of a fit or score; if ``separate``, elements may be sets of their own.
 
-    A weight says how often a sample counts. A row of labels is a set, and weighs as one: any
-    weight that is not negative. In a group it is an element of a set, and can be there twice but
-    not one and a half times. So it is in a column, in the cells and in the whole sample, unless
-    ``fractional`` says that the loss knows what half an element is: then the weights are given
-    back as ``multiplicity``.
+    A weight is the multiplicity of a sample. If a row of labels is a set, the weight may be any
+    nonnegative number. In a group a sample is an element of a set, so the weight must be a whole
+    number. The same holds for columns, cells and the whole sample, unless the loss supports
+    fractional elements (``fractional``); the weights are then returned as ``multiplicity``.
     """
     n = len(positive)
     kind = _kind(positive, sets, groups)
@@ -136,7 +137,7 @@ def _large_sets(
     order: IntArray,
     multiplicity: FloatArray | None = None,
 ) -> Arrangement:
-    """Arrange sets that reach over all samples: the columns, the cells, the sample."""
+    """Arrange sets that include all samples: the columns, the cells, the sample."""
     chosen = positive[order]
     p = 1 if chosen.ndim == 1 else chosen.shape[1]
     if kind == "columns":
@@ -163,7 +164,7 @@ def _whole_numbers(weight: FloatArray) -> IntArray:
 
 
 def check_sets(sets: object) -> None:
-    """Raise unless this is one of the kinds of sets, or "auto"."""
+    """Raise unless ``sets`` is one of the kinds of sets, or "auto"."""
     as_choice(sets, "sets", ("auto", *_OF_A_MATRIX, "groups", "sample"))
 
 

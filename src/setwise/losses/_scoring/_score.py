@@ -1,4 +1,4 @@
-"""How well predictions do: one minus the loss of the sets, as a share of the worst."""
+"""The score of predictions: one minus the loss of the sets relative to the worst."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def score_of_sets(
         sets,
         groups,
         sample_weight,
-        # The share of mistakes in the one set of a sample is their mean, whatever they weigh; so is
-        # the mean share of columns, and of all cells.
+        # For a loss that counts mistakes, the score of one large set, of columns or of all cells
+        # equals the mean over separate elements, for any weights.
         separate=loss._is_count and groups is None,
         fractional=loss._takes_multiplicity,
     )

@@ -27,18 +27,18 @@ def scorer(loss: Loss | str, *, sets: Sets = "auto", pos_label: Any = None) -> S
     .. math:: 1 - \operatorname{mean}_{\text{sets } i}
         \frac{\Delta(y_i, \tilde y_i)}{\Delta(y_i, \text{everything wrong})}
 
-    For Jaccard, Dice and F-beta the worst is 1, and this is 1 - the mean loss. It asks ``predict``
-    alone, so that every classifier can be judged, and whatever an estimator was trained with does
-    not change how it is judged: unlike ``SetClassifier.score``, it can compare estimators with
-    other losses, surrogates and sets.
+    For Jaccard, Dice and F-beta the worst loss is 1, and the score is 1 - the mean loss. It calls
+    only ``predict``, so that every classifier can be scored. The score does not depend on the loss
+    that an estimator was trained with. Unlike ``SetClassifier.score``, it can therefore compare
+    estimators with different losses, surrogates and sets.
 
     Parameters
     ----------
     loss : Loss or str
         A loss, or the name of one (``sw.losses.names()``).
     sets : {"auto", "rows", "columns", "cells", "groups", "sample"}, default="auto"
-        What is judged together. "auto": rows for a matrix y, groups if they are given, else the
-        whole sample. Groups reach a scorer in a search by
+        Which elements form a set. "auto": rows for a matrix y, groups if they are given, otherwise
+        the whole sample. In a search, groups are passed to a scorer by
         ``scorer(...).set_score_request(groups=True)`` and scikit-learn's metadata routing.
     pos_label : label, default=None
         The positive class of a one-dimensional y. None: 1 of {0, 1} or {-1, +1}, or True; other
@@ -64,7 +64,7 @@ def scorer(loss: Loss | str, *, sets: Sets = "auto", pos_label: Any = None) -> S
 
 
 class Scorer:
-    """What ``scorer`` gives: a callable that scikit-learn takes, and routes metadata to."""
+    """The result of ``scorer``: a callable for scikit-learn, with metadata routing."""
 
     def __init__(self, loss: Loss | str, sets: Sets = "auto", pos_label: Any = None) -> None:
         self._loss = get(loss)
@@ -82,7 +82,7 @@ class Scorer:
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> float:
-        """Return the score of what the estimator predicts for X."""
+        """Return the score of the estimator's predictions for X."""
         if groups is None and self._sets == "auto" and getattr(estimator, "sets", 0) == "groups":
             raise ValueError(
                 "groups must be given to the scorer of an estimator with sets='groups', got None: "
@@ -117,13 +117,12 @@ class Scorer:
         return np.asarray(labels == label)
 
     def set_score_request(self, *, groups: Request = _KEEP, sample_weight: Request = _KEEP) -> Self:
-        """Ask scikit-learn's metadata routing for groups or weights, as its own scorers do.
+        """Request groups or weights from scikit-learn's metadata routing, as its own scorers do.
 
         Parameters
         ----------
         groups, sample_weight : bool, str or None
-            True: hand them on; False: do not; None: it is an error if there are any; a string:
-            those of that name.
+            True passes them on; False does not; None makes them an error; a string is an alias.
 
         Returns
         -------
@@ -139,7 +138,7 @@ class Scorer:
         return self
 
     def get_metadata_routing(self) -> Any:
-        """Return what is requested, as scikit-learn's routers read it."""
+        """Return the requests in the form of scikit-learn's routers."""
         routing = load("sklearn.utils.metadata_routing").MetadataRequest(owner=self)
         for name, alias in self._requests.items():
             routing.score.add_request(param=name, alias=alias)
@@ -152,12 +151,12 @@ class Scorer:
 
 
 def dense_labels(y: Any, name: str) -> NDArray[Any]:
-    """Return labels as an array; a sparse matrix of them is written out."""
+    """Return labels as an array; a sparse matrix is converted."""
     return as_array(y.toarray() if hasattr(y, "toarray") else y, name)
 
 
 def as_label(pos_label: Any) -> Any:
-    """Check that it is a label or None."""
+    """Check that ``pos_label`` is a label or None."""
     kind = np.asarray(pos_label).dtype.kind if isinstance(pos_label, np.generic) else "-"
     plain = pos_label is None or isinstance(pos_label, str | int | float)
     if not (plain or kind in "biufU"):
