@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 
 import setwise as sw
-from setwise.torch._cuda._field import grid_bound
+from setwise.torch._cuda._fields._grid import grid_bound
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.decide_cuda import milliseconds

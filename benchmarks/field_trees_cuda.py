@@ -16,8 +16,8 @@ import torch
 from scipy.spatial import cKDTree
 
 import setwise as sw
-from setwise.torch._cuda._regions import region_bound
-from setwise.torch._cuda._trees import tree_bound
+from setwise.torch._cuda._fields._regions import region_bound
+from setwise.torch._cuda._fields._trees import tree_bound
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.decide_cuda import milliseconds

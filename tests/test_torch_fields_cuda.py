@@ -40,7 +40,7 @@ CASES = [
 def test_marginals_agree_within_the_gap(shape, connectivity, dtype):
     logits = draw(shape, dtype=dtype)
     p = t.FieldMarginals(0.7, connectivity=connectivity, tol=1e-4)(logits.cuda())
-    from setwise.torch._cuda._field import grid_bound
+    from setwise.torch._cuda._fields._grid import grid_bound
     from setwise.torch._fields._graph import grid_graph
 
     graph = grid_graph(shape[2:], connectivity)
@@ -61,7 +61,7 @@ def test_marginals_agree_within_the_gap(shape, connectivity, dtype):
 @pytest.mark.parametrize("n_labels", [2, 5])
 @pytest.mark.parametrize("steps", [((0, 1), (1, 0)), ((0, 1), (1, 0), (1, 1))], ids=len)
 def test_an_answer_goes_on_from_its_flows(n_labels, steps):
-    from setwise.torch._cuda._field import grid_bound
+    from setwise.torch._cuda._fields._grid import grid_bound
 
     x = draw((2, n_labels, 20 * 30)).cuda()
     w = torch.full((2, len(steps), 20 * 30), 0.7, device="cuda")
@@ -77,7 +77,7 @@ def test_an_answer_goes_on_from_its_flows(n_labels, steps):
 
 @pytest.mark.parametrize("n_labels", [2, 3])
 def test_images_in_turn_are_as_images_alone(n_labels):
-    from setwise.torch._cuda._field import grid_bound
+    from setwise.torch._cuda._fields._grid import grid_bound
 
     sides, steps = (200, 300), ((0, 1), (1, 0))  # more tiles in all than blocks run at once
     x = draw((40 if n_labels == 2 else 7, n_labels, 200 * 300)).cuda()
@@ -95,7 +95,7 @@ def test_images_in_turn_are_as_images_alone(n_labels):
 
 @pytest.mark.parametrize("steps", [((0, 1), (1, 0)), ((0, 1), (1, 0), (1, 1))], ids=len)
 def test_masses_that_vanish_beside_one_are_in_the_bound(steps):
-    from setwise.torch._cuda._field import grid_bound
+    from setwise.torch._cuda._fields._grid import grid_bound
 
     logits = torch.zeros(1, 3, 300 * 300, dtype=torch.float64)
     logits[:, 1:] = -37.0
@@ -107,7 +107,7 @@ def test_masses_that_vanish_beside_one_are_in_the_bound(steps):
 
 @pytest.mark.parametrize("steps", [((0, 1), (1, 0)), ((0, 1), (1, 0), (1, 1))], ids=len)
 def test_a_weight_that_is_no_number_proves_nothing(steps):
-    from setwise.torch._cuda._field import grid_bound
+    from setwise.torch._cuda._fields._grid import grid_bound
 
     w = torch.ones(2, len(steps), 20 * 30, device="cuda")
     w[1, 0, 7] = torch.nan
@@ -118,7 +118,7 @@ def test_a_weight_that_is_no_number_proves_nothing(steps):
 
 
 def test_what_lies_between_the_tiles_that_are_looked_at_is_swept_to_its_end():
-    from setwise.torch._cuda._field import grid_bound
+    from setwise.torch._cuda._fields._grid import grid_bound
 
     logits, w = draw((1, 5, 256, 256)), torch.full((1, 2, 256, 256), 0.4)
     w[..., 40:80, 40:80] = 6.0  # hard, and small

@@ -33,7 +33,7 @@ def regions_of(batch, height, width, number, seed=0, none=True):
 
 
 def on_device(logits, weight, maps, region_weights, alpha, tol, **options):
-    from setwise.torch._cuda._regions import region_bound
+    from setwise.torch._cuda._fields._regions import region_bound
     from setwise.torch._fields._graph import grid_graph
 
     graph = grid_graph(tuple(logits.shape[2:]), None)
@@ -88,7 +88,7 @@ def test_agrees_with_the_host_within_the_gap(shape, numbers, alpha, dtype):
 def test_a_step_is_a_projection_for_every_label():
     from scipy.optimize import isotonic_regression
 
-    from setwise.torch._cuda._regions import _Layer
+    from setwise.torch._cuda._fields._regions import _Layer
 
     maps = regions_of(2, 40, 50, 6).flatten(1)
     weights = draw((2, 6), 1, torch.float64).abs()
@@ -122,7 +122,7 @@ def test_a_step_is_a_projection_for_every_label():
 
 
 def test_a_region_of_many_pixels_and_one_too_large():
-    from setwise.torch._cuda._regions import region_bound
+    from setwise.torch._cuda._fields._regions import region_bound
 
     logits = draw((1, 2, 140, 160))
     maps = [torch.zeros(1, 140, 160, dtype=torch.int64)]
@@ -162,7 +162,7 @@ def test_goes_on_from_its_state():
 
 
 def test_layers_stay_on_the_device(monkeypatch):
-    from setwise.torch._fields import _host
+    from setwise.torch._fields import _host_solver
 
     x, y, maps = draw((2, 3, 12, 12)), torch.zeros(2, 12, 12).long(), regions_of(2, 12, 12, 5)
     host = t.FieldLikelihoodLoss(0.5, region_weight=0.7)(x, y, regions=maps)
@@ -170,7 +170,7 @@ def test_layers_stay_on_the_device(monkeypatch):
     def never(*arguments, **options):
         raise AssertionError("solved on the host")
 
-    monkeypatch.setattr(_host, "solve", never)
+    monkeypatch.setattr(_host_solver, "solve", never)
     loss = t.FieldLikelihoodLoss(0.5, region_weight=0.7, learn=True).cuda()
     z = x.cuda().requires_grad_()
     value = loss(z, y.cuda(), regions=maps.cuda())

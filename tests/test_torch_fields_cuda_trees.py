@@ -19,7 +19,7 @@ def draw(shape, seed=0, dtype=torch.float32):
 
 def on_device(logits, weights, tol, **options):
     """The kernels' answer for logits (B, L, H, W) and weights (B, 2, H, W)."""
-    from setwise.torch._cuda._trees import tree_bound
+    from setwise.torch._cuda._fields._trees import tree_bound
 
     right, down = weights.flatten(2).cuda().unbind(1)
     found = tree_bound(logits.flatten(2).cuda(), right, down, logits.shape[2:], tol, **options)
@@ -151,14 +151,14 @@ def test_derivatives_are_near_those_of_the_host(n_labels):
 
 
 def test_layers_stay_on_the_device(monkeypatch):
-    from setwise.torch._fields import _host
+    from setwise.torch._fields import _host_solver
 
     def never(*arguments, **options):
         raise AssertionError("solved on the host")
 
     x, y = draw((2, 3, 12, 12)), torch.zeros(2, 12, 12).long()
     host = t.FieldLikelihoodLoss(0.5, method="trees")(x, y)
-    monkeypatch.setattr(_host, "solve", never)
+    monkeypatch.setattr(_host_solver, "solve", never)
     loss = t.FieldLikelihoodLoss(0.5, learn=True, method="trees").cuda()
     z = x.cuda().requires_grad_()
     value = loss(z, y.cuda())

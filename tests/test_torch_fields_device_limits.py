@@ -9,11 +9,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from setwise.torch._cuda import _field, _hinge, _trees  # noqa: E402
-from setwise.torch._fields import _device  # noqa: E402
-from setwise.torch._fields._conditioned import levelled  # noqa: E402
+from setwise.torch._cuda import _hinge  # noqa: E402
+from setwise.torch._cuda._fields import _grid, _trees  # noqa: E402
+from setwise.torch._fields import _device_solver  # noqa: E402
 from setwise.torch._fields._graph import grid_graph  # noqa: E402
-from setwise.torch._fields._problem import FieldProblem  # noqa: E402
+from setwise.torch._fields._problem import FieldProblem, levelled  # noqa: E402
 
 FOUR = ((0, 1), (1, 0))
 
@@ -22,7 +22,7 @@ FOUR = ((0, 1), (1, 0))
 @pytest.mark.parametrize("labels", [2, 3, 7, 8, 9, 21, 32])
 def test_the_tiles_of_all_blocks_fit_at_once(bytes_of_multiprocessor, labels):
     room = bytes_of_multiprocessor - 1024 - 4096  # as `shared_memory` has it
-    (threads, blocks), shared = _field._tile(labels, room)
+    (threads, blocks), shared = _grid._tile(labels, room)
     assert blocks >= 1
     assert threads >= 128  # a warp for each sum
     assert threads * blocks <= 1024
@@ -33,7 +33,7 @@ def test_the_tiles_of_all_blocks_fit_at_once(bytes_of_multiprocessor, labels):
 @pytest.mark.parametrize("tiles", [0, 1, 25, 192, 410, 6000])
 def test_teams_keep_all_blocks_at_work(blocks, tiles):
     for batch in (1, 2, 8, 64):
-        teams = _field._teams(batch, tiles, blocks)
+        teams = _grid._teams(batch, tiles, blocks)
         assert 1 <= teams <= min(batch, blocks)
         if tiles:
             rounds = [
@@ -41,7 +41,7 @@ def test_teams_keep_all_blocks_at_work(blocks, tiles):
                 for k in range(1, min(batch, blocks) + 1)
             ]
             assert teams == rounds.index(min(rounds)) + 1
-    assert _field._teams(8, 192, 396) == 2  # photographs of 213 x 320 pixels on an H200
+    assert _grid._teams(8, 192, 396) == 2  # photographs of 213 x 320 pixels on an H200
 
 
 def test_more_images_than_blocks_are_for_the_host(monkeypatch):
@@ -54,19 +54,19 @@ def test_more_images_than_blocks_are_for_the_host(monkeypatch):
 def test_any_number_of_passes_is_one_that_barriers_can_count(monkeypatch):
     handed = []
     program = SimpleNamespace(blocks=640, launch=lambda arguments, *_: handed.append(arguments))
-    monkeypatch.setattr(_field, "kernel", lambda *arguments: program)
-    monkeypatch.setattr(_field, "shared_memory", lambda device: 60_000)
-    monkeypatch.setattr(_field, "workspaces", lambda *_: (torch.zeros(1), torch.zeros(1)))
+    monkeypatch.setattr(_grid, "kernel", lambda *arguments: program)
+    monkeypatch.setattr(_grid, "shared_memory", lambda device: 60_000)
+    monkeypatch.setattr(_grid, "workspaces", lambda *_: (torch.zeros(1), torch.zeros(1)))
     monkeypatch.setattr(torch._C, "_cuda_getCurrentRawStream", lambda device: 0, raising=False)
     logits, weights = torch.zeros(1, 2, 12), torch.zeros(1, 2, 12)
-    _field._plan.cache_clear()
+    _grid._plan.cache_clear()
     for limit in (None, 7, 2**40):
-        _field.grid_bound(logits, weights, (3, 4), FOUR, 1e-3, limit)
-    _field._plan.cache_clear()
-    told = [struct.unpack_from("<13Qdqiii", arguments)[-1] for arguments in handed]
-    assert told[:2] == [2000, 7]
+        _grid.grid_bound(logits, weights, (3, 4), FOUR, 1e-3, limit)
+    _grid._plan.cache_clear()
+    passed = [struct.unpack_from("<13Qdqiii", arguments)[-1] for arguments in handed]
+    assert passed[:2] == [2000, 7]
     rounds = 2 * 13 + 4  # of a sweep over thirteen directions
-    assert told[2] * rounds * program.blocks < 2**32
+    assert passed[2] * rounds * program.blocks < 2**32
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
@@ -80,7 +80,7 @@ def test_regions_see_no_large_constant(monkeypatch, dtype, constant):
         upper = theta.double().logsumexp(1).sum(1)
         return SimpleNamespace(p=theta.softmax(1), upper=upper, gap=upper * 0, state=None)
 
-    monkeypatch.setattr(_device, "region_bound", bound)
+    monkeypatch.setattr(_device_solver, "region_bound", bound)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: None)
     small = (16 * torch.randn(2, 3, 12, generator=torch.Generator().manual_seed(0))).round() / 16
     logits = small.to(dtype) + constant
@@ -88,7 +88,7 @@ def test_regions_see_no_large_constant(monkeypatch, dtype, constant):
     logits[1, 2] = 13 / 128  # far below the best, where couplings may lead
     graph, regions = grid_graph((3, 4), None), torch.zeros(2, 1, 12, dtype=torch.int64)
     problem = FieldProblem(graph, regions, 1, (0.8,), "projection", 1e-3, None, 1e-6)
-    found = _device.solve(problem, logits, torch.zeros(2, 2, 12), torch.zeros(2, 1, 1))
+    found = _device_solver.solve(problem, logits, torch.zeros(2, 2, 12), torch.zeros(2, 1, 1))
     (theta,) = seen
     assert theta.dtype == torch.float64
     assert theta.amax(1).abs().max() < 64

@@ -109,7 +109,7 @@ def test_sweeps_reach_the_least_bound(n_labels):
 @pytest.mark.parametrize("n_labels", [2, 3, 5, 21])
 @pytest.mark.parametrize("sides", [(9, 11), (40, 61)], ids=str)
 def test_sweep_by_sweep_the_device_does_the_same(n_labels, sides):
-    from setwise.torch._cuda._field import grid_bound
+    from setwise.torch._cuda._fields._grid import grid_bound
 
     theta, weights, halves = field(n_labels, *sides)
     on_device = (theta.flatten(2).float().cuda(), weights.flatten(2).float().cuda())

@@ -6,9 +6,9 @@
 
 #include "bind/arguments.hpp"
 #include "bind/bind.hpp"
-#include "marginals/forest_field.hpp"
-#include "marginals/induced_forest.hpp"
-#include "marginals/mean_field.hpp"
+#include "mean_field/forest_field.hpp"
+#include "mean_field/induced_forest.hpp"
+#include "mean_field/mean_field.hpp"
 
 namespace {
 

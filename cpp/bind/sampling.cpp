@@ -5,7 +5,7 @@
 
 #include "bind/arguments.hpp"
 #include "bind/bind.hpp"
-#include "marginals/forest_sampler.hpp"
+#include "sampling/forest_sampler.hpp"
 
 namespace {
 

@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "messages/cycle_factor.hpp"
+#include "factors/cycle_factor.hpp"
+#include "factors/release.hpp"
 #include "messages/factor_graph.hpp"
 #include "messages/factor_messages.hpp"
-#include "messages/release.hpp"
 #include "numeric/poll.hpp"
 
 namespace setwise {

@@ -6,12 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "messages/clique_factor.hpp"
-#include "messages/count_factor.hpp"
+#include "factors/clique_factor.hpp"
+#include "factors/count_factor.hpp"
+#include "factors/release.hpp"
+#include "factors/robust_factor.hpp"
 #include "messages/factor_graph.hpp"
 #include "messages/pair_messages.hpp"
-#include "messages/release.hpp"
-#include "messages/robust_factor.hpp"
 #include "numeric/poll.hpp"
 
 namespace setwise {

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "factors/release.hpp"
 #include "messages/cycle_messages.hpp"
 #include "messages/factor_graph.hpp"
-#include "messages/release.hpp"
 #include "numeric/compensated_sum.hpp"
 #include "numeric/poll.hpp"
 

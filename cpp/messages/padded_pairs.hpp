@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "messages/release.hpp"
+#include "factors/release.hpp"
 
 namespace setwise {
 

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "factors/release.hpp"
 #include "messages/padded_pairs.hpp"
-#include "messages/release.hpp"
 #include "numeric/poll.hpp"
 #include "numeric/vectorized.hpp"
 

@@ -11,14 +11,14 @@
 #include <vector>
 
 #include "marginals/fewest_edges_first.hpp"
-#include "marginals/forest_field.hpp"
-#include "marginals/forest_sampler.hpp"
-#include "marginals/induced_forest.hpp"
 #include "marginals/junction_tree.hpp"
-#include "marginals/mean_field.hpp"
 #include "marginals/sum_product.hpp"
 #include "marginals/tree_bound.hpp"
+#include "mean_field/forest_field.hpp"
+#include "mean_field/induced_forest.hpp"
+#include "mean_field/mean_field.hpp"
 #include "relaxation/frank_wolfe.hpp"
+#include "sampling/forest_sampler.hpp"
 
 namespace setwise {
 

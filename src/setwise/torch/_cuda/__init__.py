@@ -1,7 +1,8 @@
 """Kernels for CUDA tensors: losses l(n, q) = (a n + q) / (c m - d n + q), such as Jaccard.
 
-The kernels are CUDA C++, which the NVRTC that comes with torch compiles when they are first used. A
-function returns ``NotImplemented`` where no kernel can run; plain torch computes the answer then.
+The kernels are CUDA C++ in ``_kernels``, and in ``_fields`` for random fields. The NVRTC that comes
+with torch compiles them when they are first used. A function returns ``NotImplemented`` where no
+kernel can run; plain torch computes the answer then.
 """
 
 from __future__ import annotations

@@ -8,11 +8,11 @@ from typing import Any
 
 import torch
 
-from setwise.torch._cuda._driver import kernel
+from setwise.torch._cuda._driver import constant, kernel
 
 _ARGUMENTS = struct.Struct("<11Qd3q2i")
-_CHUNK = 2048  # as in decide.cu
-_THREADS = 160
+_CHUNK = constant("decide.cu", "CHUNK")
+_THREADS = 160  # per block, at least one for each node of the integral
 _STEP = 0.3  # as in cpp/decisions/exponential_sum.hpp
 _TYPES = {torch.float32: "float", torch.float64: "double"}
 # The number of elements that are sorted in one call; each takes 25 bytes.

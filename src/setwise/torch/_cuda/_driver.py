@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import sys
 from collections.abc import Mapping
 from functools import cache
@@ -24,13 +25,30 @@ LABELS = {
     torch.float64: "double",
 }
 
-_HERE = Path(__file__).parent
+# The most classes or labels whose values stay in registers, as in pixels.cuh.
+IN_REGISTERS = 32
+# The bytes of shared memory of a block that kernels leave free, for their static arrays.
+RESERVED = 4096
 _SHARED_MEMORY_LIMIT = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 _INVALID_CONTEXT = 201  # CUDA_ERROR_INVALID_CONTEXT: this thread has not used the device yet
 
 
 class Unavailable(RuntimeError):
     """The error raised where the device, the driver or NVRTC cannot run a kernel."""
+
+
+@cache
+def _text(name: str) -> str:
+    """Return the text of a kernel file in this folder or one inside it."""
+    (path,) = Path(__file__).parent.rglob(name)
+    return path.read_text("utf-8")
+
+
+def constant(file: str, name: str) -> int:
+    """Return an integer constant of a kernel file, so that it is written only once."""
+    found = re.search(rf"\b{name} = (\d+)", _text(file))
+    assert found is not None
+    return int(found[1])
 
 
 def _load(names: list[str]) -> ctypes.CDLL:
@@ -92,9 +110,9 @@ def _compile(source: str, architecture: str, macros: Mapping[str, object]) -> by
 
 @cache
 def shared_memory(device: int) -> int:
-    """Return the bytes of shared memory that a block can ask for, less a reserve of 4096."""
+    """Return the bytes of shared memory that a block can ask for, less those that are RESERVED."""
     properties: Any = torch.cuda.get_device_properties(device)
-    return int(properties.shared_memory_per_block_optin) - 4096
+    return int(properties.shared_memory_per_block_optin) - RESERVED
 
 
 class Kernel:
@@ -118,7 +136,7 @@ class Kernel:
         properties = torch.cuda.get_device_properties(device)
         if shared > shared_memory(device):
             raise Unavailable(f"{name} needs {shared} bytes of shared memory a block")
-        source = "".join((_HERE / file).read_text("utf-8") for file in ("device.cuh", *files))
+        source = "".join(map(_text, ("device.cuh", *files)))
         architecture = f"sm_{properties.major}{properties.minor}"
         code = _compile(source, architecture, {"THREADS": shape[0], **macros})
         with torch.cuda.device(device):

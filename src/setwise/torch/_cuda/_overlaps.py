@@ -7,13 +7,12 @@ from typing import Any, NamedTuple
 
 import torch
 
-from setwise.torch._cuda._driver import LABELS, SCORES, kernel, workspaces
+from setwise.torch._cuda._driver import IN_REGISTERS, LABELS, SCORES, kernel, workspaces
 from setwise.torch._cuda._softmax import weights_of
 from setwise.torch._inputs._labels import void_label
 
 _ARGUMENTS = struct.Struct("<11Q7q8d")
-_THREADS = 512
-_MOST_CLASSES = 32  # the sums of all classes stay in registers
+_THREADS = 512  # per block
 _ACTIVATIONS = {"none": 0, "softmax": 1, "sigmoid": 2}
 
 
@@ -140,6 +139,6 @@ def fits(logits: torch.Tensor, target: torch.Tensor) -> bool:
     return (
         logits.dtype in SCORES
         and target.dtype in LABELS
-        and 0 < logits.shape[1] <= _MOST_CLASSES
+        and 0 < logits.shape[1] <= IN_REGISTERS
         and logits.numel() > 0
     )

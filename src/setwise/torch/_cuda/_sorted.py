@@ -7,19 +7,25 @@ from typing import Any
 
 import torch
 
-from setwise.torch._cuda._driver import LABELS, SCORES, kernel, shared_memory, workspaces
+from setwise.torch._cuda._driver import (
+    LABELS,
+    SCORES,
+    constant,
+    kernel,
+    shared_memory,
+    workspaces,
+)
 from setwise.torch._inputs._labels import void_label
 
 _HINGE = struct.Struct("<5Q3qi4x")
 _SOFTMAX = struct.Struct("<6Q7q")
 _SORTED = struct.Struct("<13Q5q3d2q3i4x")
-_WINDOWS, _UNIT = 1024, 8192  # of sorted.cu
 _RADIX = struct.Struct("<8Q3qi4x")
+_WINDOWS, _UNIT = constant("sorted.cu", "WINDOWS"), constant("sorted.cu", "UNIT")
+# The threads per block, the keys per thread and the blocks per multiprocessor of radix.cu.
 _THREADS, _ITEMS, _BLOCKS = 512, 12, 2
 _TILE = _THREADS * _ITEMS
-_SHARED = 4 * (256 * (_THREADS // 32) + 2 * _TILE + 512)  # bytes of struct Shared
 _LEAST = 2048  # with fewer elements per row most of a tile would be empty
-_DEALING = 4 * _WINDOWS + 4 * _WINDOWS + 8 * _WINDOWS + 8 * 8192  # bytes of struct Dealing
 
 
 def _along_sorted(
@@ -43,7 +49,8 @@ def _along_sorted(
         ("JACCARD", int(ratio == (1.0, 1.0, 0.0))),
         ("ORDER", "i64" if live is None else "u32"),
     )
-    program = kernel(("sorted.cu",), "sorted", macros, max(shared, _DEALING), device.index)
+    dealing = 16 * _WINDOWS + 8 * 8192  # bytes of struct Dealing
+    program = kernel(("sorted.cu",), "sorted", macros, max(shared, dealing), device.index)
     if program is None:
         return NotImplemented
     slopes = torch.empty(rows, n, dtype=torch.float32, device=device)
@@ -209,7 +216,8 @@ def sorted_rows(keys: torch.Tensor, spare: torch.Tensor) -> tuple[Any, Any, Any]
     macros = (("ITEMS", _ITEMS), ("BLOCKS", _BLOCKS))
     shape = (_THREADS, _BLOCKS)
     count = kernel(("radix.cu",), "digits", macros, 0, device.index, shape, together=False)
-    sort = kernel(("radix.cu",), "sort", macros, _SHARED, device.index, shape, together=False)
+    shared = 4 * (256 * (_THREADS // 32) + 2 * _TILE + 512)  # bytes of struct Shared
+    sort = kernel(("radix.cu",), "sort", macros, shared, device.index, shape, together=False)
     if count is None or sort is None or not _LEAST <= n < 1 << 30:
         return (*torch.sort(keys, dim=1, descending=True), None)
     tiles = -(-n // _TILE)

@@ -10,17 +10,15 @@ import torch
 from torch import Tensor
 
 from setwise._foundation._base_classes import printed
+from setwise.torch._fields._arguments import Batch, check_all
 from setwise.torch._fields._layer import Call, FieldLayer, eager
 from setwise.torch._fields._problem import layer_prices
-from setwise.torch._fields._read import Batch
-from setwise.torch._fields._values import check_all
+from setwise.torch._inputs._class_sets import SLACK
 from setwise.torch._inputs._class_targets import check_degrees
 from setwise.torch._inputs._labels import check_classes, comparable, voids
 from setwise.torch._inputs._sets import check_ignore, check_input, check_reduction
 
-_EPS = 2.0**-52
-# Degrees in half precision may miss a sum of 1 by this much; they are scaled to it.
-_OF_HALVES = 0.01
+_EPS = torch.finfo(torch.float64).eps
 
 
 class FieldLoss(NamedTuple):
@@ -134,7 +132,8 @@ def read_truth(
         check_degrees(degrees, void)
         counts = torch.ones_like(degrees[:, 0], dtype=torch.bool) if void is None else ~void.any(1)
         sums = degrees.sum(1)
-        whole = ((sums - 1).abs() <= _OF_HALVES) | ~counts
+        # Degrees in half precision are scaled to a sum of 1.
+        whole = ((sums - 1).abs() <= SLACK) | ~counts
         check_all(whole, "target must hold degrees whose sum over the labels is 1", sums)
         # Otherwise a constant added to all logits of a pixel would change the loss.
         shares = degrees / torch.where(counts, sums, 1.0)[:, None]

@@ -7,11 +7,11 @@ from typing import Any
 
 import torch
 
-from setwise.torch._fields._conditioned import centred
+from setwise.torch._fields._arguments import as_real
 from setwise.torch._fields._criterion import FieldCriterion, FieldLoss, Truth, energy_of, one_hot
 from setwise.torch._fields._field_map import best_labels
 from setwise.torch._fields._layer import Call
-from setwise.torch._fields._values import as_real
+from setwise.torch._fields._problem import centred
 
 
 class FieldHingeLoss(FieldCriterion):

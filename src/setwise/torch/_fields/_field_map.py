@@ -45,7 +45,7 @@ def best_labels(call: Call) -> FieldLabels:
     """Return labels (B, N) of least energy, found on the host, with values and bounds (B,)."""
     from setwise._foundation._imports import load
 
-    found = load("setwise.torch._fields._host").best_labels(call.problem, *call.tensors)
+    found = load("setwise.torch._fields._host_solver").best_labels(call.problem, *call.tensors)
     device = call.batch.logits.device
     return FieldLabels(*(part.to(device) for part in found))
 

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from setwise._foundation._base_classes import printed
+from setwise.torch._fields._arguments import check_logits
 from setwise.torch._fields._layer import FieldLayer, eager
 from setwise.torch._fields._log_partition import log_partition
-from setwise.torch._fields._read import check_logits
 
 
 class FieldPosterior(NamedTuple):

@@ -12,17 +12,21 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
-from setwise.torch._fields._graph import as_directions
-from setwise.torch._fields._problem import FieldProblem
-from setwise.torch._fields._read import (
+from setwise.torch._fields._arguments import (
+    METHODS,
     Batch,
+    as_passes,
+    as_real,
+    as_reals,
     check_logits,
+    check_word,
     read_logits,
     read_region_weights,
     read_regions,
     read_weights,
 )
-from setwise.torch._fields._values import METHODS, as_passes, as_real, as_reals, check_word
+from setwise.torch._fields._graph import as_directions
+from setwise.torch._fields._problem import FieldProblem
 from setwise.torch._inputs._sets import check_flags
 from setwise.torch._operators._library import with_doubles
 

@@ -23,9 +23,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from setwise.torch._fields._conditioned import centred
-from setwise.torch._fields._problem import FieldAnswer, FieldProblem
-from setwise.torch._fields._read import check_logits
+from setwise.torch._fields._arguments import check_logits
+from setwise.torch._fields._problem import FieldAnswer, FieldProblem, centred
 
 # A step shorter than the root of _LEAST is smaller than the rounding errors of the solutions.
 _LEAST = 1e-12
@@ -36,12 +35,12 @@ def answer_of(problem: FieldProblem, *tensors: Tensor, **options: Any) -> FieldA
     from setwise._foundation._imports import load
 
     if tensors[0].device.type == "cuda":
-        found = load("setwise.torch._fields._device").solve(problem, *tensors, **options)
+        found = load("setwise.torch._fields._device_solver").solve(problem, *tensors, **options)
         if found is not None:
             answer: FieldAnswer = found
             return answer
         check_logits(tensors[0])
-    answer = load("setwise.torch._fields._host").solve(problem, *tensors, **options)
+    answer = load("setwise.torch._fields._host_solver").solve(problem, *tensors, **options)
     return answer
 
 

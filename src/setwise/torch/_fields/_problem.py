@@ -1,9 +1,15 @@
-"""The input and the answer of the solvers of field layers, and the prices of regions."""
+"""The input and the answer of the solvers of field layers, prices of regions, and constants.
+
+A number that is added to all labels of a pixel changes no marginal and no best labelling, and log Z
+by that number. Sums are rounded at the size of their parts, so a large one would cost the digits
+that bounds, derivatives and margins are made of. ``setwise.inference`` removes it from the fields
+of the host; ``levelled`` and ``centred`` remove it from tensors.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -106,3 +112,40 @@ def _gains(rank: Tensor, size: Tensor, alpha: float) -> Tensor:
     """Return h(k + 1) - h(k) for h(n) = (s - n)^a - s^a + n s^(a - 1), k the rank, s the size."""
     left = size - rank
     return (left - 1).clamp(min=0) ** alpha - left**alpha + size ** (alpha - 1)
+
+
+# Levels are multiples of _STEP and at most _MOST_LEVEL: 2**31 of them have an exact sum in float64.
+_STEP = 64.0
+_MOST_LEVEL = 2.0**28
+
+
+class LevelledLogits(NamedTuple):
+    """Logits in double precision, and what was taken out of them.
+
+    In single precision the difference itself would be rounded for labels far below the best one,
+    which couplings may choose all the same.
+    """
+
+    logits: Tensor
+    """(B, L, N)"""
+    constant: Tensor
+    """(B,): by how much log Z of the given logits is larger"""
+
+    def above(self, bound: Tensor) -> Tensor:
+        """Return upper bounds (B,) on log Z of the given logits, rounded up."""
+        total = bound + self.constant
+        above = torch.nextafter(total, torch.full_like(total, torch.inf))
+        return torch.where(self.constant == 0, bound, above)
+
+
+def levelled(logits: Tensor) -> LevelledLogits:
+    """Take a level near the largest logit of each pixel out of logits (B, L, N)."""
+    wide = logits.double()
+    level = _STEP * torch.trunc(wide.amax(1, keepdim=True) / _STEP)
+    level = level.clamp(-_MOST_LEVEL, _MOST_LEVEL)
+    return LevelledLogits(wide - level, level.sum((1, 2)))
+
+
+def centred(logits: Tensor) -> Tensor:
+    """Return logits (B, L, N) whose largest of each pixel is 0, for what a constant cancels in."""
+    return logits - logits.detach().amax(1, keepdim=True)

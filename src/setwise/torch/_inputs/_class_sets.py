@@ -83,8 +83,8 @@ def _of_rows(p: Tensor, positive: Tensor, valid: Tensor | None, loss: Loss, buck
     return values.to(p.dtype), gradient.to(p.dtype)
 
 
-# Sums of rounded probabilities may exceed 1 by at most this.
-_SLACK = 1e-2
+# The largest rounding error of sums of probabilities or degrees in half precision.
+SLACK = 1e-2
 
 
 def check_probabilities(p: Tensor) -> None:
@@ -92,10 +92,10 @@ def check_probabilities(p: Tensor) -> None:
     if p.device.type != "cpu" or p.numel() == 0:
         return
     low, high = (bound.item() for bound in torch.aminmax(p.detach()))
-    if low < -_SLACK or high > 1 + _SLACK:
+    if low < -SLACK or high > 1 + SLACK:
         raise ValueError(
             "input must hold probabilities in [0, 1] with from_logits=False, "
-            f"got {low if low < -_SLACK else high}"
+            f"got {low if low < -SLACK else high}"
         )
 
 

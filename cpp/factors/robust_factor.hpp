@@ -6,8 +6,8 @@
 #include <cmath>
 #include <vector>
 
-#include "messages/labeled_factor.hpp"
-#include "messages/release.hpp"
+#include "factors/labeled_factor.hpp"
+#include "factors/release.hpp"
 #include "numeric/compensated_sum.hpp"
 
 namespace setwise {

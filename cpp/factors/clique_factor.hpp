@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "messages/labeled_factor.hpp"
-#include "messages/release.hpp"
+#include "factors/labeled_factor.hpp"
+#include "factors/release.hpp"
 
 namespace setwise {
 

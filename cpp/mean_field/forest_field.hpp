@@ -17,9 +17,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "marginals/forest_layout.hpp"
-#include "marginals/mean_field.hpp"
 #include "marginals/tree_lanes.hpp"
+#include "mean_field/forest_layout.hpp"
+#include "mean_field/mean_field.hpp"
 #include "numeric/compensated_sum.hpp"
 #include "numeric/threads.hpp"
 

@@ -8,11 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from setwise.torch._cuda._field import fits, grid_bound
-from setwise.torch._cuda._regions import region_bound
-from setwise.torch._cuda._trees import tree_bound
-from setwise.torch._fields._conditioned import levelled
-from setwise.torch._fields._problem import FieldAnswer, FieldProblem
+from setwise.torch._cuda._fields._grid import fits, grid_bound
+from setwise.torch._cuda._fields._regions import region_bound
+from setwise.torch._cuda._fields._trees import tree_bound
+from setwise.torch._fields._problem import FieldAnswer, FieldProblem, levelled
 
 # The relative gaps that the solvers reach in single precision.
 _PRECISION = 1e-5

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "fields/pair_energies.hpp"
-#include "marginals/clique_energies.hpp"
+#include "mean_field/clique_energies.hpp"
 #include "numeric/compensated_sum.hpp"
 #include "numeric/poisson_binomial.hpp"
 #include "numeric/poll.hpp"

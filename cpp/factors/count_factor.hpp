@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "messages/release.hpp"
+#include "factors/release.hpp"
 #include "numeric/compensated_sum.hpp"
 #include "numeric/sort_costs.hpp"
 

@@ -11,13 +11,19 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from setwise.torch._cuda._driver import Kernel, kernel, shared_memory, workspaces
+from setwise.torch._cuda._driver import (
+    IN_REGISTERS,
+    RESERVED,
+    Kernel,
+    kernel,
+    shared_memory,
+    workspaces,
+)
 
-_MOST_IMAGES = 4096
-_IN_REGISTERS = 32  # the most labels whose values stay in registers
-_MOST_SWEEPS = 2000
-_LONGEST = 2**17  # the most sweeps: their barriers are counted in 32 bits
-_BESIDE = 4096  # an upper bound on the bytes of shared memory of a block beside its tile
+_MOST_IMAGES = 4096  # per batch
+# The default limit of sweeps, also of passes over trees. Only couplings of large weight take more.
+MOST_SWEEPS = 2000
+_LONGEST = 2**17  # the largest limit of sweeps: their barriers are counted in 32 bits
 _NUMBERS = {torch.float32: "float", torch.float64: "double"}
 _FOUR = ((0, 1), (1, 0))  # the directions that the tiled kernel takes
 
@@ -64,7 +70,7 @@ def grid_bound(
     program, tiled = plan.program, plan.tiles > 0
     teams = _teams(batch, plan.tiles, program.blocks)
     blocks = min(program.blocks, teams * plan.tiles) if tiled else program.blocks
-    limit = min(_MOST_SWEEPS if limit is None else limit, _LONGEST)
+    limit = min(MOST_SWEEPS if limit is None else limit, _LONGEST)
     flows = torch.empty((batch, *plan.flows), dtype=torch.float32, device=device)
     # One allocation holds two starts of sweeps, momentum of 16 bits and levels, or the flows of the
     # sweep before and two copies of the scores: the device waits for the host.
@@ -130,7 +136,7 @@ def _plan(
     weights: torch.dtype,
     device: int,
 ) -> _Plan | None:
-    tiled = steps == _FOUR and labels <= _IN_REGISTERS
+    tiled = steps == _FOUR and labels <= IN_REGISTERS
     flows: tuple[int, ...] = (len(steps), labels, prod(sides))
     tiles = 0
     shape, shared = (256, 4) if labels <= 8 else (128, 3), 0
@@ -146,7 +152,7 @@ def _plan(
         ("LOGIT", _NUMBERS[logits]),
         ("WEIGHT", _NUMBERS[weights]),
         ("LABELS", labels),
-        ("KEPT", labels if labels <= _IN_REGISTERS else 1),
+        ("KEPT", labels if labels <= IN_REGISTERS else 1),
         ("DIRECTIONS", len(steps)),
         ("BLOCKS", shape[1]),
         ("TILED", int(tiled)),
@@ -172,10 +178,10 @@ def _tile(labels: int, available: int) -> tuple[tuple[int, int], int]:
     """
     threads, most = (512, 2) if labels == 2 else (256, 4) if labels <= 8 else (256, 3)
     row = 4 * 33 * (2 if labels == 2 else labels + 1)
-    if row * (threads // 16) + _BESIDE > available:
+    if row * (threads // 16) + RESERVED > available:
         threads, most = threads // 2, 2 * most
     shared = row * (threads // 16)
-    return (threads, max(1, min(most, available // (shared + _BESIDE)))), shared
+    return (threads, max(1, min(most, available // (shared + RESERVED)))), shared
 
 
 @cache

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import struct
-from math import inf, log
+from math import e, inf, log, log2
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from setwise.torch._cuda._driver import Kernel, kernel
+from setwise.torch._cuda._fields._grid import MOST_SWEEPS
 
-_MOST_PASSES = 2000
 _ROWS = 8  # of an image, in each strip
-_LEAST_STEP = 1.0 / 64.0
-_LOG2_E = 1.4426950408889634
+_LEAST_STEP = 1.0 / 64.0  # the step is halved when the bound rises, at most to this
+_LOG2_E = log2(e)  # the kernels work with powers of two
 
 
 class TreeAnswer(NamedTuple):
@@ -59,7 +59,7 @@ def tree_bound(
     if len(programs) < 3 or any(program.blocks < batch for program in programs[1:]):
         return None
     search = _TreePasses(programs, theta, right, down, sides, messages)
-    limit = _MOST_PASSES if limit is None else limit
+    limit = MOST_SWEEPS if limit is None else limit
     search.ahead()
     passes, due = 0, 0 if messages is not None else first_check
     lowest, at = inf, 0

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "messages/release.hpp"
+#include "factors/release.hpp"
 
 namespace setwise {
 

@@ -19,10 +19,10 @@
 #include <vector>
 
 #include "fields/pair_energies.hpp"
-#include "marginals/sampled_terms.hpp"
 #include "marginals/tree_loops.hpp"
 #include "numeric/poll.hpp"
 #include "numeric/threads.hpp"
+#include "sampling/sampled_terms.hpp"
 
 namespace setwise {
 

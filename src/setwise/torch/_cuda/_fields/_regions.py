@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from setwise.torch._cuda._driver import Kernel, kernel, shared_memory
-from setwise.torch._cuda._field import GridAnswer, grid_bound
+from setwise.torch._cuda._fields._grid import GridAnswer, grid_bound
 
-_MOST_ROUNDS = 300
+_MOST_ROUNDS = 300  # the default limit of rounds
 _MOST_SWEEPS = 60  # the most sweeps of the grid per round
 _LARGEST = 22_528  # the most pixels of a region that fit into shared memory
 _BYTES = 10  # the bytes of shared memory per pixel
