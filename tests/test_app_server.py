@@ -1139,7 +1139,7 @@ def test_decoding_takes_little_beside_the_decoded_picture(mode, monkeypatch):
 
     def locked(image):
         assert _decoding._ONE_AT_A_TIME.locked()
-        assert memory.used == _decoding._DECODING_BYTES * 2000 * 3000
+        assert memory.used == _decoding.CODING_BYTES * 2000 * 3000
         return load(image)
 
     out = io.BytesIO()

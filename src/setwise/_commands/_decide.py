@@ -11,9 +11,9 @@ from setwise._commands._output import (
     example,
     json_option,
     print_json,
+    print_note,
     quiet_option,
     read_array,
-    say,
     write_array,
     write_text,
 )
@@ -70,4 +70,4 @@ def decide(
         rows = np.atleast_2d(mask if mask.ndim <= 2 else mask.reshape(len(mask), -1))
         write_text("".join(" ".join(map(str, row)) + "\n" for row in rows.astype(int)), None)
     expected = float(np.mean(answer.expected))
-    say(f"{int(mask.sum())} of {mask.size} elements, expected loss {expected:.6g}", quiet)
+    print_note(f"{int(mask.sum())} of {mask.size} elements, expected loss {expected:.6g}", quiet)

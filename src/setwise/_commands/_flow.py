@@ -11,9 +11,9 @@ from setwise._commands._output import (
     example,
     json_option,
     print_json,
+    print_note,
     quiet_option,
     read_bytes,
-    say,
     write_text,
 )
 
@@ -58,4 +58,4 @@ def flow(file: str, output: str | None, as_json: bool, quiet: bool) -> None:
         ]
         write_text("\n".join(lines) + "\n", output)
     proved = "no flow is larger" if found.exact else f"none is above {found.bound:.10g}"
-    say(f"flow {found.value}: {proved}", quiet)
+    print_note(f"flow {found.value}: {proved}", quiet)

@@ -16,7 +16,7 @@ from setwise._commands._decide import decide
 from setwise._commands._flow import flow
 from setwise._commands._info import info
 from setwise._commands._models import map_, marginals
-from setwise._commands._output import example, say
+from setwise._commands._output import example, print_note
 from setwise._commands._segment import segment
 
 _EPILOG = "\n".join(
@@ -114,5 +114,5 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _fail(message: str, code: int) -> int:
-    say("setwise: " + " ".join(message.split()), quiet=False)
+    print_note("setwise: " + " ".join(message.split()), quiet=False)
     return code

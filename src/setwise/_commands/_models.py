@@ -14,9 +14,9 @@ from setwise._commands._output import (
     example,
     json_option,
     print_json,
+    print_note,
     quiet_option,
     read_bytes,
-    say,
     shows_progress,
     write_text,
 )
@@ -92,7 +92,7 @@ def map_(
         labels = " ".join(map(str, best.labels.tolist()))
         write_text(f"MPE\n{len(best.labels)} {labels}\n", output)
     proved = "no labelling is better" if best.exact else f"none is below {best.bound:.10g}"
-    say(f"energy {best.value:.10g}: {proved} ({best.method}: {best.reason})", quiet)
+    print_note(f"energy {best.value:.10g}: {proved} ({best.method}: {best.reason})", quiet)
 
 
 @click.command(epilog=example("setwise marginals grid.uai --json | jq .log_partition_upper"))
@@ -153,7 +153,7 @@ def marginals(
             for row, card in zip(post.probabilities, cards.tolist(), strict=True)
         )
         write_text(f"MAR\n{field.n_variables} {' '.join(rows)}\n", output)
-    say(
+    print_note(
         f"log Z between {post.log_partition_lower:.10g} and {post.log_partition_upper:.10g} "
         f"({post.method}: {post.reason})",
         quiet,

@@ -30,7 +30,7 @@ def check_stdout(as_json: bool, *outputs: str | None) -> None:
         raise click.UsageError("give - for one file only, and without --json: both are on stdout")
 
 
-def say(words: str, quiet: bool) -> None:
+def print_note(words: str, quiet: bool) -> None:
     """Print text for a reader on stderr, since stdout is for the answer. Ignore errors."""
     if not quiet:
         with suppress(OSError):

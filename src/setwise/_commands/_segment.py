@@ -17,9 +17,9 @@ from setwise._commands._output import (
     example,
     json_option,
     print_json,
+    print_note,
     quiet_option,
     read_array,
-    say,
     shows_progress,
 )
 from setwise._commands._pictures import (
@@ -102,10 +102,10 @@ def segment(
     pairs = _scribbles_of(images, scribbles)
     failed = 0
     shown = shows_progress(quiet) and many
-    with _progress(pairs, shown) as (steps, tell):
+    with _progress(pairs, shown) as (steps, write_line):
         for image, drawn in steps:
             try:
-                told, words = _segmented(
+                summary, words = _segmented(
                     image, drawn, output, alternatives, entropy, overlay, many, options
                 )
             except (ValueError, TypeError, OSError, MemoryError) as error:
@@ -113,14 +113,16 @@ def segment(
                     raise
                 failed += 1
                 why = " ".join(str(error).split()) or type(error).__name__
-                told, words = {"image": image, "error": why}, f"setwise: {image}: {why}"
-                tell(words, quiet=False)
+                summary, words = {"image": image, "error": why}, f"setwise: {image}: {why}"
+                write_line(words, quiet=False)
             else:
-                tell(words, quiet=quiet or shown)
+                write_line(words, quiet=quiet or shown)
             if as_json:
-                print_json(told)
+                print_json(summary)
     if many:
-        say(f"{len(images) - failed} of {len(images)} images segmented, {failed} failed", quiet)
+        print_note(
+            f"{len(images) - failed} of {len(images)} images segmented, {failed} failed", quiet
+        )
     if failed:
         raise click.exceptions.Exit(1)
 
@@ -145,10 +147,10 @@ def _segmented(
         shape = as_pixels(pixels).shape if shares is None else shares.shape[:-1]
     places = _places(image, shape, output, entropy, overlay, many)
     found = sw.images.segment(pixels, marks, n_alternatives=max(alternatives, 1), **options)
-    told = _write(found, image, places, alternatives)
-    told["seconds"] = perf_counter() - start
+    summary = _write(found, image, places, alternatives)
+    summary["seconds"] = perf_counter() - start
     proved = "no labelling is better" if found.exact else f"bound {found.bound:.6g}"
-    return told, f"{told['mask']}: energy {found.value:.6g}, {proved}"
+    return summary, f"{summary['mask']}: energy {found.value:.6g}, {proved}"
 
 
 def _places(
@@ -178,7 +180,7 @@ def _write(
     """Write the requested files, and return their description for JSON."""
     mask = places["mask"]
     write_picture(mask_numbers(found.label_image), mask)
-    told: dict[str, Any] = {
+    summary: dict[str, Any] = {
         "image": image,
         "mask": mask,
         "shape": found.shape,
@@ -195,21 +197,21 @@ def _write(
         most = float(np.log(max(found.field.n_labels, 2)))
         values = found.entropy_image
         write_picture(values if place.endswith(".npy") else heat_picture(values, most), place)
-        told["entropy"] = {"file": place, "mean": float(values.mean())}
+        summary["entropy"] = {"file": place, "mean": float(values.mean())}
     if "overlay" in places:
         write_picture(found.overlay(), places["overlay"])
-        told["overlay"] = places["overlay"]
+        summary["overlay"] = places["overlay"]
     if alternatives:
         base = Path(f"{_stem(image)}_mask.png" if mask == "-" else mask)
-        told["alternatives"] = []
+        summary["alternatives"] = []
         listed = found.alternatives
         for k, (labels, value) in enumerate(
             zip(listed.label_images, listed.values.tolist(), strict=True), start=1
         ):
             place = str(base.with_name(f"{base.stem}_{k}{base.suffix}"))
             write_picture(mask_numbers(labels), place)
-            told["alternatives"].append({"file": place, "value": value})
-    return told
+            summary["alternatives"].append({"file": place, "value": value})
+    return summary
 
 
 def _check_names(images: tuple[str, ...]) -> None:
@@ -280,7 +282,7 @@ def _progress(
 ) -> Iterator[tuple[Iterable[tuple[str, str | Path | None]], Callable[..., None]]]:
     """Yield the images and a function that prints words above the bar on stderr, if any."""
     if not shown:
-        yield pairs, say
+        yield pairs, print_note
         return
     from rich.console import Console
     from rich.progress import Progress

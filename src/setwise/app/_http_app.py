@@ -28,16 +28,12 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from setwise import _core
 from setwise._foundation._pictures import png
 from setwise.app import _exports
-from setwise.app._decoding import MOST_BYTES, SAMPLES, Refused, decode, sample
+from setwise.app._decoding import CODING_BYTES, MOST_BYTES, SAMPLES, Refused, decode, sample
 from setwise.app._drawing._drawing import Drawing
 from setwise.app._drawing._levels import resampled
 from setwise.app._drawing._memory import MemoryShare
 from setwise.app._drawings import MEMORY_LIMIT, Drawings, Entry
 from setwise.app._session import Session, framed
-
-# The bytes of memory per pixel of a mask for writing it to a file: the mask, a copy with other
-# numbers, and the file.
-_EXPORT_BYTES = 6
 
 _SAFETY = {
     "content-security-policy": (
@@ -352,7 +348,7 @@ def exported(entry: Entry, name: str) -> tuple[bytes, str]:
         with _memory_for_export(drawing, 3 * drawing.nbytes):
             return _exports.drawing_bytes(drawing), "application/json"
     height, width = drawing.original
-    nbytes = _EXPORT_BYTES * height * width
+    nbytes = CODING_BYTES * height * width
     if name == "alternatives.zip":
         listed = work.alternatives
         if listed is None or listed.version != drawing.version:

@@ -112,10 +112,10 @@ class Phases:
             return None
         before = self._before
 
-        def tell(progress: P) -> bool:
+        def report(progress: P) -> bool:
             return stops(callback, replace(progress, seconds=progress.seconds + before))
 
-        return ForwardingCallback(tell)
+        return ForwardingCallback(report)
 
     def whole(self, history: H) -> H:
         """Return the history of the search with seconds counted from the start of the fit."""

@@ -231,12 +231,12 @@ class WholeSetRisk:
 
 
 def gathered_sets(
-    executor: Executor, sample: PlacedSample, reading: Reading, judge: Surrogate | Loss
+    executor: Executor, sample: PlacedSample, reading: Reading, objective: Surrogate | Loss
 ) -> Arrangement:
     """Return the sets over the whole sample. The client collects one byte per label."""
     found = executor.map(labels_of_rows, sample.rows, reading)
     positive, weight = (np.concatenate(part) for part in zip(*found, strict=True))
-    return arrange(positive, reading.sets, None, weight, fractional=judge._takes_multiplicity)
+    return arrange(positive, reading.sets, None, weight, fractional=objective._takes_multiplicity)
 
 
 def known_truths(

@@ -16,7 +16,8 @@ T = TypeVar("T")
 
 Layout = Literal["single", "rows", "ragged"]
 
-_MINUS, _ZERO, _OTHER = 1, 2, 8
+# The bits of what the kernels that read labels return: which kinds of labels there are.
+HAS_MINUS, HAS_ZERO, HAS_OTHER = 1, 2, 8
 _READABLE = {np.dtype(t) for t in ("?", "i1", "u1", "i4", "i8", "f4", "f8")}
 
 
@@ -105,10 +106,10 @@ def _encode(array: NDArray[np.generic], name: str) -> NDArray[np.uint8]:
     flat = np.ascontiguousarray(array).reshape(-1)
     positive = np.empty(flat.size, np.uint8)
     seen = _core.encode_labels(flat, positive)
-    if seen & _OTHER:
+    if seen & HAS_OTHER:
         other = flat[~np.isin(flat, (-1, 0, 1))][0]
         raise ValueError(f"{name} must hold labels in {{-1, +1}} or {{0, 1}}, got {other}")
-    if seen & _MINUS and seen & _ZERO:
+    if seen & HAS_MINUS and seen & HAS_ZERO:
         raise ValueError(f"{name} must hold labels in {{-1, +1}} or in {{0, 1}}, got -1 and 0")
     return positive
 

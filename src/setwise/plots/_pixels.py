@@ -14,11 +14,11 @@ def as_sides(
     shape: Sequence[int] | None, n_variables: int, known: Sequence[int] | None
 ) -> tuple[int, int]:
     """Return height and width of an image with a pixel for each variable, given or known."""
-    told = known if shape is None else shape
-    if told is None:
+    chosen = known if shape is None else shape
+    if chosen is None:
         raise ValueError("shape must be given where the result does not know it, got None")
     sides = tuple(
-        as_count(side, "shape", least=1) for side in as_array(told, "shape").ravel().tolist()
+        as_count(side, "shape", least=1) for side in as_array(chosen, "shape").ravel().tolist()
     )
     if len(sides) != 2 or sides[0] * sides[1] != n_variables:
         raise ValueError(

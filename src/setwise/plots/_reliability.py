@@ -117,7 +117,7 @@ class ReliabilityDisplay:
         -------
         ReliabilityDisplay
         """
-        told = reliability(
+        measured = reliability(
             y_true,
             y_prob,
             n_bins=n_bins,
@@ -125,7 +125,7 @@ class ReliabilityDisplay:
             sample_weight=sample_weight,
             ignore=ignore,
         )
-        return cls.from_reliability(told, name=name, ax=ax, **kwargs)
+        return cls.from_reliability(measured, name=name, ax=ax, **kwargs)
 
     @classmethod
     def from_reliability(

@@ -15,15 +15,15 @@ from torch import Tensor
 from setwise._foundation import _kernels
 from setwise._foundation._arguments import FloatArray
 from setwise.losses import Loss
-from setwise.losses._labels import Labels
+from setwise.losses._labels import HAS_MINUS, HAS_OTHER, HAS_ZERO, Labels
 from setwise.surrogates import Surrogate, get
 from setwise.surrogates._rows import ScoredRows
 from setwise.torch._inputs._labels import MEANT, NO_MIXTURE, comparable, voids
 from setwise.torch._inputs._sets import HALVES
 from setwise.torch._reference._hinge import Answer
 
-_MINUS, _ZERO, _OTHER, _VOID = 1, 2, 8, 16
-_SAFE = -1e30  # the score of a negative that violates no margin
+_HAS_VOID = 16  # beside the bits of ``setwise.losses``
+_SAFE = -1e30  # the score of a void element, read as a negative: it violates no margin
 
 
 @cache
@@ -52,12 +52,12 @@ def codes_of(target: Tensor, ignore: float) -> tuple[NDArray[np.uint8], bool]:
     flat = comparable(target).reshape(-1).numpy()
     codes = np.empty(flat.size, np.uint8)
     seen = _kernels.encode_targets(flat, ignore, codes)
-    if seen & _OTHER:
+    if seen & HAS_OTHER:
         wrong = flat[~np.isin(flat, (-1, 0, 1, ignore))][0]
         raise ValueError(f"{MEANT}, got {wrong}")
-    if seen & _MINUS and seen & _ZERO:
+    if seen & HAS_MINUS and seen & HAS_ZERO:
         raise ValueError(NO_MIXTURE)
-    return codes, bool(seen & _VOID)
+    return codes, bool(seen & _HAS_VOID)
 
 
 def hinge(surrogate: Surrogate, scores: Tensor, target: Tensor, ignore: float) -> Answer | None:

@@ -46,7 +46,7 @@ _PREVIEW, _MASK, _BACKGROUND, _PROOF = "preview", "mask", "background", "proof"
 # reduced size: about as many as take BACKGROUND_SECONDS.
 _MOST_FOR_ALTERNATIVES, _MOST_FOR_UNCERTAINTY = 1_200_000, 320_000
 # About the size of pictures for alternatives of more than two labels, which take one search per
-# item.
+# item: with 50,000 pixels, many lists do not end within BACKGROUND_SECONDS.
 _PIXELS_OF_MANY_LABELS = 20_000
 MASK_SECONDS = 60.0  # the time limit of a mask, longer than any picture of the page takes
 # A mask that took less than twice this time in seconds needs no preview: the next preview waits

@@ -126,16 +126,16 @@ class FieldJob:
             if row is not None and row.error is None:
                 return ImageAnswer(row, {})
         start = perf_counter()
-        with gathered_warnings() as told:
+        with gathered_warnings() as messages:
             try:
                 arrays, row = self._solved(item, place, name, start)
             except Exception as error:  # the other images go on
                 arrays = {}
                 row = FieldRow.failed(place, name, error, perf_counter() - start)
         if self.store is None:
-            return ImageAnswer(row, arrays, tuple(told))
+            return ImageAnswer(row, arrays, tuple(messages))
         self.store.write(row, arrays)
-        return ImageAnswer(row, {}, tuple(told))
+        return ImageAnswer(row, {}, tuple(messages))
 
     def _solved(self, item: Any, place: int, name: str, start: float) -> tuple[Arrays, FieldRow]:
         built = self.build(item)

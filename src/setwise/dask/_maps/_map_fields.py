@@ -96,7 +96,7 @@ class FieldMap:
             probabilities. Each warning is issued once per call, for any number of images.
         """
         check_callback(callback)
-        store, told = self._job.store, set[str]()
+        store, warned = self._job.store, set[str]()
         answers: dict[int, ImageAnswer] = {}
         if store is not None:
             store.open(self._job.task, self.n_images)
@@ -104,8 +104,8 @@ class FieldMap:
             stop = False
             for answer in done:
                 answers[answer.row.image] = answer
-                for sentence in set(answer.warnings) - told:
-                    told.add(sentence)
+                for sentence in set(answer.warnings) - warned:
+                    warned.add(sentence)
                     warn_caller(f"image {answer.row.name}, and perhaps others: {sentence}")
                 stop = stop or (callback is not None and bool(callback(answer.row)))
             if stop:

@@ -89,9 +89,6 @@ def on_device(weights: Tensor | None, input: Tensor) -> Tensor | None:
     return weights.to(input.device)
 
 
-_SHOWN = 8  # the most weights in a repr
-
-
 def changed(options: Any, weight: Tensor | None, **more: object) -> list[str]:
     """Return the parts of a repr: options that differ from their defaults, and the weights."""
     usual = type(options)()
@@ -100,6 +97,6 @@ def changed(options: Any, weight: Tensor | None, **more: object) -> list[str]:
     if weight is None:
         return words
     numbers = ["?"] * len(weight) if weight.is_meta else [f"{w:g}" for w in weight.tolist()]
-    if len(numbers) > _SHOWN:
-        numbers[_SHOWN:] = [f"... {len(numbers)} in all"]
+    if len(numbers) > (shown := 8):
+        numbers[shown:] = [f"... {len(numbers)} in all"]
     return [*words, f"weight=[{', '.join(numbers)}]"]

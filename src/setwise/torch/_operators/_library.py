@@ -1,6 +1,6 @@
 """Custom operators, which are opaque to ``torch.compile``, and their replacement in old torch.
 
-In releases before ``FIRST`` the compiler does not pass the tests of the losses, or there are no
+In releases before 2.11 the compiler does not pass the tests of the losses, or there are no
 custom operators (they came with 2.4). There ``torch.autograd.Function`` gives the derivatives, and
 a compiled graph ends before a loss, which runs eagerly.
 """
@@ -19,8 +19,7 @@ from setwise.torch._inputs._sets import DOUBLE_DEVICES
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-FIRST = (2, 11)
-HAS_OPERATORS = torch.__version__ >= FIRST  # type: ignore[operator]
+HAS_OPERATORS = torch.__version__ >= (2, 11)  # type: ignore[operator]
 
 if not HAS_OPERATORS:
     # Hiding a function needs the compiler, and torch 2.3 cannot load it inside a transform.
