@@ -39,7 +39,10 @@ def test_potential_is_the_sum_of_its_terms(name: str, seed: int) -> None:
         energies = potential.energies(labelings, n_labels)
         scale = np.abs(energies).max(initial=1.0, where=np.isfinite(energies))
         np.testing.assert_allclose(summed, energies, rtol=1e-11, atol=1e-11 * scale)
-    assert [potential for potential, _ in field._terms()] == [
+        read = [term for owner, term in field._terms() if owner is potential]
+        summed = [sum(reference.term_energy(term, x) for term in read) for x in labelings]
+        np.testing.assert_allclose(summed, energies, rtol=1e-11, atol=1e-11 * scale)
+    assert [potential for potential, _ in field._given()] == [
         potential for potential in field.potentials for _ in potential.terms(n, n_labels)
     ]
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from reference import all_labelings, best_step, least_energy, rational_energy
 
 import setwise as sw
-from setwise.inference._conditioning._energy_scale import EnergyScale
-from setwise.inference._conditioning._ground import difference_above, difference_below, ground
+from setwise.inference._conditioning._conditioned import Conditioned
+from setwise.inference._conditioning._magnitude import difference_above, difference_below
 from setwise.inference._map._methods import METHODS as RECORDS
 
 METHODS = ("auto", *RECORDS)
@@ -153,10 +153,10 @@ def test_no_claim_is_false(
     except ValueError:  # a method that cannot take the field
         return
     # Without the constant the energies of all labellings have their digits.
-    grounded = ground(field).field
+    grounded = Conditioned.of(field).field
     energies = grounded.energy(all_labelings(field.n_variables, field.n_labels))
     value = grounded.energy(best.labels)
-    scale = EnergyScale.of(grounded)
+    scale = Conditioned(grounded, grounded)
     room = value - scale.trivial
     assert best.gap >= 0.0
     assert best.relative_gap >= 0.0
@@ -180,7 +180,7 @@ def test_a_cut_of_tables_sees_no_constant(constant: float) -> None:
         tables[:, 0, 1] += np.maximum(lack, 0.0) + 0.1
         unary = constant + rng.normal(size=(5, 2))
         field = sw.fields.Field(unary) + sw.fields.Pairwise(edges, tables)
-        best, grounded = sw.solve_map(field), ground(field).field
+        best, grounded = sw.solve_map(field), Conditioned.of(field).field
         assert (best.method, best.exact) == ("cut", True)
         value = grounded.energy(best.labels)
         assert value <= grounded.energy(every).min() + 1e-9 * value
@@ -209,8 +209,8 @@ def test_whole_energies_of_an_image() -> None:
     field += sw.fields.Potts(sw.fields.grid_edges((24, 24)), 50.0)
     best = sw.solve_map(field)
     assert best.exact == (best.gap == 0.0) or best.gap < 0.5
-    assert EnergyScale.of(field).is_exact(2.0**50, 2.0**50 - 1.0) is False
-    assert EnergyScale.of(field).is_exact(2.0**50, 2.0**50) is True
+    assert Conditioned(field, field).is_exact(2.0**50, 2.0**50 - 1.0) is False
+    assert Conditioned(field, field).is_exact(2.0**50, 2.0**50) is True
 
 
 # -------------------------------------------------------------------- bounds to the last digit
@@ -399,7 +399,7 @@ def test_no_step_of_a_list_claims_too_much(
     field += sw.fields.Potts([[0, 1], [1, 2], [2, 3], [3, 4], [4, 0]], unit * rng.uniform(0, 1))
     diversity = unit * DIVERSITIES[name].make(5)
     found = sw.diverse(field, 3, diversity)
-    grounded = ground(field).field
+    grounded = Conditioned.of(field).field
     heights = grounded.energy(found.labelings)
     for k, labels in enumerate(found.labelings):
         earlier = found.labelings[:k]
@@ -471,13 +471,13 @@ def test_differences_are_rounded_outwards(value: float, part: float) -> None:
 @pytest.mark.parametrize("name", FIELDS)
 def test_the_ground_of_a_field_is_the_field_less_a_constant(name: str) -> None:
     field = of_seed(name, 0)
-    parts = ground(field)
+    parts = Conditioned.of(field)
     grounded, constant = parts.field, parts.constant
     if field.n_variables:
         assert grounded.unary.min(axis=1).tolist() == [0.0] * field.n_variables
     labels = all_labelings(field.n_variables, field.n_labels)
     expected = field.energy(labels)
     assert grounded.energy(labels) + constant == pytest.approx(expected, rel=1e-12, abs=1e-12)
-    again = ground(grounded)
+    again = Conditioned.of(grounded)
     assert again.field is grounded
     assert again.constant == 0.0

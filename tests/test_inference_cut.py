@@ -11,7 +11,7 @@ from searches import cut
 
 from setwise import fields
 from setwise.inference import solve_map
-from setwise.inference._conditioning._energy_scale import trivial_bound
+from setwise.inference._conditioning._magnitude import trivial_bound
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 11))

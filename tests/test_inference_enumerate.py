@@ -7,7 +7,7 @@ import reference
 from searches import enumerate_labels
 
 from setwise import fields
-from setwise.inference._conditioning._energy_scale import trivial_bound
+from setwise.inference._conditioning._magnitude import trivial_bound
 from setwise.inference._map import _enumerate
 from setwise.inference._map._result import MapProgress
 

@@ -10,7 +10,7 @@ from field_terms import SUBMODULAR, random_field
 from marginals_cases import close, small_grid
 
 import setwise as sw
-from setwise.inference._conditioning._largest_energy import largest_energy
+from setwise.inference._conditioning._magnitude import largest_energy
 
 NAMES = sorted(FIELDS)
 

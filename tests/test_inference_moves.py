@@ -12,7 +12,7 @@ from move_fields import least, random_field
 from searches import cut, expansion, swap
 
 from setwise import fields
-from setwise.inference._conditioning._energy_scale import trivial_bound
+from setwise.inference._conditioning._magnitude import trivial_bound
 from setwise.inference._map._moves._terms import start_moves
 
 SEARCHES = {"cut": cut, "expansion": expansion, "swap": swap}

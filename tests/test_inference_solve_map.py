@@ -11,7 +11,7 @@ from reference import all_labelings
 import setwise as sw
 from setwise.fields._terms import KINDS
 from setwise.inference import MapProgress, MapResult
-from setwise.inference._conditioning._energy_scale import trivial_bound
+from setwise.inference._conditioning._magnitude import trivial_bound
 from setwise.inference._map._methods import METHODS
 
 SEEDS = range(3)

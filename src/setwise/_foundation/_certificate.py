@@ -15,6 +15,9 @@ import numpy as np
 
 EPS = float(np.finfo(np.float64).eps)
 
+# A bound, not tuned, on the rounding errors of a number in a few operations of a kernel.
+FEW_ROUNDINGS = 8.0
+
 
 def relative_gap(gap: float, room: float, rounding: float = 0.0) -> float:
     """Return the gap as a share of ``room``, the largest possible gain, in [0, 1].

@@ -16,9 +16,10 @@ from setwise.fields._potentials._robust_pn import RobustPn
 from setwise.fields._terms._base import Term
 from setwise.fields._terms._cliques import CliqueTerm
 from setwise.fields._terms._label_counts import CardinalityTerm, LabelTerm
-from setwise.fields._terms._pairs import PottsTerm, TableTerm, TransitionTerm
+from setwise.fields._terms._pairs import PottsTerm, TransitionTerm
 from setwise.fields._terms._region_counts import CountTerm, RobustTerm
 from setwise.fields._terms._singles import ConstantTerm, UnaryTerm
+from setwise.fields._terms._tables import TableTerm
 from setwise.fields._uai._read import read_uai
 from setwise.fields._uai._write import write_uai
 

@@ -12,8 +12,6 @@ from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._base_classes import Immutable
 from setwise.fields._terms._base import Term
 
-Numbers = list[tuple[FloatArray, int]]
-
 
 class Potential(Immutable, ABC):
     r"""A summand of an energy over N variables with L labels each; added to a field with ``+``.
@@ -86,43 +84,6 @@ class Potential(Immutable, ABC):
             if not term._fits:
                 term._check(n_variables, n_labels)
         return tuple(terms)
-
-    def _grounded(self) -> tuple[Potential, float]:
-        """Return the potential minus a constant, and the constant; large ones cost digits."""
-        return self, 0.0
-
-    def _limited(self, limit: float, n_labels: int) -> Potential:
-        """Return a potential whose prices above ``limit`` are reduced, but not below it."""
-        return self
-
-    def _largest_price(self, by_cut: bool) -> float | None:
-        """Return the largest number that a search, or a cut, uses; None for that of its terms."""
-        return None
-
-    def _least(self) -> float | None:
-        """Return the least energy if the terms may lose it by rounding, else None."""
-        return None
-
-    def _as_given(self) -> float:
-        """Return the sum of the absolute numbers that the terms may have lost by rounding."""
-        return 0.0
-
-    def _numbers(self, n_variables: int, n_labels: int) -> Numbers | None:
-        """Return arrays (R, C) with multiplicities: an energy is a sum of one entry per row.
-
-        Each entry is added as often as its multiplicity. None if energies are no such sums.
-        """
-        found: Numbers = []
-        for term in self._terms(n_variables, n_labels):
-            numbers = term._numbers(n_labels)
-            if numbers is None:
-                return None
-            found.append((numbers, 1))
-        return found
-
-    def _has_fractions(self, n_labels: int) -> bool:
-        """Return whether its terms use fractions of its numbers other than halves and quarters."""
-        return False
 
     def _pair_tables(
         self, n_variables: int, n_labels: int

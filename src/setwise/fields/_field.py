@@ -101,6 +101,7 @@ class Field(Immutable):
     def _over(self, unary: FloatArray) -> Field:
         """Return a field with checked unaries, the same potentials and their cached terms."""
         field = Field._of(unary, self.potentials, self.shape)
+        field._remember("given", self._given)
         field._remember("terms", self._terms)
         return field
 
@@ -136,18 +137,42 @@ class Field(Immutable):
             energies += potential.energies(labels, self.n_labels)
         return energies
 
+    def _given(self) -> list[tuple[Potential, Term]]:
+        """Return each term beside its potential, with the numbers that the potential has."""
+        return self._remember(
+            "given", lambda: [(p, term) for p in self.potentials for term in self._given_of(p)]
+        )
+
+    def _given_of(self, potential: Potential) -> tuple[Term, ...]:
+        """Return the terms of a potential that fits the field; the potential keeps them."""
+        n, labels = self.n_variables, self.n_labels
+        return potential._remember(("given", n, labels), lambda: potential._terms(n, labels))
+
     def _terms(self) -> list[tuple[Potential, Term]]:
-        """Return pairs of a potential and one of its terms; the terms are cached."""
+        """Return each term that a search reads beside its potential.
 
-        def translate() -> list[tuple[Potential, Term]]:
-            return [(p, term) for p in self.potentials for term in self._terms_of(p)]
+        Tables that are unaries plus Potts are split into these, which may round their entries.
+        """
 
-        return self._remember("terms", translate)
+        def split() -> list[tuple[Potential, Term]]:
+            given = self._given()
+            found = [(p, term) for p in self.potentials for term in self._terms_of(p)]
+            pairs = zip(found, given, strict=False)
+            same = len(found) == len(given) and all(a[1] is b[1] for a, b in pairs)
+            return given if same else found
+
+        return self._remember("terms", split)
 
     def _terms_of(self, potential: Potential) -> tuple[Term, ...]:
-        """Return the terms of a potential that fits the field, and cache them."""
+        """Return the terms of a potential that a search reads; the potential keeps them."""
         n, labels = self.n_variables, self.n_labels
-        return potential._remember(("terms", n, labels), lambda: potential._terms(n, labels))
+
+        def split() -> tuple[Term, ...]:
+            return tuple(
+                part for term in self._given_of(potential) for part in term._split(n, labels)
+            )
+
+        return potential._remember(("terms", n, labels), split)
 
     def _favourites(self) -> Favourites:
         """Return the least unary of each variable."""

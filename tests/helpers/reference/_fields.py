@@ -37,7 +37,7 @@ def rational_energy(field: fields.Field, labels: Sequence[int]) -> Fraction:
     for potential in field.potentials:
         match potential:
             case fields.RegionConsistency():
-                heights, start = potential._table(), 0
+                heights, start = potential._term().table, 0
                 for _, inside in _by_region(potential.weight, potential.regions, x):
                     paid += [heights[start + inside.count(j)] for j in set(inside)]
                     start += len(inside) + 1

@@ -67,18 +67,6 @@ class CardinalityPotential(Potential):
         _core.cardinality_energies(labels, n_labels, self.center, self.table, energies)
         return energies
 
-    def _grounded(self) -> tuple[Potential, float]:
-        least = float(self.table.min())
-        if least == 0.0:
-            return self, 0.0
-        return self._remember("grounded", lambda: self._less(least)), least
-
-    def _less(self, constant: float) -> CardinalityPotential:
-        return CardinalityPotential(self.center, self.table - constant)
-
-    def _limited(self, limit: float, n_labels: int) -> CardinalityPotential:
-        return CardinalityPotential(self.center, np.minimum(self.table, limit))
-
     def terms(self, n_variables: int, n_labels: int) -> tuple[CardinalityTerm, ...]:
         term = CardinalityTerm._of(self.center, self.table)
         term._remember("is_submodular", lambda: self.is_submodular)

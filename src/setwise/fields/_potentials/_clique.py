@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from math import fsum, prod
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise._foundation._arguments import FloatArray, IntArray
-from setwise.fields._base import Numbers, Potential
-from setwise.fields._potentials._pairwise import Pairwise
+from setwise.fields._base import Potential
 from setwise.fields._terms._base import Term
 from setwise.fields._terms._cliques import (
     CliqueTerm,
@@ -21,6 +17,7 @@ from setwise.fields._terms._cliques import (
 )
 from setwise.fields._terms._pairs import check_labels
 from setwise.fields._terms._singles import UnaryTerm
+from setwise.fields._terms._tables import TableTerm
 
 
 class CliquePotential(Potential):
@@ -114,70 +111,15 @@ class CliquePotential(Potential):
         if k > 2 or self._is_hard or self._is_short:
             return (CliqueTerm._of(self.cliques, self._each()),)
         if k == 2:
-            return Pairwise(self.cliques, self.tables).terms(n_variables, n_labels)
+            return (TableTerm._of(self.cliques, self._each()),)
         unary = np.zeros((n_variables, n_labels))
         np.add.at(unary, self.cliques[:, 0], self._each())
         return (UnaryTerm._of(unary),)
 
     def _each(self) -> FloatArray:
-        """Return the tables of all cliques, (C, L, ..., L)."""
-        return np.ascontiguousarray(np.broadcast_to(self.tables, self._shape))
-
-    @property
-    def _shape(self) -> tuple[int, ...]:
+        """Return the tables of all cliques, (C, L, ..., L), without a copy."""
         count, k = self.cliques.shape
-        return (count, *self.tables.shape[-k:])
-
-    @property
-    def _axes(self) -> tuple[int, ...]:
-        return tuple(range(-self.cliques.shape[1], 0))
-
-    def _grounded(self) -> tuple[Potential, float]:
-        """Return each table with a least entry of 0."""
-        return self._remember("grounded", self._ground)
-
-    def _ground(self) -> tuple[Potential, float]:
-        least = self.tables.min(axis=self._axes, keepdims=True)
-        if not least.any():
-            return self, 0.0
-        uses = len(self.cliques) if self.tables.ndim == self.cliques.shape[1] else 1
-        return self._with(self.tables - least), uses * fsum(least.ravel())
-
-    def _with(self, tables: FloatArray) -> CliquePotential:
-        return CliquePotential._of(self.cliques, tables, is_short=self._is_short)
-
-    def _largest_price(self, by_cut: bool) -> float:
-        return float(np.abs(self.tables).max(initial=0.0, where=np.isfinite(self.tables)))
-
-    def _limited(self, limit: float, n_labels: int) -> CliquePotential:
-        limited = np.minimum(self.tables, limit)
-        return self._with(np.where(np.isinf(self.tables), np.inf, limited))
-
-    def _least(self) -> float:
-        return self._over_cliques(self.tables.min(axis=self._axes))
-
-    def _as_given(self) -> float:
-        finite = np.where(np.isfinite(self.tables), np.abs(self.tables), 0.0)
-        return self._over_cliques(finite.max(axis=self._axes))
-
-    def _numbers(self, n_variables: int, n_labels: int) -> Numbers:
-        uses = len(self.cliques) if self.tables.ndim == self.cliques.shape[1] else 1
-        return [(np.ascontiguousarray(self.tables).reshape(-1, prod(self._shape[1:])), uses)]
-
-    def _has_fractions(self, n_labels: int) -> bool:
-        return n_labels > 2
-
-    def _over_cliques(self, numbers: FloatArray) -> float:
-        """Return the sum over all cliques of a number for each table."""
-        shared = self.tables.ndim == self.cliques.shape[1]
-        return float(numbers.sum()) * (len(self.cliques) if shared else 1)
-
-    def _pair_tables(
-        self, n_variables: int, n_labels: int
-    ) -> Iterator[tuple[list[int], FloatArray]] | None:
-        if self._is_hard or self.cliques.shape[1] > 2:
-            return None
-        return super()._pair_tables(n_variables, n_labels)
+        return np.broadcast_to(self.tables, (count, *self.tables.shape[-k:]))
 
     def __repr__(self) -> str:
         count, k = self.cliques.shape

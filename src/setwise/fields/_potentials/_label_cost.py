@@ -87,10 +87,6 @@ class LabelCost(Potential):
             return np.asarray(used @ self.costs)
         return np.asarray(used[:, self.labels].any(axis=1) * self.costs[0])
 
-    def _limited(self, limit: float, n_labels: int) -> LabelCost:
-        alone = self.labels is None and n_labels > 1
-        return LabelCost(np.minimum(self.costs, limit)) if alone else self
-
     def terms(self, n_variables: int, n_labels: int) -> tuple[LabelTerm, ...]:
         if self.labels is None:
             groups = np.eye(n_labels, dtype=np.bool_)

@@ -95,14 +95,6 @@ class LabelTransition(Potential):
         _core.transition_energies(labels, self.edges, self.costs, self.heights, energies)
         return energies
 
-    def _largest_price(self, by_cut: bool) -> float:
-        return float(self.costs.max(initial=0.0))
-
-    def _limited(self, limit: float, n_labels: int) -> LabelTransition:
-        first = float(self.heights[1:2].sum())
-        costs = np.minimum(self.costs, limit / first) if first > 0.0 else self.costs
-        return LabelTransition(self.edges, costs, self.concave)
-
     def terms(self, n_variables: int, n_labels: int) -> tuple[TransitionTerm, ...]:
         if self._is_zero:
             return ()

@@ -58,9 +58,6 @@ class Potts(Potential):
         _core.potts_energies(labels, n_labels, self.edges, self.weights, energies)
         return energies
 
-    def _limited(self, limit: float, n_labels: int) -> Potts:
-        return Potts(self.edges, np.minimum(self.weights, limit))
-
     def terms(self, n_variables: int, n_labels: int) -> tuple[PottsTerm, ...]:
         return (PottsTerm._of(self.edges, self.weights),)
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise import _core
-from setwise._foundation._arguments import FloatArray, IntArray, as_number
+from setwise._foundation._arguments import as_number
 from setwise.fields._base import range_in_repr
 from setwise.fields._potentials._region_potential import RegionPotential
-from setwise.fields._terms._region_counts import CountTerm
+from setwise.fields._terms._region_counts import CountTerm, list_counts
 
 
 class RegionConsistency(RegionPotential):
@@ -58,15 +57,15 @@ class RegionConsistency(RegionPotential):
     def is_submodular(self) -> bool:
         return True
 
-    def _table(self) -> FloatArray:
+    def _term(self) -> CountTerm:
         r"""Return h(n) = w s^a ((1 - n/s)^a - 1 + n/s), concave, zero at n = 0 and n = s.
 
         Its sum over the labels of a region of s variables is the potential, because their counts
         sum to s. So no constant remains, and no digits cancel.
         """
 
-        def tabulate() -> FloatArray:
-            _, region, count = self._counts()
+        def tabulate() -> CountTerm:
+            starts, region, count = list_counts(self.sizes)
             size = self.sizes[region]
             # Each form is accurate on its half, where the other one cancels.
             few, rest = np.minimum(count / size, 0.5), (size - count) / size
@@ -74,23 +73,13 @@ class RegionConsistency(RegionPotential):
             bend = np.where(2 * count <= size, near, rest**self.alpha - rest)
             if self.alpha == 1.0:  # otherwise rounding would leave a small table
                 bend = np.zeros(len(count))
-            return np.asarray(self.weight[region] * size**self.alpha * bend)
+            table = self.weight[region] * size**self.alpha * bend
+            return CountTerm._of(self.regions, starts, np.asarray(table))
 
-        return self._remember("table", tabulate)
-
-    def _limited(self, limit: float, n_labels: int) -> RegionConsistency:
-        sizes = self.sizes.astype(np.float64)
-        least = (sizes - 1.0) ** self.alpha + 1.0 - sizes**self.alpha
-        return RegionConsistency(self.regions, self._weight_within(limit, least), self.alpha)
-
-    def energies(self, labels: IntArray, n_labels: int) -> FloatArray:
-        energies = np.empty(len(labels))
-        members, offsets = self._members()
-        _core.count_energies(labels, n_labels, members, offsets, self._table(), energies)
-        return energies
+        return self._remember("term", tabulate)
 
     def terms(self, n_variables: int, n_labels: int) -> tuple[CountTerm, ...]:
-        return (self._count_term(self._table()),) if self.n_regions else ()
+        return (self._term(),) if self.n_regions else ()
 
     def __repr__(self) -> str:
         return (

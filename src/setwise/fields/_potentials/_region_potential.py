@@ -6,10 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise._foundation._arguments import FloatArray, IntArray, as_array, as_numbers
-from setwise._foundation._certificate import EPS
 from setwise.fields._base import Potential
-from setwise.fields._regions import as_regions, check_regions, members_of
-from setwise.fields._terms._region_counts import CountTerm
+from setwise.fields._regions import as_regions, check_regions
 
 
 class RegionPotential(Potential):
@@ -41,24 +39,3 @@ class RegionPotential(Potential):
 
     def check(self, n_variables: int, n_labels: int) -> None:
         check_regions(self.regions, n_variables)
-
-    def _largest_price(self, by_cut: bool) -> float:
-        return float(self.weight.max(initial=0.0))
-
-    def _weight_within(self, limit: float, least: FloatArray) -> FloatArray:
-        """Return weights, reduced so that ``least`` times each is at most the limit."""
-        high = 2.0 * limit / np.maximum(least, EPS)
-        return np.where(self.weight * least > 2.0 * limit, high, self.weight)
-
-    def _members(self) -> tuple[IntArray, IntArray]:
-        """Return the variables sorted by region, and where the regions begin and end, (R + 1,)."""
-        return self._remember("members", lambda: members_of(self.regions))
-
-    def _counts(self) -> tuple[IntArray, IntArray, IntArray]:
-        """Return all counts 0..size of each region: starts (R + 1,), region and count."""
-        starts = np.concatenate([[0], np.cumsum(self.sizes + 1)])
-        region = np.repeat(np.arange(self.n_regions), self.sizes + 1)
-        return starts, region, np.arange(starts[-1]) - starts[region]
-
-    def _count_term(self, table: FloatArray) -> CountTerm:
-        return CountTerm._of(self.regions, self._counts()[0], table)

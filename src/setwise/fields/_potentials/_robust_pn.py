@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise import _core
-from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_numbers
-from setwise.fields._base import Numbers, range_in_repr
+from setwise._foundation._arguments import FloatArray, as_numbers
+from setwise.fields._base import range_in_repr
 from setwise.fields._potentials._region_potential import RegionPotential
-from setwise.fields._terms._base import Term
-from setwise.fields._terms._region_counts import RobustTerm, robust_numbers
+from setwise.fields._terms._region_counts import RobustTerm
 
 
 class RobustPn(RegionPotential):
@@ -80,74 +78,17 @@ class RobustPn(RegionPotential):
 
     @property
     def is_submodular(self) -> bool | None:
-        # With more labels, fewer regions are sums over labels. With very many labels, only those
-        # regions are that satisfy the condition for any number of labels.
-        return True if self._separable(int(self.sizes.max(initial=1))).all() else None
+        # The more labels, the fewer regions are sums over labels: with enough of them, only those
+        # that are so for any number.
+        return True if self._term().is_submodular else None
 
-    def _limited(self, limit: float, n_labels: int) -> RobustPn:
-        # The least price of a region with two labels, per unit of weight.
-        least = np.minimum(1.0 / self.truncation, 1.0)
-        return RobustPn(self.regions, self._weight_within(limit, least), self.truncation)
-
-    def energies(self, labels: IntArray, n_labels: int) -> FloatArray:
-        energies = np.empty(len(labels))
-        members, offsets = self._members()
-        _core.robust_energies(
-            labels, n_labels, members, offsets, self.weight, self.truncation, energies
+    def _term(self) -> RobustTerm:
+        return self._remember(
+            "term", lambda: RobustTerm._of(self.regions, self.weight, self.truncation)
         )
-        return energies
 
-    def _numbers(self, n_variables: int, n_labels: int) -> Numbers | None:
-        numbers = robust_numbers(self.weight, self.truncation)
-        return None if numbers is None else [(numbers, 1)]
-
-    def _has_fractions(self, n_labels: int) -> bool:
-        return True  # parts of a price are divided by the truncation
-
-    def _separable(self, n_labels: int) -> BoolArray:
-        """Return which regions are a sum over labels, (R,).
-
-        The price must not depend on the counts of labels if none has more than half.
-        """
-        half = -(-self.sizes // 2)
-        most_outside = self.sizes - -(-self.sizes // n_labels)
-        limited = (self.truncation <= half) | (most_outside <= half)
-        return np.asarray(limited | (self.weight == 0))
-
-    def _table(self) -> FloatArray:
-        """Return h(n) of each region, with h(0) = 0; the sum over labels is the price if separable.
-
-        Let p(k) be the price of k variables outside the most common label, s the size and m =
-        p(s/2). Up to half of the region h(n) = m n / s, above it h(n) = p(s - n) - m (s - n) / s. A
-        label with more than half of the region adds the price and cancels the sum of the others;
-        without such a label the sum of all is m.
-        """
-        _, region, count = self._counts()
-        size, outside = self.sizes[region], self.sizes[region] - count
-        weight, limit = self.weight[region], self.truncation[region]
-        most = weight * np.minimum(1.0, -(-size // 2) / limit)
-        price = weight * np.minimum(1.0, outside / limit)
-        table = np.where(2 * count <= size, most * count / size, price - most * outside / size)
-        return np.asarray(table)
-
-    def terms(self, n_variables: int, n_labels: int) -> tuple[Term, ...]:
-        if self.n_regions == 0:
-            return ()
-        easy = self._separable(n_labels)
-        if easy.all():
-            return (self._count_term(self._table()),)
-        hard = self._part(~easy)
-        robust = RobustTerm._of(hard.regions, hard.weight, hard.truncation)
-        if not easy.any():
-            return (robust,)
-        part = self._part(easy)
-        return part._count_term(part._table()), robust
-
-    def _part(self, chosen: BoolArray) -> RobustPn:
-        """Return the potential of the chosen regions."""
-        kept = (self.regions >= 0) & chosen[self.regions]
-        regions = np.where(kept, self.regions, -1)
-        return RobustPn(regions, self.weight[chosen], self.truncation[chosen])
+    def terms(self, n_variables: int, n_labels: int) -> tuple[RobustTerm, ...]:
+        return (self._term(),) if self.n_regions else ()
 
     def __repr__(self) -> str:
         return (

@@ -5,13 +5,14 @@ which kinds of terms it takes. So a new potential works with every method that t
 a new method does not depend on the potentials.
 """
 
-from setwise.fields._terms._base import Term, rounding_of_heights
+from setwise.fields._terms._base import Term, distinct, rounding_of_heights
 from setwise.fields._terms._cliques import CliqueTerm
 from setwise.fields._terms._fold import Folded, fold, sum_constants
 from setwise.fields._terms._label_counts import CardinalityTerm, LabelTerm
-from setwise.fields._terms._pairs import PottsTerm, TableTerm, TransitionTerm
+from setwise.fields._terms._pairs import PottsTerm, TransitionTerm
 from setwise.fields._terms._region_counts import CountTerm, RobustTerm
 from setwise.fields._terms._singles import ConstantTerm, UnaryTerm
+from setwise.fields._terms._tables import TableTerm
 
 KINDS: tuple[type[Term], ...] = (
     ConstantTerm,
@@ -40,6 +41,7 @@ __all__ = [
     "Term",
     "TransitionTerm",
     "UnaryTerm",
+    "distinct",
     "fold",
     "rounding_of_heights",
     "sum_constants",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, Self
 
 import numpy as np
@@ -11,6 +11,8 @@ import numpy as np
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._base_classes import Immutable
 from setwise._foundation._certificate import EPS
+
+Numbers = tuple[FloatArray, int]
 
 
 class Term(Immutable, ABC):
@@ -60,16 +62,42 @@ class Term(Immutable, ABC):
         """Return an upper bound on the absolute energy of all labellings."""
 
     @abstractmethod
-    def _price(self, by_cut: bool) -> float:
-        """Return the largest absolute number that a search, or a cut, adds and subtracts."""
+    def _magnitude(self, by_cut: bool) -> float:
+        """Return the largest number, in size, that a search, or a cut, adds and subtracts."""
+
+    def _reduced(self, n_variables: int, n_labels: int) -> tuple[Term | None, float]:
+        """Return the term less a constant, None if nothing is left, and the constant."""
+        return self, 0.0
+
+    def _limited(self, limit: float) -> Term:
+        """Return the term with costs above ``limit`` lowered, but not below it.
+
+        The term must have no constant, so that each such cost can be avoided.
+        """
+        return self
+
+    def _split(self, n_variables: int, n_labels: int) -> Sequence[Term]:
+        """Return the terms that searches read in place of this one; they may be rounded."""
+        return (self,)
+
+    def _split_size(self) -> float:
+        """Return the sum of the sizes of the tables that a search splits into unaries and more."""
+        return 0.0
 
     def _n_summands(self, n_variables: int) -> int:
         """Return the approximate number of summands of an energy."""
         return n_variables
 
-    def _numbers(self, n_labels: int) -> FloatArray | None:
-        """Return numbers (R, C) such that every energy is a sum of at most one per row, or None."""
+    def _numbers(self, n_labels: int) -> Numbers | None:
+        """Return numbers (R, C) such that each energy is a sum of at most one number per row.
+
+        The second part of the answer is how many times each row counts. None: it is no such sum.
+        """
         return None
+
+    def _has_fractions(self, n_labels: int) -> bool:
+        """Return whether searches use fractions of its numbers other than halves and quarters."""
+        return False
 
     def _pair_tables(self, n_labels: int) -> Iterator[tuple[list[int], FloatArray]] | None:
         """Return an edge and a table (L, L) for each pair of variables, or None without pairs."""
@@ -85,6 +113,13 @@ def rounding_of_heights(heights: FloatArray) -> float:
     if not len(heights):
         return 0.0
     return max(1e-12 * float(np.ptp(heights)), 4 * EPS * float(np.abs(heights).max()))
+
+
+def distinct(tables: FloatArray) -> tuple[FloatArray, int]:
+    """Return the different tables, and how often each is used: one for all if they share memory."""
+    if len(tables) > 1 and tables.strides[0] == 0:
+        return tables[:1], len(tables)
+    return tables, 1
 
 
 def largest(numbers: FloatArray) -> float:

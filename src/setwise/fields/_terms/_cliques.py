@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from math import prod
+from collections.abc import Sequence
+from math import fsum, prod
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise._foundation._arguments import LARGEST, FloatArray, IntArray, as_array, as_float64
-from setwise.fields._terms._base import Term
+from setwise.fields._terms._base import Numbers, Term, distinct
 from setwise.fields._terms._pairs import check_labels
 
 MOST_VARIABLES = 31  # numpy's arrays have at most 32 axes
@@ -77,25 +78,59 @@ class CliqueTerm(Term):
         """Return the tables as rows, (C, L^k)."""
         return self.tables.reshape(len(self.tables), prod(self.tables.shape[1:]))
 
-    def _finite(self) -> FloatArray:
-        """Return the tables as rows, (C, L^k), with 0 for forbidden entries."""
-        flat = self._flat()
-        return np.where(np.isfinite(flat), flat, 0.0)
+    def _rows(self) -> tuple[FloatArray, int]:
+        """Return the different tables as rows, and how often each is used."""
+        tables, uses = distinct(self.tables)
+        return tables.reshape(len(tables), prod(tables.shape[1:])), uses
+
+    def _sizes(self) -> FloatArray:
+        """Return the largest number in size of each different table."""
+        rows, _ = self._rows()
+        return np.abs(np.where(np.isfinite(rows), rows, 0.0)).max(axis=1, initial=0.0)
 
     def _least(self, n_variables: int, n_labels: int) -> float:
-        return float(self._flat().min(axis=1).sum())
+        rows, uses = self._rows()
+        return float(rows.min(axis=1).sum()) * uses
 
     def _most(self, n_labels: int) -> float:
-        return float(np.abs(self._finite()).max(axis=1, initial=0.0).sum())
+        return float(self._sizes().sum()) * self._rows()[1]
 
-    def _price(self, by_cut: bool) -> float:
-        return float(np.abs(self._finite()).max(initial=0.0))
+    def _split_size(self) -> float:
+        return self._most(1)
+
+    def _magnitude(self, by_cut: bool) -> float:
+        return float(self._sizes().max(initial=0.0))
+
+    def _reduced(self, n_variables: int, n_labels: int) -> tuple[Term, float]:
+        rows, uses = self._rows()
+        least = rows.min(axis=1, keepdims=True)
+        if not least.any():
+            return self, 0.0
+        return self._with(rows - least), uses * fsum(least.ravel())
+
+    def _limited(self, limit: float) -> Term:
+        rows, _ = self._rows()
+        return self._with(np.where(np.isinf(rows), np.inf, np.minimum(rows, limit)))
+
+    def _with(self, rows: FloatArray) -> CliqueTerm:
+        """Return the term with other different tables."""
+        tables = rows.reshape(len(rows), *self.tables.shape[1:])
+        return CliqueTerm._of(self.cliques, np.broadcast_to(tables, self.tables.shape))
+
+    def _split(self, n_variables: int, n_labels: int) -> Sequence[Term]:
+        if self.tables.flags.c_contiguous:
+            return (self,)
+        tables = self._remember("contiguous", lambda: np.ascontiguousarray(self.tables))
+        return (CliqueTerm._of(self.cliques, tables),)
 
     def _n_summands(self, n_variables: int) -> int:
         return len(self.cliques)
 
-    def _numbers(self, n_labels: int) -> FloatArray:
-        return self._flat()
+    def _numbers(self, n_labels: int) -> Numbers:
+        return self._rows()
+
+    def _has_fractions(self, n_labels: int) -> bool:
+        return n_labels > 2
 
 
 def as_cliques(cliques: ArrayLike) -> IntArray:

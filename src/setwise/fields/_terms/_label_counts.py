@@ -15,7 +15,7 @@ from setwise._foundation._arguments import (
     as_number,
     as_numbers,
 )
-from setwise.fields._terms._base import Term, largest, rounding_of_heights
+from setwise.fields._terms._base import Numbers, Term, largest, rounding_of_heights
 
 
 class LabelTerm(Term):
@@ -70,11 +70,18 @@ class LabelTerm(Term):
     def _most(self, n_labels: int) -> float:
         return self.cost
 
-    def _price(self, by_cut: bool) -> float:
+    def _magnitude(self, by_cut: bool) -> float:
         return self.cost
 
-    def _numbers(self, n_labels: int) -> FloatArray:
-        return np.array([[self.cost]])
+    def _reduced(self, n_variables: int, n_labels: int) -> tuple[Term | None, float]:
+        least = self._least(n_variables, n_labels)
+        return (None, least) if least else (self, 0.0)
+
+    def _limited(self, limit: float) -> Term:
+        return LabelTerm._of(min(self.cost, limit), self.labels)
+
+    def _numbers(self, n_labels: int) -> Numbers:
+        return np.array([[self.cost]]), 1
 
 
 class CardinalityTerm(Term):
@@ -127,11 +134,20 @@ class CardinalityTerm(Term):
     def _most(self, n_labels: int) -> float:
         return float(np.abs(self.table).max())
 
-    def _price(self, by_cut: bool) -> float:
+    def _magnitude(self, by_cut: bool) -> float:
         return largest(self.table)
 
-    def _numbers(self, n_labels: int) -> FloatArray:
-        return self.table[None]
+    def _reduced(self, n_variables: int, n_labels: int) -> tuple[Term, float]:
+        least = float(self.table.min())
+        if least == 0.0:
+            return self, 0.0
+        return CardinalityTerm._of(self.center, self.table - least), least
+
+    def _limited(self, limit: float) -> Term:
+        return CardinalityTerm._of(self.center, np.minimum(self.table, limit))
+
+    def _numbers(self, n_labels: int) -> Numbers:
+        return self.table[None], 1
 
 
 def as_center(center: ArrayLike) -> IntArray:

@@ -1,4 +1,4 @@
-"""Terms of pairs of variables: Potts edges, tables, and borders between labels."""
+"""Terms of pairs of variables: a weight for each edge, and a cost for labels that meet."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from setwise._foundation._arguments import (
     call_on_arrays,
 )
 from setwise.fields._edges import as_edges, check_edges
-from setwise.fields._terms._base import Term, largest, rounding_of_heights
+from setwise.fields._terms._base import Numbers, Term, largest, rounding_of_heights
 
 Concave = Callable[[FloatArray], FloatArray]
 
@@ -66,84 +66,22 @@ class PottsTerm(Term):
     def _most(self, n_labels: int) -> float:
         return float(self.weights.sum())
 
-    def _price(self, by_cut: bool) -> float:
-        # A cut does not change the weights of edges.
-        return 0.0 if by_cut else largest(self.weights)
+    def _magnitude(self, by_cut: bool) -> float:
+        return 0.0 if by_cut else largest(self.weights)  # a cut leaves the weights of edges alone
 
     def _n_summands(self, n_variables: int) -> int:
         return len(self.edges)
 
-    def _numbers(self, n_labels: int) -> FloatArray:
-        return self.weights[:, None]
+    def _limited(self, limit: float) -> Term:
+        return PottsTerm._of(self.edges, np.minimum(self.weights, limit))
+
+    def _numbers(self, n_labels: int) -> Numbers:
+        return self.weights[:, None], 1
 
     def _pair_tables(self, n_labels: int) -> Iterator[tuple[list[int], FloatArray]]:
         unequal = 1.0 - np.eye(n_labels)
         for edge, weight in zip(self.edges.tolist(), self.weights, strict=True):
             yield edge, weight * unequal
-
-
-class TableTerm(Term):
-    r"""A table for each edge, :math:`\sum_e \theta_e(x_i, x_j)`, if it is not a Potts table.
-
-    Parameters
-    ----------
-    edges : array-like of int, shape (E, 2)
-        Pairs of different variables; repeated edges are added.
-    tables : array-like of shape (E, L, L)
-        Finite. ``Pairwise`` detects tables that are unaries plus Potts; this term does not.
-
-    Examples
-    --------
-    >>> import setwise as sw
-    >>> sw.fields.TableTerm([[0, 1]], [[[0.0, -1.0], [2.0, 0.0]]])
-    TableTerm(edges=array of shape (1, 2), tables=array of shape (1, 2, 2))
-    """
-
-    __match_args__ = ("edges", "tables")
-
-    edges: IntArray
-    tables: FloatArray
-
-    def __init__(self, edges: ArrayLike, tables: ArrayLike) -> None:
-        pairs = as_edges(edges)
-        heights = as_numbers(tables, "tables", shape=(len(pairs), None, None))
-        if heights.shape[1] != heights.shape[2] or heights.shape[1] == 0:
-            raise ValueError(
-                f"tables must have shape (E, L, L) with L at least 1, got {heights.shape}"
-            )
-        self._set(edges=pairs, tables=heights)
-
-    @property
-    def is_submodular(self) -> bool:
-        return False
-
-    def _check(self, n_variables: int, n_labels: int) -> None:
-        check_edges(self.edges, n_variables)
-        check_labels("tables", n_labels, self.tables.shape[1])
-
-    def _energies(self, labels: IntArray, n_labels: int) -> FloatArray:
-        energies = np.empty(len(labels))
-        _core.table_energies(labels, n_labels, self.edges, self.tables.ravel(), False, energies)
-        return energies
-
-    def _least(self, n_variables: int, n_labels: int) -> float:
-        return float(self.tables.min(axis=(1, 2)).sum())
-
-    def _most(self, n_labels: int) -> float:
-        extremes = np.maximum(self.tables.max(axis=(1, 2)), -self.tables.min(axis=(1, 2)))
-        return float(extremes.sum())
-
-    def _price(self, by_cut: bool) -> float:
-        return largest(self.tables)
-
-    def _n_summands(self, n_variables: int) -> int:
-        return len(self.edges)
-
-    def _numbers(self, n_labels: int) -> FloatArray:
-        return self.tables.reshape(-1, n_labels**2)
-
-    def _pair_tables(self, n_labels: int) -> Iterator[tuple[list[int], FloatArray]]:
-        return zip(self.edges.tolist(), self.tables, strict=True)
 
 
 class TransitionTerm(Term):
@@ -203,14 +141,20 @@ class TransitionTerm(Term):
     def _most(self, n_labels: int) -> float:
         return float(self.costs.sum()) * float(self._heights(np.array([float(len(self.edges))]))[0])
 
-    def _price(self, by_cut: bool) -> float:
+    def _magnitude(self, by_cut: bool) -> float:
         return largest(self.costs)
+
+    def _limited(self, limit: float) -> Term:
+        first = float(self._heights(np.ones(1))[0]) if len(self.edges) else 0.0
+        if first <= 0.0:
+            return self
+        return TransitionTerm._of(self.edges, np.minimum(self.costs, limit / first), self.concave)
 
     def _n_summands(self, n_variables: int) -> int:
         return len(self.edges)
 
-    def _numbers(self, n_labels: int) -> FloatArray | None:
-        return self.costs.reshape(-1, 1) if self.concave is None else None
+    def _numbers(self, n_labels: int) -> Numbers | None:
+        return (self.costs.reshape(-1, 1), 1) if self.concave is None else None
 
 
 def as_weights(weights: ArrayLike, count: int) -> FloatArray:

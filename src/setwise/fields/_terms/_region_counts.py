@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import fsum
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise import _core
 from setwise._foundation._arguments import (
+    BoolArray,
     FloatArray,
     IntArray,
     as_array,
@@ -14,7 +18,7 @@ from setwise._foundation._arguments import (
     as_numbers,
 )
 from setwise.fields._regions import as_regions, check_regions, members_of
-from setwise.fields._terms._base import Term, largest, rounding_of_heights
+from setwise.fields._terms._base import Numbers, Term, largest, rounding_of_heights
 
 
 class RegionTerm(Term):
@@ -101,23 +105,46 @@ class CountTerm(RegionTerm):
     def _most(self, n_labels: int) -> float:
         return n_labels * float(np.maximum.reduceat(np.abs(self.table), self.starts[:-1]).sum())
 
-    def _price(self, by_cut: bool) -> float:
+    def _magnitude(self, by_cut: bool) -> float:
         return largest(self.table)
+
+    def _reduced(self, n_variables: int, n_labels: int) -> tuple[Term, float]:
+        none = self.table[self.starts[:-1]]
+        if not none.any():
+            return self, 0.0
+        table = self.table - np.repeat(none, np.diff(self.starts))
+        return CountTerm._of(self.regions, self.starts, table), n_labels * fsum(none)
+
+    def _limited(self, limit: float) -> Term:
+        # A region of one label is cheapest, then one variable with another label.
+        first, last = self.starts[:-1], self.starts[1:] - 1
+        ends = self.table[first] + self.table[last]
+        cost = self.table[first + 1] + self.table[last - 1] - ends
+        share = np.minimum(1.0, 2.0 * limit / np.maximum(cost, np.finfo(np.float64).tiny))
+        if (share == 1.0).all():
+            return self
+        _, region, count = list_counts(last - first)
+        slope = (self.table[last] - self.table[first]) / (last - first)
+        line = self.table[first][region] + slope[region] * count
+        table = np.where(share < 1.0, share, 0.0)[region] * (self.table - line) + line
+        table = np.where(share[region] < 1.0, table, self.table)
+        return CountTerm._of(self.regions, self.starts, table)
 
     def _n_summands(self, n_variables: int) -> int:
         return len(self.table)
 
-    def _numbers(self, n_labels: int) -> FloatArray:
-        return np.tile(self.table, n_labels)[:, None]  # several labels may have the same count
+    def _numbers(self, n_labels: int) -> Numbers:
+        return np.tile(self.table, n_labels)[:, None], 1  # several labels may have the same count
 
 
 class RobustTerm(RegionTerm):
-    r"""A price for variables outside a region's most common label, if it is no ``CountTerm``.
+    r"""A price for the variables outside a region's commonest label, full from Q of them on.
 
     .. math:: \sum_r w_r \min\Bigl(1, \min_j \frac{s_r - n_{rj}}{Q_r}\Bigr)
 
-    This is the case for more than two labels, a truncation Q above half of a region's size s
-    (rounded up), and enough labels to leave more than that half outside the most common one.
+    Inference treats it as a CountTerm where it equals one: where the truncation Q is at most half
+    of a region's size s (rounded up), or where the labels are too few to leave more than that half
+    outside the commonest one. Two labels always are.
 
     Parameters
     ----------
@@ -151,7 +178,53 @@ class RobustTerm(RegionTerm):
 
     @property
     def is_submodular(self) -> bool:
-        return False
+        return bool(self._separable(int(self.sizes.max(initial=1))).all())
+
+    @property
+    def sizes(self) -> IntArray:
+        """(R,): the number of variables in each region."""
+        return self._remember("sizes", lambda: _sizes(self.regions))
+
+    def _separable(self, n_labels: int) -> BoolArray:
+        """Return which regions are a sum over labels, (R,).
+
+        The price must not depend on how the labels are spread once none has more than half. The
+        more labels, the fewer regions are such sums.
+        """
+        half = -(-self.sizes // 2)
+        most_outside = self.sizes - -(-self.sizes // n_labels)
+        limited = (self.truncation <= half) | (most_outside <= half)
+        return np.asarray(limited | (self.weights == 0))
+
+    def _split(self, n_variables: int, n_labels: int) -> Sequence[Term]:
+        easy = self._separable(n_labels)
+        if easy.all():
+            return (self._remember("counts", self._as_counts),)
+        if not easy.any():
+            return (self,)
+        return self._part(easy)._as_counts(), self._part(~easy)
+
+    def _part(self, chosen: BoolArray) -> RobustTerm:
+        """Return the term of some of the regions."""
+        kept = (self.regions >= 0) & chosen[self.regions]
+        regions = as_regions(np.where(kept, self.regions, -1))
+        return RobustTerm._of(regions, self.weights[chosen], self.truncation[chosen])
+
+    def _as_counts(self) -> CountTerm:
+        """Return h(n) of each region: h(0) = 0; the sum over labels is the price if separable.
+
+        With p(k) the price of k variables outside the commonest label, s the size and m = p(s/2):
+        up to half of the region h(n) = m n / s, beyond it h(n) = p(s - n) - m (s - n) / s. A label
+        with more than half of the region gives its price and takes back what the others add;
+        without such a label they all add up to m.
+        """
+        starts, region, count = list_counts(self.sizes)
+        size, outside = self.sizes[region], self.sizes[region] - count
+        weight, limit = self.weights[region], self.truncation[region]
+        most = weight * np.minimum(1.0, -(-size // 2) / limit)
+        price = weight * np.minimum(1.0, outside / limit)
+        table = np.where(2 * count <= size, most * count / size, price - most * outside / size)
+        return CountTerm._of(self.regions, starts, np.asarray(table))
 
     def _energies(self, labels: IntArray, n_labels: int) -> FloatArray:
         energies = np.empty(len(labels))
@@ -167,19 +240,30 @@ class RobustTerm(RegionTerm):
     def _most(self, n_labels: int) -> float:
         return float(self.weights.sum())
 
-    def _price(self, by_cut: bool) -> float:
+    def _magnitude(self, by_cut: bool) -> float:
         return largest(self.weights)
 
-    def _numbers(self, n_labels: int) -> FloatArray | None:
-        return robust_numbers(self.weights, self.truncation)
+    def _limited(self, limit: float) -> Term:
+        most = 2.0 * limit * np.maximum(self.truncation, 1.0)  # one variable outside costs 2 limit
+        if (self.weights <= most).all():
+            return self
+        return RobustTerm._of(self.regions, np.minimum(self.weights, most), self.truncation)
+
+    def _numbers(self, n_labels: int) -> Numbers | None:
+        limits = np.maximum(self.truncation, 1.0)  # of one variable or more
+        if (np.frexp(limits)[0] != 0.5).any():  # no powers of two: the shares are rounded
+            return None
+        return np.stack([self.weights, self.weights / limits], axis=1), 1
+
+    def _has_fractions(self, n_labels: int) -> bool:
+        return True  # the part of a price that a label pays
 
 
-def robust_numbers(weights: FloatArray, truncation: FloatArray) -> FloatArray | None:
-    """Return numbers (R, 2) that robust prices are multiples of; None if shares are rounded."""
-    limits = np.maximum(truncation, 1.0)  # at least one variable
-    if (np.frexp(limits)[0] != 0.5).any():  # not powers of two
-        return None
-    return np.stack([weights, weights / limits], axis=1)
+def list_counts(sizes: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """List each count 0..size of each region: starts (R + 1,), region and count of entries."""
+    starts = np.concatenate([[0], np.cumsum(sizes + 1)])
+    region = np.repeat(np.arange(len(sizes)), sizes + 1)
+    return starts, region, np.arange(starts[-1]) - starts[region]
 
 
 def _numbered(regions: ArrayLike) -> tuple[IntArray, IntArray]:
@@ -187,7 +271,11 @@ def _numbered(regions: ArrayLike) -> tuple[IntArray, IntArray]:
     numbers = as_regions(regions)
     if not np.array_equal(numbers, as_array(regions, "regions")):
         raise ValueError("regions must be numbered 0..R-1, each with a variable, got a gap")
-    return numbers, np.bincount(numbers[numbers >= 0]).astype(np.int64)
+    return numbers, _sizes(numbers)
+
+
+def _sizes(regions: IntArray) -> IntArray:
+    return np.bincount(regions[regions >= 0]).astype(np.int64)
 
 
 def _few(numbers: IntArray) -> str:

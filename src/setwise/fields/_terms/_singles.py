@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from math import fsum
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise import _core
 from setwise._foundation._arguments import FloatArray, IntArray, as_number, as_numbers
-from setwise.fields._terms._base import Term, largest
+from setwise.fields._terms._base import Numbers, Term, largest
 
 
 class ConstantTerm(Term):
@@ -48,11 +50,14 @@ class ConstantTerm(Term):
     def _most(self, n_labels: int) -> float:
         return abs(float(self.value))
 
-    def _price(self, by_cut: bool) -> float:
+    def _magnitude(self, by_cut: bool) -> float:
         return abs(float(self.value))
 
-    def _numbers(self, n_labels: int) -> FloatArray:
-        return np.array([[self.value]], np.float64)
+    def _reduced(self, n_variables: int, n_labels: int) -> tuple[None, float]:
+        return None, float(self.value)
+
+    def _numbers(self, n_labels: int) -> Numbers:
+        return np.array([[self.value]], np.float64), 1
 
 
 class UnaryTerm(Term):
@@ -99,8 +104,17 @@ class UnaryTerm(Term):
     def _most(self, n_labels: int) -> float:
         return float(np.abs(self.unary).max(axis=1).sum())
 
-    def _price(self, by_cut: bool) -> float:
+    def _magnitude(self, by_cut: bool) -> float:
         return largest(self.unary)
 
-    def _numbers(self, n_labels: int) -> FloatArray:
-        return self.unary
+    def _reduced(self, n_variables: int, n_labels: int) -> tuple[Term, float]:
+        least = self.unary.min(axis=1, keepdims=True)
+        if not least.any():
+            return self, 0.0
+        return UnaryTerm._of(self.unary - least), fsum(least.ravel())
+
+    def _limited(self, limit: float) -> Term:
+        return UnaryTerm._of(np.minimum(self.unary, limit))
+
+    def _numbers(self, n_labels: int) -> Numbers:
+        return np.ascontiguousarray(self.unary), 1

@@ -13,7 +13,8 @@ import numpy as np
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
 from setwise.fields._field import Field
 from setwise.fields._potentials._clique import CliquePotential
-from setwise.fields._potentials._pairwise import Pairwise, extend_tables
+from setwise.fields._potentials._pairwise import Pairwise
+from setwise.fields._terms._tables import extend_tables
 from setwise.fields._uai._evidence import parse_evidence
 from setwise.fields._uai._model import UaiModel, as_path, parse_uai
 

@@ -21,7 +21,7 @@ from setwise.inference._calibration._calibrated import (
     CalibrationProgress,
     calibrated_marginals,
 )
-from setwise.inference._conditioning._ground import ground
+from setwise.inference._conditioning._conditioned import Conditioned
 from setwise.inference._marginals._methods import METHODS
 
 # the candidates of "auto" if marginals are not exact; of equal scores the first is taken
@@ -62,7 +62,7 @@ class Cases:
 
     def candidates(self) -> tuple[str, ...]:
         """Return the methods that accept all fields, or one alone if that is exact."""
-        grounded = [ground(one).field for one in self.fields]
+        grounded = [Conditioned.of(one).field for one in self.fields]
         first = METHODS.choose(grounded[0])[0]
         if not self.has_potentials:  # any method is exact
             return (first,)

@@ -12,7 +12,7 @@ from setwise._foundation._timings import Stopwatch
 from setwise.diversities._alternatives import Alternatives
 from setwise.diversities._hamming import DivMBest
 from setwise.fields._field import Field
-from setwise.inference._conditioning._ground import ground
+from setwise.inference._conditioning._conditioned import Conditioned
 from setwise.inference._diverse._list_search import Item, ListSearch, with_end, with_limit
 from setwise.inference._diverse._path._bias_cuts import BiasCuts, usual_reach
 from setwise.inference._diverse._path._medians import DifferentPieces, edges_of
@@ -180,7 +180,7 @@ class _ByWeights(ListSearch):
     def __init__(
         self, field: Field, m: int, wanted: Alternatives, n_jobs: int | None, watch: Stopwatch
     ) -> None:
-        super().__init__(field, ground(field), m, watch)
+        super().__init__(field, Conditioned.of(field), m, watch)
         field = self.base.field
         self._wanted, self._n_jobs = wanted, n_jobs
         self._steps = GreedyStep("auto", n_jobs)

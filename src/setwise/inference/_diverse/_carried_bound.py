@@ -7,7 +7,7 @@ import numpy as np
 from setwise._foundation._arguments import FloatArray
 from setwise._foundation._search import attempt
 from setwise.fields._field import Field
-from setwise.inference._conditioning._energy_scale import Sums
+from setwise.inference._conditioning._conditioned import Sums
 from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapResult
 from setwise.inference._relaxation._block_groups import SIMPLEX, Group

@@ -14,12 +14,8 @@ from setwise.diversities._addition import Addition
 from setwise.diversities._base import Diversity
 from setwise.diversities._concatenated import Concatenated
 from setwise.fields._field import Field
-from setwise.inference._conditioning._energy_scale import (
-    EnergyScale,
-    trivial_bound,
-    trivial_of_tables,
-)
-from setwise.inference._conditioning._ground import ground
+from setwise.inference._conditioning._conditioned import Conditioned
+from setwise.inference._conditioning._magnitude import given_bound, trivial_bound
 from setwise.inference._diverse._list_search import Item, ListSearch, with_end, with_limit
 from setwise.inference._diverse._problem import StepProblem
 from setwise.inference._diverse._result import DiverseProgress, DiverseResult
@@ -72,7 +68,7 @@ class _GreedyList(ListSearch):
         candidates: IntArray,
     ) -> None:
         """``parts_of_items``: of each item after the first its diversity and its number there."""
-        super().__init__(field, ground(field), 1 + len(parts_of_items), watch)
+        super().__init__(field, Conditioned.of(field), 1 + len(parts_of_items), watch)
         self._diversity, self._parts, self._candidates = diversity, parts_of_items, candidates
         self._steps = GreedyStep(method, n_jobs)
         self._alone = StepProblem.of(self.base.field)
@@ -125,13 +121,12 @@ def _as_step(field: Field, addition: Addition, best: MapResult) -> MapResult:
     augmented = addition.added_to(field)
     value = float(augmented._energies(best.labels[None])[0])
     extra = trivial_bound(augmented) - trivial_bound(field)
-    scale = EnergyScale.of(augmented)
     proved = best.value if best.exact else best.bound  # which is lowered by rounding
     bound = min(proved + extra, value)
     return replace(
         best,
         value=value,
         bound=bound,
-        relative_gap=relative_gap(value - bound, value - trivial_of_tables(augmented)),
-        exact=scale.is_exact(value, bound),
+        relative_gap=relative_gap(value - bound, value - given_bound(augmented)),
+        exact=Conditioned(augmented, augmented).is_exact(value, bound),
     )

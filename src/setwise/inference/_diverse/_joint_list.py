@@ -13,7 +13,8 @@ from setwise._foundation._timings import Stopwatch
 from setwise.diversities._base import Diversity
 from setwise.diversities._concatenated import Concatenated
 from setwise.fields._field import Field
-from setwise.inference._conditioning._ground import Ground, difference_below, ground
+from setwise.inference._conditioning._conditioned import Conditioned
+from setwise.inference._conditioning._magnitude import difference_below
 from setwise.inference._diverse._greedy_list import greedy_list
 from setwise.inference._diverse._list_search import Item, ListSearch, with_limit
 from setwise.inference._diverse._path._bias_cuts import BiasCuts
@@ -114,7 +115,7 @@ class _NestedCuts(Search[DiverseProgress]):
 
 def _handed_out(
     field: Field,
-    base: Ground,
+    base: Conditioned,
     items: list[Item],
     control: Control[DiverseProgress],
     obstacle: str = "",
@@ -132,7 +133,7 @@ class _FoundList(ListSearch):
 
     has_answer = False
 
-    def __init__(self, field: Field, base: Ground, items: list[Item]) -> None:
+    def __init__(self, field: Field, base: Conditioned, items: list[Item]) -> None:
         super().__init__(field, base, len(items))
         self._items = items
 
@@ -146,7 +147,7 @@ class _FoundList(ListSearch):
         return self._items[len(self)]
 
 
-def _with_claim(result: DiverseResult, base: Ground, gap: float) -> DiverseResult:
+def _with_claim(result: DiverseResult, base: Conditioned, gap: float) -> DiverseResult:
     """Return the list with its guarantee, c the largest energy of the list.
 
     Scores are summed without the constant that all labellings share.
@@ -180,7 +181,7 @@ def _by_moves(
     start = greedy_list(field, m, diversity, "auto", n_jobs, silent, watch, none)
     if start.interrupted or control.deadline.expired:
         return start
-    base = ground(field)
+    base = Conditioned.of(field)
     # The greedy list ends with the labellings there are; a joint list may have some of them twice.
     labelings = start.labelings[np.arange(m) % len(start.labelings)]
     search = _JointMoves(base.field, costs, labelings, n_jobs)

@@ -12,7 +12,8 @@ from setwise._foundation._search import Control, Ending, Search, completed, driv
 from setwise._foundation._timings import Stopwatch
 from setwise.diversities._base import Diversity
 from setwise.fields._field import Field
-from setwise.inference._conditioning._ground import Ground, difference_below
+from setwise.inference._conditioning._conditioned import Conditioned
+from setwise.inference._conditioning._magnitude import difference_below
 from setwise.inference._diverse._result import DiverseProgress, DiverseResult, Guarantee, repeats
 from setwise.inference._map._result import MapResult
 from setwise.inference._map._solve_map import solve_map
@@ -27,7 +28,9 @@ class ListSearch(Search[DiverseProgress]):
     has_answer = True
     """The labelling of least unaries is an answer; see ``grow``."""
 
-    def __init__(self, field: Field, base: Ground, m: int, watch: Stopwatch | None = None) -> None:
+    def __init__(
+        self, field: Field, base: Conditioned, m: int, watch: Stopwatch | None = None
+    ) -> None:
         self.field, self.base, self.m = field, base, m
         self._watch = Stopwatch() if watch is None else watch
         self._labels: list[IntArray] = []

@@ -11,8 +11,13 @@ from setwise.diversities._addition import Addition
 from setwise.fields._base import Potential
 from setwise.fields._field import Field
 from setwise.fields._terms import CardinalityTerm
-from setwise.inference._conditioning._energy_scale import NEGLIGIBLE, trivial_of_tables
-from setwise.inference._conditioning._reach import digits_lost, rounding_of, rounding_of_prices
+from setwise.inference._conditioning._magnitude import (
+    NEGLIGIBLE,
+    given_bound,
+    rounding_of,
+    rounding_of_bound,
+    rounding_of_costs,
+)
 from setwise.inference._map._methods import METHODS
 from setwise.inference._map._result import MapResult
 
@@ -65,21 +70,21 @@ class StepProblem:
         return float(np.abs(changes).max(initial=0.0))
 
     def within_digits(self, found: MapResult, gain: float) -> MapResult:
-        """Return the answer with the bound lowered by what the rounding of prices may hide.
+        """Return the answer with the bound lowered by what the rounding of costs may hide.
 
         Large costs that the labelling does not incur cause rounding errors too. ``gain`` is that of
         the labelling in the diversity.
         """
         field, step = self.base, self.field
-        room = float(field._energies(found.labels[None])[0]) - trivial_of_tables(field) + abs(gain)
+        room = float(field._energies(found.labels[None])[0]) - given_bound(field) + abs(gain)
         record = METHODS.get(found.method)  # None of multipliers, which are no method of MAP
         if record is not None and record.adds_paid_only:
-            rounding = rounding_of(found.value - trivial_of_tables(step))
+            rounding = rounding_of(found.value - given_bound(step))
         else:
-            rounding = rounding_of_prices(step, by_cut=record is not None and record.by_cut)
+            rounding = rounding_of_costs(step, by_cut=record is not None and record.by_cut)
         rounding = max(rounding, rounding_of(self._largest_change()))
         if found.gap == np.inf or room == 0.0 or rounding <= NEGLIGIBLE * room:
             return found
-        lost = digits_lost(step) + len(step.unary) * rounding
+        lost = rounding_of_bound(step) + len(step.unary) * rounding
         share = relative_gap(found.gap + lost, room + lost)
         return replace(found, bound=found.bound - lost, relative_gap=share, exact=False)

@@ -9,7 +9,7 @@ import numpy as np
 
 from setwise._foundation._arguments import IntArray
 from setwise.fields._field import Field
-from setwise.inference._conditioning._energy_scale import Sums
+from setwise.inference._conditioning._conditioned import Sums
 from setwise.inference._diverse._carried_bound import CarriedBound
 from setwise.inference._diverse._multipliers._search import HammingSearch
 from setwise.inference._diverse._problem import StepProblem
@@ -104,7 +104,7 @@ class GreedyStep:
         if self._search.is_exact or found.interrupted:
             return found
         options = MapOptions.read(field, n_jobs=self._n_jobs)
-        found = options.improved(found, options.scale.trivial, False)
+        found = options.improved(found, options.problem.trivial, False)
         return self._bounds.improve(field, found, options)
 
 

@@ -14,19 +14,14 @@ import numpy as np
 
 from setwise import _core
 from setwise._foundation._arguments import FloatArray, IntArray
-from setwise._foundation._certificate import EPS
+from setwise._foundation._certificate import EPS, FEW_ROUNDINGS
 from setwise.fields._edges import Grid, grid_of
 from setwise.fields._field import Field
-from setwise.fields._potentials._pairwise import Pairwise
-from setwise.fields._potentials._potts import Potts
+from setwise.fields._terms import PottsTerm, TableTerm, distinct
 
 # A table that violates submodularity by at most this share of its range counts as submodular: the
 # violation is rounding.
 _ROUNDING = 1e-14
-
-# The number of rounding errors, each of the size of the sum, that kernels make in sums that are
-# compensated block by block.
-_IN_BLOCKS = 8
 
 Pairs = tuple[IntArray, FloatArray]
 """Edges (E, 2) and weights (E,)."""
@@ -44,25 +39,25 @@ class PottsField(NamedTuple):
 
 
 def as_potts(field: Field) -> PottsField | None:
-    """Return a field of two labels, Potts potentials and tables; None for any other field."""
-    kinds = {type(potential) for potential in field.potentials}
-    if field.n_labels != 2 or not kinds or not kinds <= {Potts, Pairwise}:
+    """Return a field of two labels, Potts terms and tables; None for any other field."""
+    kinds = {type(term) for _, term in field._given()}
+    if field.n_labels != 2 or not kinds or not kinds <= {PottsTerm, TableTerm}:
         return None
     unary = field.unary
-    if Pairwise in kinds:  # costs shared by all labels take digits from the tables
+    if TableTerm in kinds:  # costs shared by all labels take digits from the tables
         unary = unary - field._favourites().least[:, None]
     pairs: list[Pairs] = []
     largest, total = 0.0, 0.0
-    for potential in field.potentials:
-        if isinstance(potential, Potts):
-            pairs.append((potential.edges, potential.weights))
-        elif isinstance(potential, Pairwise):
-            weights = np.empty(len(potential.edges))
-            tables = potential.tables.reshape(-1)
-            above, sizes = _core.split_tables(potential.edges, tables, _ROUNDING, unary, weights)
+    for _, term in field._given():
+        if isinstance(term, PottsTerm):
+            pairs.append((term.edges, term.weights))
+        elif isinstance(term, TableTerm):
+            weights = np.empty(len(term.edges))
+            tables = distinct(term.tables)[0].reshape(-1)
+            above, sizes = _core.split_tables(term.edges, tables, _ROUNDING, unary, weights)
             if above < 0.0:
                 return None
-            pairs.append((potential.edges, weights))
+            pairs.append((term.edges, weights))
             largest, total = max(largest, above), total + sizes
     return PottsField(unary, pairs, largest, total)
 
@@ -76,12 +71,12 @@ def above_least(field: Field, labels: IntArray) -> float | None:
     if field.n_labels != 2:
         return None
     paid = _core.unary_above_least(labels, field.unary)
-    for potential in field.potentials:
-        if isinstance(potential, Pairwise):
-            tables = potential.tables.reshape(-1)
-            paid += _core.tables_above_least(labels, potential.edges, tables)
-        elif isinstance(potential, Potts):
-            paid += _core.weights_between(labels, potential.edges, potential.weights)
+    for _, term in field._given():
+        if isinstance(term, TableTerm):
+            tables = distinct(term.tables)[0].reshape(-1)
+            paid += _core.tables_above_least(labels, term.edges, tables)
+        elif isinstance(term, PottsTerm):
+            paid += _core.weights_between(labels, term.edges, term.weights)
         else:
             return None
     return paid
@@ -93,11 +88,10 @@ def least_of_all(field: Field) -> tuple[float, ...]:
     The field must be one that ``as_potts`` accepts.
     """
     parts = [*_core.sum_of_least(field.unary)]
-    for potential in field.potentials:
-        if isinstance(potential, Pairwise) and len(potential.edges):
-            found = _core.sum_of_least(potential.tables.reshape(-1, 4))
-            uses = len(potential.edges) if potential.tables.ndim == 2 else 1
-            for part in found:
+    for _, term in field._given():
+        if isinstance(term, TableTerm):
+            tables, uses = distinct(term.tables)
+            for part in _core.sum_of_least(tables.reshape(-1, 4)):
                 if part:
                     rest = uses * Fraction(part) - Fraction(uses * part)
                     parts += [uses * part, float(rest)]
@@ -135,7 +129,7 @@ def cut_potts(unary: FloatArray, pairs: list[Pairs], n_threads: int) -> PottsCut
     rounding = (len(unary) + len(edges)) * EPS * (paid + sent)
     if not isfinite(paid + sent) or not abs(paid - sent) <= lost + rounding:
         return None
-    rounding = max(paid - lost - sent, 0.0) + small + _IN_BLOCKS * EPS * (paid + sent)
+    rounding = max(paid - lost - sent, 0.0) + small + FEW_ROUNDINGS * EPS * (paid + sent)
     return PottsCut(labels, alone + between, paid, lost, rounding)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._search import Ending
 from setwise.fields._field import Field
-from setwise.inference._conditioning._energy_scale import Sums
+from setwise.inference._conditioning._conditioned import Sums
 from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapProgress, MapResult
 from setwise.inference._map._rise import AT_LIMIT, Rise
@@ -107,7 +107,7 @@ class _Convex(_Cooling):
         value, before = self.best[1], self.best[1] - self.bound
         self.bound, self.n_iter = max(self.bound, stage.bound), stage.n_iter
         self.sums = Sums(stage.paid, stage.lost)
-        room, gap = value - options.scale.trivial, value - self.bound
+        room, gap = value - options.problem.trivial, value - self.bound
         solved = stage.slack <= max(SOLVED * room, 1e-3 * gap)
         solved = solved and stage.slack < gap - min(options.tol, 1.0) * room
         self.converged = options.settled(value, self.bound, self.sums, before) or solved
@@ -140,7 +140,7 @@ class _Certificate(_Cooling):
         self.converged = options.settled(value, self.bound, self.sums, before)
         if stage.n_iter > 0:  # the first passes bring far more than a doubling ever will
             self._rise.note(stage.n_iter, self.bound)
-        gap, goal = value - self.bound, min(options.tol, 1.0) * (value - options.scale.floor)
+        gap, goal = value - self.bound, min(options.tol, 1.0) * (value - options.problem.floor)
         at_limit = stage.slack <= self._little * gap
         at_limit = at_limit or (self._is_free and self._rise.is_over(gap, goal))
         if at_limit:

@@ -25,9 +25,8 @@ from setwise._foundation._progress import is_observed, stops
 from setwise._foundation._threads import as_threads
 from setwise._foundation._timings import Stopwatch
 from setwise.fields._field import Field
-from setwise.inference._conditioning._energy_scale import NEGLIGIBLE, EnergyScale, Sums
-from setwise.inference._conditioning._ground import Ground, difference_below
-from setwise.inference._conditioning._reach import Doubt
+from setwise.inference._conditioning._conditioned import Conditioned, Sums
+from setwise.inference._conditioning._magnitude import NEGLIGIBLE, difference_below
 from setwise.inference._map._result import Found, MapProgress, MapResult
 
 
@@ -42,12 +41,10 @@ class MapOptions:
     n_threads: int
     random: np.random.Generator | None
     callback: Callable[[MapProgress], object] | None
-    scale: EnergyScale
-    """What gaps are measured against."""
-    ground: Ground | None
-    """What was taken out of the field that the callback is told of; None tells of the field."""
-    doubt: Doubt = dataclass_field(default_factory=Doubt)
-    """What prices that no good labelling pays may have done to a bound that is told."""
+    problem: Conditioned
+    """What is searched, what gaps are measured against, and what results mean."""
+    by_cut: bool = False
+    """Whether the method is a cut, which leaves the weights of edges alone."""
     known: MapResult | None = None
     """The answer of an earlier search: the callback is told the better of the two."""
     highest: list[float] = dataclass_field(default_factory=lambda: [-np.inf])
@@ -67,10 +64,9 @@ class MapOptions:
         n_jobs: int | None = None,
         rng: object = None,
         callback: Callable[[MapProgress], object] | None = None,
-        ground: Ground | None = None,
         deadline: Deadline | None = None,
         watch: Stopwatch | None = None,
-        scale: EnergyScale | None = None,
+        problem: Conditioned | None = None,
     ) -> MapOptions:
         """The options of a call, or one sentence on what is wrong with which."""
         check_callback(callback)
@@ -81,8 +77,7 @@ class MapOptions:
             n_threads=as_threads(n_jobs),
             random=None if rng is None else as_generator(rng),
             callback=callback,
-            scale=EnergyScale.of(field) if scale is None else scale,
-            ground=ground,
+            problem=Conditioned(field, field) if problem is None else problem,
             deadline=Deadline() if deadline is None else deadline,
             watch=Stopwatch() if watch is None else watch,
         )
@@ -93,7 +88,7 @@ class MapOptions:
 
     def close_enough(self, value: float, bound: float) -> bool:
         """Whether the relative gap is within the tolerance."""
-        return self.scale.relative_gap(value, bound) <= self.tol
+        return self.problem.relative_gap(value, bound) <= self.tol
 
     def settled(self, value: float, bound: float, sums: Sums, before: float) -> bool:
         """Whether the gap is within the tolerance, and ``exact`` if that is a few passes away.
@@ -102,31 +97,31 @@ class MapOptions:
         at least halves the gap, which was ``before``, until rounding is all that is left of it. A
         gap of less than the unit of the energies is none, however large a share it is.
         """
-        if self.scale.grid.step > 0.0 and self.scale.is_exact(value, bound, sums):
+        if self.problem.unit.step > 0.0 and self.problem.is_exact(value, bound, sums):
             return True
         if not self.close_enough(value, bound):
             return False
         fine = self.tol <= NEGLIGIBLE and value - bound <= 0.5 * before
-        return not fine or self.scale.is_exact(value, bound, sums)
+        return not fine or self.problem.is_exact(value, bound, sums)
 
     def progress(
         self, n_iter: int, value: float, bound: float, sums: Sums | None = None
     ) -> MapProgress:
         """Return the record for the callback: the one place where bounds on the way are rounded."""
         seconds = perf_counter() - self.began
-        if self.ground is None:
-            share = self.scale.relative_gap(value, bound)
-            return MapProgress(n_iter, value, bound, share, seconds)
-        claimed = self.scale.claim(value, bound, self.scale.lost(value, bound, sums))
-        bound = max(self.doubt.taken_off(self.scale.field, value, b) for b in (bound, claimed))
-        claimed = self.doubt.taken_off(self.scale.field, value, claimed)
+        problem = self.problem
+        claimed = problem.claim(value, bound, problem.slack(value, bound, sums))
+        bound = max(bound, claimed)
+        if problem.costs_hide_digits(value, by_cut=self.by_cut):
+            bound = problem.less_rounding_of_costs(value, bound)
+            claimed = problem.less_rounding_of_costs(value, claimed)
         if self.known is not None:
             value, bound = min(value, self.known.value), max(bound, self.known.bound)
-            known = self.scale.claim(value, self.known.bound, _lost(self.known))
+            known = problem.claim(value, self.known.bound, _lost(self.known))
             claimed = max(claimed, known)
         self.highest[0] = claimed = max(claimed, self.highest[0])
-        share, told = self.scale.relative_gap(value, bound), value + self.ground.constant
-        below = min(self.ground.beneath(min(claimed, value)), told)
+        share, told = problem.relative_gap(value, bound), value + problem.constant
+        below = min(problem.below(min(claimed, value)), told)
         return MapProgress(n_iter, told, below, share, seconds)
 
     def tell(self, n_iter: int, value: float, bound: float, sums: Sums | None = None) -> None:
@@ -151,7 +146,7 @@ class MapOptions:
 
         ``sums`` is what the bound is a sum of, if not of the numbers of the field.
         """
-        lost = self.scale.lost(value, bound, sums)
+        lost = self.problem.slack(value, bound, sums)
         bound = min(bound, value)
         return Found(
             labels=labels,
@@ -162,15 +157,15 @@ class MapOptions:
             n_iter=n_iter,
             converged=converged,
             interrupted=interrupted,
-            relative_gap=self.scale.relative_gap(value, bound),
-            exact=self.scale.is_exact(value, bound, sums),
+            relative_gap=self.problem.relative_gap(value, bound),
+            exact=self.problem.is_exact(value, bound, sums),
             lost=lost,
         )
 
     def not_begun(self, field: Field, method: str) -> MapResult:
         """The record of a search that the time limit did not let begin: of the start."""
         labels = self.start(field)
-        value, bound = float(field._energies(labels[None])[0]), self.scale.trivial
+        value, bound = float(field._energies(labels[None])[0]), self.problem.trivial
         return self.result(
             labels, value, bound, method=method, n_iter=0, converged=False, interrupted=True
         )
@@ -181,15 +176,15 @@ class MapOptions:
         """The result with a better bound, if it is one."""
         lost = _lost(result)
         if bound > result.bound:
-            lost = self.scale.lost(result.value, bound, sums)
+            lost = self.problem.slack(result.value, bound, sums)
         bound = min(max(result.bound, bound), result.value)
         known = result.exact and -np.inf < result.bound
         return replace(
             _found(result),
             bound=bound,
             interrupted=result.interrupted or interrupted,
-            relative_gap=self.scale.relative_gap(result.value, bound),
-            exact=known or self.scale.is_exact(result.value, bound, sums),
+            relative_gap=self.problem.relative_gap(result.value, bound),
+            exact=known or self.problem.is_exact(result.value, bound, sums),
             lost=lost,
         )
 
@@ -203,39 +198,32 @@ class MapOptions:
         best = other if wins else one
         proof = other if other.bound - _lost(other) > one.bound - _lost(one) else one
         bound = min(proof.bound, best.value)
-        claimed = self.scale.claim(best.value, bound, _lost(proof))
+        claimed = self.problem.claim(best.value, bound, _lost(proof))
         exact = any(r.exact and r.value == best.value for r in (one, other))
         return replace(
             _found(best),
             bound=bound,
-            relative_gap=self.scale.relative_gap(best.value, bound),
+            relative_gap=self.problem.relative_gap(best.value, bound),
             exact=exact or claimed >= best.value,
             interrupted=other.interrupted,
             lost=_lost(proof),
         )
 
-    def claimed(
-        self,
-        result: MapResult,
-        value: float | None = None,
-        beneath: Callable[[float], float] | None = None,
-    ) -> MapResult:
-        """The result with the bound that it may claim: every result of ``solve_map`` is one.
+    def in_given(self, result: MapResult, value: float | None = None) -> MapResult:
+        """Return the result for the field that was given, with the bound that it may claim.
 
-        ``value`` is what the labels cost in the field that was given, and ``beneath`` makes bounds
-        on its energies of those on this one's. No gap shrinks by that.
+        Every result of ``solve_map`` is one. ``value`` is the energy of its labels, if known. The
+        gap does not shrink.
         """
-        bound, share = (
-            self.scale.claim(result.value, result.bound, _lost(result)),
-            result.relative_gap,
-        )
+        problem, share = self.problem, result.relative_gap
+        bound = problem.claim(result.value, result.bound, _lost(result))
         exact = result.exact or bound >= result.value
         if bound > result.bound:
-            share = min(share, self.scale.relative_gap(result.value, bound))
+            share = min(share, problem.relative_gap(result.value, bound))
         if value is None:
-            value = result.value
-        if beneath is not None:
-            gap, bound = result.value - bound, beneath(bound)
+            value = problem.value_of(result.labels) if problem.is_changed else result.value
+        if problem.is_changed:
+            gap, bound = result.value - bound, problem.below(bound)
             bound = min(bound, difference_below(value, gap)) if value < np.inf else bound
         return MapResult(
             result.labels,

@@ -7,7 +7,7 @@ from math import inf
 from setwise._foundation._arguments import IntArray
 from setwise._foundation._search import Control, Ending, Search, drive
 from setwise.fields._field import Field
-from setwise.inference._conditioning._energy_scale import Sums
+from setwise.inference._conditioning._conditioned import Sums
 from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapProgress, MapResult
 
@@ -30,7 +30,7 @@ class MapSearch(Search[MapProgress]):
 
     def __init__(self, field: Field, options: MapOptions) -> None:
         self.field, self.options = field, options
-        self.bound = options.scale.trivial
+        self.bound = options.problem.trivial
         self.limit: float = inf if options.max_iter is None else options.max_iter
 
     def run(self) -> MapResult:

@@ -16,14 +16,8 @@ from setwise._foundation._progress import displayed, is_observed
 from setwise._foundation._search import attempt
 from setwise._foundation._timings import Stopwatch
 from setwise.fields._field import Field, as_field
-from setwise.inference._conditioning._energy_scale import NEGLIGIBLE, EnergyScale, trivial_of_tables
-from setwise.inference._conditioning._ground import ground, without_hopeless
-from setwise.inference._conditioning._reach import (
-    Doubt,
-    digits_lost,
-    out_of_reach,
-    within_reach,
-)
+from setwise.inference._conditioning._conditioned import Conditioned
+from setwise.inference._conditioning._magnitude import NEGLIGIBLE
 from setwise.inference._map._convex import certify
 from setwise.inference._map._junction_tree import (
     as_memory_limit,
@@ -153,11 +147,10 @@ def solve_map(
             reason = METHODS["cut"].because if method == "auto" else "asked for"
             told = _told(best, reason, deadline)
             return replace(best, timings=watch.timings("answer"), shape=field.shape, **told)
-    parts = ground(field)
-    grounded = parts.field
-    problem = without_hopeless(grounded)
-    scale = EnergyScale.of(problem, field)
-    options = read(problem, scale=scale, ground=parts)
+    whole = Conditioned.of(field)
+    conditioned = whole.without_huge_unaries()
+    problem = conditioned.field
+    options = read(problem, problem=conditioned)
     chosen = method == "auto"
     if chosen:
         method, reason = METHODS.choose(problem)
@@ -165,13 +158,14 @@ def solve_map(
         within(METHODS[method], memory).check(problem)
         reason = "asked for"
     record = METHODS[method]
+    by_cut = record.by_cut
     if is_observed(callback):
-        options = replace(options, doubt=Doubt.of(problem, by_cut=record.by_cut))
+        options = replace(options, by_cut=by_cut)
     result = _search(problem, method, options)
-    if not record.adds_paid_only and out_of_reach(problem, result.value, by_cut=record.by_cut):
-        result = _search_again(problem, method, options, result)
-    elif not result.exact and out_of_reach(problem, result.bound, by_cut=record.by_cut):
-        result = _without_lost_digits(problem, result)
+    if not record.adds_paid_only and conditioned.costs_hide_digits(result.value, by_cut=by_cut):
+        result = _search_again(method, options, result)
+    elif not result.exact and conditioned.costs_hide_digits(result.bound, by_cut=by_cut):
+        result = _less_rounding(conditioned, result)
     if chosen and not _is_done(result, options):
         for other in _affordable(problem, method):
             result, helped = _try_too(problem, other, options, result)
@@ -183,17 +177,13 @@ def solve_map(
         reason = f"{reason}; {result.reason}"
     if not result.exact:
         reason += _why_not_proved(result, options)
-    if problem is not grounded:
-        # Only a start that nothing better was found than may pay a price that was cut down.
-        value = float(grounded._energies(result.labels[None])[0])
+    if problem is not whole.field:
+        # Only a start that nothing better was found than may pay a cost that was limited.
+        value = float(whole.field._energies(result.labels[None])[0])
         if value != result.value:
             result = replace(result, value=value, exact=False)
             result = options.improved(result, result.bound, False)
-    if grounded is field:
-        result = options.claimed(result)
-    else:
-        value = float(field._energies(result.labels[None])[0])
-        result = options.claimed(result, value, parts.beneath)
+    result = options.in_given(result)
     told = _told(result, reason, deadline)
     return replace(result, timings=watch.timings("answer"), shape=field.shape, **told)
 
@@ -267,9 +257,9 @@ def _try_too(
     found, _ = attempt(_search, field, method, replace(options, known=result))
     if found is None:  # it ended while the search was set up: the answer stands
         return replace(result, interrupted=True), ""
-    by_cut = METHODS[method].by_cut
-    if out_of_reach(field, min(found.value, result.value), by_cut=by_cut):
-        found = _without_lost_digits(field, found)
+    value, problem = min(found.value, result.value), options.problem
+    if problem.costs_hide_digits(value, by_cut=METHODS[method].by_cut):
+        found = _less_rounding(problem, found)
     best = options.better(result, found)
     if found.exact and best.exact and not result.exact:
         return best, "its answer is exact" if found.value < result.value else "it proves the answer"
@@ -278,31 +268,29 @@ def _try_too(
     return best, "its bound is better" if best.bound > result.bound else ""
 
 
-def _search_again(field: Field, method: str, options: MapOptions, result: MapResult) -> MapResult:
-    """The search without the prices that the labelling puts out of reach, as long as that helps."""
-    within, by_cut = field, METHODS[method].by_cut
+def _search_again(method: str, options: MapOptions, result: MapResult) -> MapResult:
+    """Search again without the costs that are beyond the labelling, as long as that helps."""
+    near, by_cut = options.problem, METHODS[method].by_cut
     for _ in range(_AGAIN):
         if result.interrupted:
             break
-        nearer = within_reach(field, result.value)
-        scale = EnergyScale.of(nearer, options.scale.given)
-        again = replace(options, init=result.labels, scale=scale)
-        if is_observed(options.callback):
-            again = replace(again, doubt=Doubt.of(nearer, by_cut=by_cut))
+        nearer = options.problem.limited_beside(result.value)
+        again = replace(options, init=result.labels, problem=nearer)
         try:
-            METHODS[method].check(nearer)
-            found = _search(nearer, method, again)
-        except ValueError:  # a table that was cut down may not be one for the method's moves
+            METHODS[method].check(nearer.field)
+            found = _search(nearer.field, method, again)
+        except ValueError:  # a table that was limited may not be one for the method's moves
             break
         found = replace(found, n_iter=result.n_iter + found.n_iter)
-        if found.value > result.value or field._energies(found.labels[None])[0] != found.value:
+        value = float(options.problem.field._energies(found.labels[None])[0])
+        if found.value > result.value or value != found.value:
             break
-        result, within = found, nearer
-        if not out_of_reach(within, result.value, by_cut=by_cut):
-            if result.exact or not out_of_reach(within, result.bound, by_cut=by_cut):
-                return _remeasured(within, result)
+        result, near = found, nearer
+        if not near.costs_hide_digits(result.value, by_cut=by_cut):
+            if result.exact or not near.costs_hide_digits(result.bound, by_cut=by_cut):
+                return _remeasured(near, result)
             break
-    return _without_lost_digits(within, result)
+    return _less_rounding(near, result)
 
 
 def _certify(field: Field, result: MapResult, options: MapOptions) -> MapResult:
@@ -332,15 +320,14 @@ def _certify(field: Field, result: MapResult, options: MapOptions) -> MapResult:
     )
 
 
-def _without_lost_digits(field: Field, result: MapResult) -> MapResult:
+def _less_rounding(problem: Conditioned, result: MapResult) -> MapResult:
     """Return the result with a bound that is lowered by what rounding may have done to it."""
-    trivial = trivial_of_tables(field)
-    bound = min(max(result.bound - digits_lost(field), trivial), result.value)
-    share = relative_gap(result.value - bound, result.value - trivial)
+    bound = problem.less_rounding_of_costs(result.value, result.bound)
+    share = relative_gap(result.value - bound, result.value - problem.floor)
     return replace(result, bound=bound, relative_gap=share, exact=bound == result.value)
 
 
-def _remeasured(field: Field, result: MapResult) -> MapResult:
+def _remeasured(problem: Conditioned, result: MapResult) -> MapResult:
     """Return the result with its gap measured against the least entries of the tables as given."""
-    share = relative_gap(result.gap, result.value - trivial_of_tables(field))
+    share = relative_gap(result.gap, result.value - problem.floor)
     return replace(result, relative_gap=share, exact=result.exact and share <= NEGLIGIBLE)

@@ -12,7 +12,7 @@ import numpy as np
 from setwise._foundation._arguments import FloatArray
 from setwise.fields._field import Field
 from setwise.fields._terms import CliqueTerm
-from setwise.inference._conditioning._largest_energy import rounding_of_logs
+from setwise.inference._conditioning._magnitude import rounding_of_logs
 from setwise.inference._map._junction_tree import is_cheap, narrow, planned
 from setwise.inference._marginals._lower_bound import Raised
 from setwise.inference._marginals._search import ExactSum, MarginalsOptions, MarginalsSolution

@@ -15,7 +15,7 @@ import numpy as np
 from setwise._foundation._arguments import FloatArray
 from setwise._foundation._certificate import EPS, gap_over_value
 from setwise.fields._field import Field
-from setwise.inference._conditioning._largest_energy import rounding_of_logs
+from setwise.inference._conditioning._magnitude import rounding_of_logs
 from setwise.inference._flows._energy_as_cut import ConcaveCut, as_cut
 from setwise.inference._flows._flow_graph import FlowGraph
 from setwise.inference._marginals._search import (

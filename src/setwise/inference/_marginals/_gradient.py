@@ -11,7 +11,7 @@ from setwise._foundation._base_classes import Record
 from setwise._foundation._threads import as_threads
 from setwise.fields._field import Field, as_field
 from setwise.fields._terms import PottsTerm, TableTerm
-from setwise.inference._conditioning._ground import ground
+from setwise.inference._conditioning._conditioned import Conditioned
 from setwise.inference._map._junction_tree import narrow, planned
 from setwise.inference._marginals._counts._counts import counts_weights
 from setwise.inference._marginals._result import MarginalsResult
@@ -92,14 +92,15 @@ def log_partition_gradient(
         )
     t = result.temperature
     # large constants would cost the digits of small potentials, as in a search
-    weights = _grounded_weights(ground(field).field, result, as_threads(n_jobs))
-    constants = np.array([potential._grounded()[1] for potential in field.potentials], np.float64)
+    problem = Conditioned.of(field)
+    weights = _weights_without_constants(problem.field, result, as_threads(n_jobs))
     return LogPartitionGradient(
-        -result.probabilities.astype(np.float64) / t, weights - constants / t
+        -result.probabilities.astype(np.float64) / t,
+        weights - np.array(problem.constants, np.float64) / t,
     )
 
 
-def _grounded_weights(field: Field, result: MarginalsResult, n_threads: int) -> FloatArray:
+def _weights_without_constants(field: Field, result: MarginalsResult, n_threads: int) -> FloatArray:
     """Return the gradient (K,) in the weights of potentials, for a field without constants."""
     if result.method == "elimination":
         return _exact_weights(field, result)

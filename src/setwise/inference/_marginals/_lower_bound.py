@@ -38,7 +38,7 @@ from setwise.fields._terms import (
     TransitionTerm,
     sum_constants,
 )
-from setwise.inference._conditioning._largest_energy import largest_energy, rounding_of_logs
+from setwise.inference._conditioning._magnitude import largest_energy, rounding_of_logs
 
 # The number of variables in a block whose law is kept during sweeps, at O(n) per variable. Sweeps
 # that replace larger blocks by their means still end near the same bound.

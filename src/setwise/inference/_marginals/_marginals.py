@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from math import inf
+from math import inf, log
 from typing import Any
 
 import numpy as np
@@ -21,18 +21,15 @@ from setwise._foundation._threads import as_threads
 from setwise._foundation._timings import Stopwatch
 from setwise._foundation._warnings import callers_level
 from setwise.fields._field import Field, as_field
-from setwise.inference._conditioning._energy_scale import (
+from setwise.inference._conditioning._conditioned import Conditioned
+from setwise.inference._conditioning._magnitude import (
     NEGLIGIBLE,
+    check_magnitude,
+    rounding_of,
+    rounding_of_bound,
+    rounding_of_costs,
+    rounding_of_logs,
     trivial_bound,
-    trivial_of_tables,
-)
-from setwise.inference._conditioning._ground import ground
-from setwise.inference._conditioning._largest_energy import check_magnitude, rounding_of_logs
-from setwise.inference._conditioning._reach import (
-    digits_lost,
-    rounding_of_prices,
-    rounding_of_unaries,
-    within_sight,
 )
 from setwise.inference._map._junction_tree import as_memory_limit, within
 from setwise.inference._map._solve_map import solve_map
@@ -185,8 +182,8 @@ def marginals(
     field = as_field(field)
     method = METHODS.read(method)
     memory = as_memory_limit(memory_limit, method)
-    parts = ground(field)
-    problem = parts.field
+    conditioned = Conditioned.of(field)
+    problem = conditioned.field
     chosen, reason = method == "auto", "asked for"
     if chosen:
         method, reason = METHODS.choose(problem, started=init is not None)
@@ -212,9 +209,9 @@ def marginals(
         watch=watch,
     )
     check_magnitude(field, options.temperature, options.dtype)
-    offset, margin = parts.over(options.temperature)
+    offset, margin = conditioned.constant_over(options.temperature)
     options = replace(options, offset=offset, margin=margin, from_below=not record.gives_bound)
-    problem, lost = with_prices_limited(problem, options)
+    problem, lost = with_limited_costs(conditioned, options)
     watch.lap("set-up")
     of = record.of
     try:
@@ -355,22 +352,26 @@ def _not_begun(field: Field, options: MarginalsOptions, *, gives_bound: bool) ->
     )
 
 
-def with_prices_limited(field: Field, options: MarginalsOptions) -> tuple[Field, float]:
-    """Limit prices whose rounding would change log Z.
+def with_limited_costs(problem: Conditioned, options: MarginalsOptions) -> tuple[Field, float]:
+    r"""Limit costs whose rounding would change log Z.
 
-    Return the field, and the nats by which rounding may still change its log Z.
+    With a labelling of energy E and b the least that all terms cost, costs of
+    :math:`E - b + t (N \log L + 745)` leave all labellings that pay them a share of less than
+    :math:`e^{-745}` of Z. Limited to that, they raise Z, by no more. Return the field, and the nats
+    by which rounding may still change its log Z.
     """
-    t = options.temperature
-    rounding = max(rounding_of_prices(field), rounding_of_unaries(field))
+    t, field = options.temperature, problem.field
+    rounding = max(rounding_of_costs(field), rounding_of(field._favourites().largest))
     if rounding <= NEGLIGIBLE * t:
         return field, 0.0
     limit = options.deadline.inherited  # any labelling will do
     found = solve_map(field, tol=np.inf, n_jobs=options.n_threads, time_limit=limit)
-    value = completed(found).value
-    if rounding <= NEGLIGIBLE * (value - trivial_of_tables(field)):
+    paid = completed(found).value - problem.floor
+    if rounding <= NEGLIGIBLE * paid:
         return field, 0.0
-    near = within_sight(field, t, value)
-    return near, digits_lost(near) / t
+    nats = field.n_variables * log(field.n_labels) + 745.0
+    near = problem.limited(paid + t * nats, keep_submodular=True).field
+    return near, rounding_of_bound(near) / t
 
 
 def _as_dtype(dtype: object) -> str:

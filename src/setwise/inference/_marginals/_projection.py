@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from setwise._foundation._arguments import FloatArray
 from setwise.fields._field import Field
-from setwise.inference._conditioning._largest_energy import rounding_of_logs
+from setwise.inference._conditioning._magnitude import rounding_of_logs
 from setwise.inference._marginals._search import (
     MarginalsOptions,
     MarginalsSolution,

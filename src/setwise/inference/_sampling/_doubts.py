@@ -20,7 +20,7 @@ from scipy.special import logsumexp
 from setwise._foundation._arguments import IntArray
 from setwise._foundation._search import completed
 from setwise.fields._field import Field
-from setwise.inference._conditioning._ground import ground
+from setwise.inference._conditioning._conditioned import Conditioned
 from setwise.inference._map._solve_map import solve_map
 from setwise.inference._marginals._marginals import marginals
 
@@ -85,7 +85,7 @@ def _log_shares(
     labelling; so the best labelling is used to bound log Z as well. The lower bound costs more. It
     is ``-inf`` unless ``both`` is True.
     """
-    problem = ground(field).field  # a constant would cost digits
+    problem = Conditioned.of(field).field  # a constant would cost digits
     options: dict[str, Any] = {
         "temperature": temperature,
         "tol": 1e-2,

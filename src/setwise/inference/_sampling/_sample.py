@@ -22,8 +22,8 @@ from setwise._foundation._threads import as_threads
 from setwise._foundation._timings import Stopwatch
 from setwise.fields._field import Field, as_field
 from setwise.fields._terms import CliqueTerm
-from setwise.inference._conditioning._ground import ground
-from setwise.inference._conditioning._largest_energy import check_magnitude
+from setwise.inference._conditioning._conditioned import Conditioned
+from setwise.inference._conditioning._magnitude import check_magnitude
 from setwise.inference._map._solve_map import solve_map
 from setwise.inference._sampling._chains import Chains
 from setwise.inference._sampling._diagnostics import effective_size, r_hat, r_hat_of_labels
@@ -119,7 +119,7 @@ def sample(
     starts = None if init is None else _as_starts(init, field)
     random = as_generator(rng)
     check_magnitude(field, t, "float64")
-    problem = _within_tables(ground(field).field)
+    problem = _within_tables(Conditioned.of(field).field)
     chains = Chains(problem, t, int(random.integers(2**63)), as_threads(n_jobs))
     watch.lap("set-up")
     if chains.exact:

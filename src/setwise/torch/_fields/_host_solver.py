@@ -16,12 +16,13 @@ from setwise._foundation._threads import Pool
 from setwise.fields._field import Field
 from setwise.fields._potentials._potts import Potts
 from setwise.fields._potentials._region_consistency import RegionConsistency
-from setwise.inference._conditioning._ground import ground
-from setwise.inference._conditioning._largest_energy import check_magnitude
+from setwise.fields._terms import PottsTerm
+from setwise.inference._conditioning._conditioned import Conditioned
+from setwise.inference._conditioning._magnitude import check_magnitude
 from setwise.inference._map._result import MapResult
 from setwise.inference._map._solve_map import solve_map
 from setwise.inference._marginals._forest_bound import lower_bound
-from setwise.inference._marginals._marginals import with_prices_limited
+from setwise.inference._marginals._marginals import with_limited_costs
 from setwise.inference._marginals._methods import METHODS
 from setwise.inference._marginals._search import MarginalsOptions
 from setwise.inference._marginals._tree_descent import TreeDescent
@@ -127,9 +128,9 @@ def _solved(
     n_threads: int,
 ) -> _Solved:
     check_magnitude(field, 1.0, "float64", "logits and weights")
-    parts = ground(field)
+    conditioned = Conditioned.of(field)
     method = method_of(problem, field)
-    offset, margin = parts.over(1.0)
+    offset, margin = conditioned.constant_over(1.0)
     options = MarginalsOptions(
         tol=tol,
         max_iter=problem.max_iter,
@@ -142,7 +143,7 @@ def _solved(
         offset=offset,
         margin=margin,
     )
-    near, lost = with_prices_limited(parts.field, options)
+    near, lost = with_limited_costs(conditioned, options)
     if method == "trees" and state is None:
         # The edges get equal shares for all logits, so that the bound is one convex function.
         options = replace(options, state=TreeDescent(near, 1.0, n_threads).state())
@@ -177,14 +178,14 @@ def _expected_changes(
     field: Field, p: FloatArray, state: FloatArray | None, n_threads: int
 ) -> FloatArray:
     """Return the probability (E,) that the ends of each edge differ, by the pair marginals."""
-    if not any(isinstance(potential, Potts) for potential in field.potentials):
+    terms = [term for _, term in field._terms() if isinstance(term, PottsTerm)]
+    if not terms:
         return np.zeros(0)
-    potts = next(potential for potential in field.potentials if isinstance(potential, Potts))
+    (potts,) = terms
     descent = TreeDescent(field, 1.0, n_threads)
     assert state is not None
     descent.set_messages(state)
-    term = potts.terms(*field.unary.shape)[0]
-    energies = descent.expected_energies(term, np.ascontiguousarray(p, np.float64))
+    energies = descent.expected_energies(potts, np.ascontiguousarray(p, np.float64))
     ends = potts.edges
     free = 1.0 - np.einsum("ej,ej->e", p[ends[:, 0]], p[ends[:, 1]])
     weights = potts.weights

@@ -13,9 +13,8 @@ from setwise._foundation._threads import as_threads
 from setwise.diversities._addition import Addition
 from setwise.fields._field import Field
 from setwise.fields._terms import PottsTerm, TableTerm
-from setwise.inference._conditioning._energy_scale import NEGLIGIBLE, trivial_of_tables
-from setwise.inference._conditioning._ground import ground
-from setwise.inference._conditioning._reach import rounding_of, rounding_of_prices
+from setwise.inference._conditioning._conditioned import Conditioned
+from setwise.inference._conditioning._magnitude import NEGLIGIBLE, rounding_of, rounding_of_costs
 from setwise.inference._diverse._path._nested_path import BiasPath
 from setwise.inference._diverse._problem import StepProblem
 from setwise.inference._flows._two_label_cut import TwoLabelCut
@@ -49,11 +48,11 @@ class BiasCuts:
     def __init__(self, field: Field, n_jobs: int | None = None) -> None:
         if field.n_labels != 2:
             raise ValueError(f"field must have two labels for a path, got {field.n_labels}")
-        self.base = ground(field)
+        self.base = Conditioned.of(field)
         self._constant = self.base.constant
         self._costs = self.base.field.unary[:, 1] - self.base.field.unary[:, 0]
         self._cut = TwoLabelCut(self.base.field, as_threads(n_jobs))
-        self._rounding = rounding_of_prices(self.base.field, by_cut=True)
+        self._rounding = rounding_of_costs(self.base.field, by_cut=True)
         # What the flows of each bias lost; the sums of energies lose as much.
         self._lost: dict[float, float] = {}
         self._share = field.n_variables * EPS
@@ -76,7 +75,7 @@ class BiasCuts:
     def certified(self, end: Piece) -> MapResult:
         """Return a labelling as the answer to its own problem, the field with its bias."""
         paid = end.bias * end.size
-        room = end.value - trivial_of_tables(self.base.field) + abs(paid)
+        room = end.value - self.base.floor + abs(paid)
         if max(self._rounding, rounding_of(end.bias), end.lost) <= NEGLIGIBLE * room:
             return MapResult(
                 labels=end.ones.astype(np.int64),

@@ -6,11 +6,11 @@ import numpy as np
 
 from setwise._core import MessageSearch
 from setwise._foundation._arguments import IntArray
-from setwise._foundation._certificate import EPS
+from setwise._foundation._certificate import EPS, FEW_ROUNDINGS
 from setwise._foundation._search import Ending
 from setwise.fields._field import Field
-from setwise.inference._conditioning._energy_scale import FEW_ROUNDINGS, Sums
-from setwise.inference._conditioning._largest_energy import largest_of_terms
+from setwise.inference._conditioning._conditioned import Sums
+from setwise.inference._conditioning._magnitude import largest_of_terms
 from setwise.inference._map._messages._bound_ascent import Ascent
 from setwise.inference._map._messages._factor_graph import Factors, factors_of
 from setwise.inference._map._messages._search import message_search

@@ -14,8 +14,8 @@ from setwise._foundation._certificate import EPS
 from setwise._foundation._search import Ending, completed
 from setwise.fields._field import Field
 from setwise.fields._terms import PottsTerm, TableTerm
-from setwise.inference._conditioning._energy_scale import Sums
-from setwise.inference._conditioning._largest_energy import largest_of_terms
+from setwise.inference._conditioning._conditioned import Sums
+from setwise.inference._conditioning._magnitude import largest_of_terms
 from setwise.inference._map._messages._factor_graph import Factors, factors_of
 from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapProgress, MapResult
@@ -136,7 +136,7 @@ class _TreeSearch(MapSearch):
 
     @property
     def _is_exact(self) -> bool:
-        return self.options.scale.is_exact(self.best[1], self.bound, self.sums)
+        return self.options.problem.is_exact(self.best[1], self.bound, self.sums)
 
     @property
     def _goal(self) -> float:
@@ -145,13 +145,13 @@ class _TreeSearch(MapSearch):
 
     @property
     def _room(self) -> float:
-        return self.best[1] - self.options.scale.floor
+        return self.best[1] - self.options.problem.floor
 
     @property
     def _reach(self) -> float:
         """The largest excess of a label over its row's least in a labelling no worse."""
-        scale = self.options.scale
-        return (self.best[1] - scale.trivial) + scale.rounding(self.best[1], 0.0)
+        problem = self.options.problem
+        return (self.best[1] - problem.trivial) + problem.rounding(self.best[1], 0.0)
 
     def _meet(self, labels: IntArray) -> None:
         """Keep a decoded labelling if it is the best of them, or of all."""

@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import fsum
 
 import numpy as np
 
 from setwise import _core
 from setwise._foundation._arguments import IntArray
-from setwise._foundation._certificate import EPS
-from setwise._foundation._progress import is_observed
+from setwise._foundation._certificate import EPS, FEW_ROUNDINGS
 from setwise._foundation._search import Ending, attempt
 from setwise.fields._field import Field
 from setwise.fields._terms import PottsTerm
-from setwise.inference._conditioning._energy_scale import (
-    FEW_ROUNDINGS,
+from setwise.inference._conditioning._conditioned import Conditioned, Sums
+from setwise.inference._conditioning._magnitude import (
     NEGLIGIBLE,
-    EnergyScale,
-    Sums,
+    largest_of_terms,
+    rounding_of,
     sum_below,
 )
-from setwise.inference._conditioning._ground import ground
-from setwise.inference._conditioning._largest_energy import largest_of_terms
-from setwise.inference._conditioning._reach import rounding_of
-from setwise.inference._flows._potts_cut import above_least, as_potts, cut_potts, least_of_all
+from setwise.inference._flows._potts_cut import (
+    PottsField,
+    above_least,
+    as_potts,
+    cut_potts,
+    least_of_all,
+)
 from setwise.inference._map._moves._terms import start_moves
 from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapProgress, MapResult
@@ -61,24 +63,21 @@ def cut_at_once(field: Field, read: Callable[..., MapOptions]) -> MapResult | No
     potts = as_potts(field)
     if potts is None:
         return None
-    summands = field.n_variables + sum(len(edges) for edges, _ in potts.pairs)
-    options = read(field, scale=EnergyScale(field, field, 0.0, 0.0, summands, potts.total))
+    options = read(field, problem=_AboveLeast(field, field, potts=potts))
     if options.init is not None or options.max_iter == 0:
         return None
-    if is_observed(options.callback):
-        options = replace(options, ground=ground(field))
     options.watch.lap("set-up")
     found, ended = attempt(cut_potts, *potts[:2], options.n_threads)
     options.watch.lap("search")
     if ended:
-        grounded = ground(field).field
-        options = replace(options, scale=EnergyScale.of(grounded, field))
-        return _with_value_in(field, options, options.not_begun(grounded, "cut"))
+        problem = Conditioned.of(field)
+        options = replace(options, problem=problem)
+        return options.in_given(options.not_begun(problem.field, "cut"))
     if found is None:
         return None
     above = above_least(field, found.labels) if potts.largest > 0.0 else None
     paid = found.paid if above is None else above
-    if rounding_of(potts.largest) > NEGLIGIBLE * paid:
+    if options.problem.costs_hide_digits(paid, by_cut=True):
         return None
     sums = Sums(paid, found.rounding, depth=0)
     _, interrupted = attempt(options.tell, 1, paid, paid - found.gap, sums)
@@ -95,15 +94,42 @@ def cut_at_once(field: Field, read: Callable[..., MapOptions]) -> MapResult | No
     if not result.exact:
         return None
     alone = len(potts.pairs) == 1 and potts.unary is field.unary
-    return _with_value_in(field, options, result, found.value if alone else None)
+    return options.in_given(result, found.value if alone else None)
 
 
-def _with_value_in(
-    field: Field, options: MapOptions, result: MapResult, value: float | None = None
-) -> MapResult:
-    """The result of a field less what is the same for all labels, of the field itself."""
-    value = float(field._energies(result.labels[None])[0]) if value is None else value
-    return options.claimed(result, value, lambda bound: sum_below(*least_of_all(field), bound))
+@dataclass(frozen=True, eq=False)
+class _AboveLeast(Conditioned):
+    """A field of Potts terms and tables as it is.
+
+    Its energies are counted above the least unaries and the least entries of its tables.
+    """
+
+    potts: PottsField | None = None
+    is_changed = True
+    trivial = floor = 0.0
+
+    @property
+    def _potts(self) -> PottsField:
+        assert self.potts is not None
+        return self.potts
+
+    @property
+    def n_summands(self) -> int:
+        return self.field.n_variables + sum(len(edges) for edges, _ in self._potts.pairs)
+
+    @property
+    def _sizes(self) -> tuple[float, float]:
+        return 0.0, self._potts.total
+
+    @property
+    def constant(self) -> float:
+        return fsum(least_of_all(self.field))
+
+    def below(self, bound: float) -> float:
+        return sum_below(*least_of_all(self.field), bound)
+
+    def costs_hide_digits(self, value: float, *, by_cut: bool) -> bool:
+        return rounding_of(self._potts.largest) > NEGLIGIBLE * value
 
 
 def best_of_two(field: Field, method: str, options: MapOptions) -> MapResult:
@@ -129,7 +155,7 @@ class _CutSearch(MapSearch):
             self.bound, self.converged, self.limit = self._start, True, 0
             return
         # The rounding error that a start with a high energy causes in reported values.
-        self._lost = options.scale.rounding(self._start, 0.0)
+        self._lost = options.problem.rounding(self._start, 0.0)
         self._prices = FEW_ROUNDINGS * EPS * largest_of_terms(field)
         self._kernel.offer_swap(0, 1)
 
@@ -137,7 +163,7 @@ class _CutSearch(MapSearch):
         kernel, start, options = self._kernel, self._start, self.options
         done = kernel.round()
         value = min(start, start + kernel.change())
-        is_lost = self._lost > NEGLIGIBLE * (value - options.scale.trivial)
+        is_lost = self._lost > NEGLIGIBLE * (value - options.problem.trivial)
         below = start + kernel.bound() - (self._lost if is_lost else 0.0)
         self.bound = min(value, max(self.bound, below))
         self.sums = self._sums()
@@ -154,13 +180,13 @@ class _CutSearch(MapSearch):
             kernel.read(labels)
             value = float(field._energies(labels[None])[0])
             # From the answer: the start may cost more than the digits hold.
-            self.best, self.bound = (labels, value), max(self.options.scale.trivial, value - gap)
+            self.best, self.bound = (labels, value), max(self.options.problem.trivial, value - gap)
             self.sums = _summed(field, labels, value, self._sums(), rounding)
         return super().result(ending)
 
     def _sums(self) -> Sums:
         """Return the summands of the bound; slopes are rounded, unlike tables."""
-        return Sums(max(self.bound - self.options.scale.trivial, 0.0), self._prices)
+        return Sums(max(self.bound - self.options.problem.trivial, 0.0), self._prices)
 
 
 def _summed(field: Field, labels: IntArray, value: float, sums: Sums, rounding: float) -> Sums:
@@ -188,9 +214,9 @@ def _cut_of_edges(field: Field, method: str, options: MapOptions) -> MapResult |
     if found is None:
         return None
     value = float(field._energies(found.labels[None])[0])
-    bound = max(options.scale.trivial, value - found.gap)
+    bound = max(options.problem.trivial, value - found.gap)
     off = max(value - fsum((*_core.sum_of_least(unary), constant, found.paid)), 0.0)
-    sums = Sums(max(bound - options.scale.trivial, 0.0), off + found.rounding, depth=0)
+    sums = Sums(max(bound - options.problem.trivial, 0.0), off + found.rounding, depth=0)
     result = options.result(
         found.labels, value, bound, method=method, n_iter=1, converged=True, sums=sums
     )

@@ -12,7 +12,7 @@ import numpy as np
 from setwise._foundation._arguments import FloatArray
 from setwise.fields._field import Field
 from setwise.fields._terms import CountTerm, PottsTerm, TableTerm
-from setwise.inference._conditioning._largest_energy import rounding_of_logs
+from setwise.inference._conditioning._magnitude import rounding_of_logs
 from setwise.inference._marginals._counts._count_descent import CountDescent
 from setwise.inference._marginals._counts._count_factors import (
     COUNTED,

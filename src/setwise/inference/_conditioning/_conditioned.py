@@ -1,0 +1,327 @@
+r"""The problem that a search works on, and what its results mean for the field that was given.
+
+Sums of energies are rounded at the size of their parts. A constant of :math:`10^9`, or a cost of
+:math:`10^{20}` that no good labelling pays, would hide the digits that certificates are made of. So
+constants are removed and costs are limited once, where a call enters, for the terms of any
+potential. Results are mapped back once, where it returns: the energies of the given field are those
+of the problem plus a constant, and a lower bound is only ever rounded downwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from math import ceil, fsum, inf, isfinite
+from operator import is_
+from typing import NamedTuple
+
+import numpy as np
+
+from setwise import _core
+from setwise._foundation._arguments import FloatArray, IntArray
+from setwise._foundation._certificate import EPS, FEW_ROUNDINGS, relative_gap
+from setwise.fields._base import Potential
+from setwise.fields._field import Field
+from setwise.fields._terms import Term
+from setwise.inference._conditioning._magnitude import (
+    NEGLIGIBLE,
+    ROUNDINGS,
+    Unit,
+    given_bound,
+    rounding_of_bound,
+    rounding_of_costs,
+    sum_below,
+    trivial_bound,
+)
+
+# Costs are limited to this multiple of all that a known labelling pays. From 1 on no labelling that
+# pays one is better than the known one; the rest is for rounding.
+_BEYOND = 1024.0
+
+# Sums in units are exact if they leave this many of the 53 bits of a float free: what a search adds
+# up and takes apart then is off by less than a unit.
+_SPARE_BITS = 12
+
+
+class Sums(NamedTuple):
+    """The summands of a bound, if they are not the numbers of the field."""
+
+    paid: float
+    """the sum of the sizes"""
+    lost: float = 0.0
+    """what the search knows to have lost besides"""
+    depth: int | None = None
+    """how many sums a number goes through; None for as many as energies have summands"""
+
+
+@dataclass(frozen=True, eq=False)
+class Conditioned:
+    """A field without constants and with limited costs, and the field that was given."""
+
+    given: Field
+    field: Field
+    """the field that is searched; its arrays are those of ``given`` where nothing was removed"""
+    least: FloatArray | None = None
+    """(N,): what was taken out of each row of unaries; None for nothing"""
+    constants: tuple[float, ...] = ()
+    """(K,): what was taken out of each potential"""
+
+    @classmethod
+    def of(cls, field: Field) -> Conditioned:
+        """Remove the constants: the least unary of each row, and that of each term."""
+        favourites = field._favourites()
+        least = favourites.least if favourites.least.any() else None
+        unary = field.unary if least is None else field.unary - least[:, None]
+        parts = [_without_constants(potential, field) for potential in field.potentials]
+        if any(one is not other for (one, _), other in zip(parts, field.potentials, strict=True)):
+            rest = Field._of(unary, tuple(potential for potential, _ in parts))
+        else:
+            rest = field if least is None else field._over(unary)
+        if least is not None:
+            rest._remember("favourites", favourites.grounded)
+        return cls(field, rest, least, tuple(constant for _, constant in parts))
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the field that is searched is not the given one."""
+        return self.field is not self.given
+
+    @property
+    def constant(self) -> float:
+        """The difference of the given energies to those of the field that is searched."""
+        return self._constant_of_rows + sum(self.constants)
+
+    @property
+    def _constant_of_rows(self) -> float:
+        return 0.0 if self.least is None else fsum(self.least.tolist())
+
+    @property
+    def _error_of_constants(self) -> float:
+        """The most that rounding has changed the constants of the potentials."""
+        return EPS * (2.0 + len(self.constants)) * sum(map(abs, self.constants))
+
+    def below(self, bound: float) -> float:
+        """Return a lower bound on the given energies, from one on the energies searched."""
+        rows = (0.0,) if self.least is None else _core.sum_of_least(self.least[:, None])
+        return sum_below(*rows, sum(self.constants), -self._error_of_constants, bound)
+
+    def constant_over(self, temperature: float) -> tuple[float, float]:
+        """Return ``constant`` over a temperature, and by how much that may be rounded, at most."""
+        rows = [] if self.least is None else self.least.tolist()
+        of_terms = sum(self.constants)
+        constant = fsum(rows) + of_terms
+        quotient = constant / temperature
+        lost = fsum((*rows, of_terms, -constant))
+        rest = Fraction(constant) / Fraction(temperature) - Fraction(quotient)
+        error = abs(lost) + self._error_of_constants
+        return quotient, 2.0 * (float(abs(rest)) + error / temperature)
+
+    def value_of(self, labels: IntArray) -> float:
+        """Return the given energy of a labelling."""
+        return float(self.given._energies(labels[None])[0])
+
+    def limited(
+        self, limit: float, *, unaries_only: bool = False, keep_submodular: bool = False
+    ) -> Conditioned:
+        """Return the problem with costs above ``limit`` lowered to it; forbidden labels stay so.
+
+        Off the diagonal of tables twice the limit is left, so that what was submodular for two
+        labels stays so. With ``keep_submodular`` other terms that would not stay so are not
+        limited.
+        """
+        field = self.field
+        if not limit > 0.0:
+            return self
+
+        def limit_term(term: Term) -> Term:
+            after = term if term._magnitude(False) <= limit else term._limited(limit)
+            kept = keep_submodular and term.is_submodular and not after.is_submodular
+            return term if kept else after
+
+        potentials = field.potentials
+        if not unaries_only:
+            potentials = tuple(
+                _changed(p, field, tuple(map(limit_term, field._given_of(p)))) for p in potentials
+            )
+        if field._favourites().largest > limit:
+            unary = np.where(field.unary < inf, np.minimum(field.unary, limit), inf)
+            near = field._over(unary) if unaries_only else Field._of(unary, potentials)
+        elif all(map(is_, potentials, field.potentials)):
+            return self
+        else:
+            near = Field._of(field.unary, potentials)
+        return replace(self, field=near)
+
+    def limited_beside(self, value: float, *, unaries_only: bool = False) -> Conditioned:
+        r"""Return a problem with the same least energy and best labellings, without huge costs.
+
+        ``value`` is the energy of a labelling. With b the sum of the least values of all terms, a
+        labelling that pays a cost above :math:`\text{value} - b` is worse, whatever the cost.
+        """
+        floor = self.trivial if unaries_only else self.floor
+        return self.limited(_BEYOND * (value - floor), unaries_only=unaries_only)
+
+    def without_huge_unaries(self) -> Conditioned:
+        """Limit the unaries by what the labelling of the least unaries costs."""
+        _, start, largest = self.field._favourites()
+        if largest == 0.0:
+            return self
+        value = float(self.field._energies(start[None])[0])
+        return self.limited_beside(value, unaries_only=True)
+
+    @cached_property
+    def trivial(self) -> float:
+        """The sum of the least unaries and of the least value of each term that is searched."""
+        return trivial_bound(self.field)
+
+    @cached_property
+    def floor(self) -> float:
+        """The trivial bound of the tables before they are split."""
+        return given_bound(self.field)
+
+    @cached_property
+    def n_summands(self) -> int:
+        """How many numbers an energy is a sum of."""
+        n = self.field.n_variables
+        return n + sum(term._n_summands(n) for _, term in self.field._terms())
+
+    @cached_property
+    def unit(self) -> Unit:
+        """The unit of the given energies."""
+        return Unit.of(self.given)
+
+    def relative_gap(self, value: float, bound: float) -> float:
+        """(value - bound) / (value - trivial bound): the share of what there was to gain."""
+        return relative_gap(value - bound, value - self.floor)
+
+    def is_exact(self, value: float, bound: float, sums: Sums | None = None) -> bool:
+        """Return whether the gap is only rounding; ``sums`` is what the bound adds up.
+
+        However large the numbers in a bound that cancel each other, a gap above 1e-9 of what there
+        was to gain is not rounding. Between energies that are multiples of a unit a gap of half of
+        it is not; nor is a gap of less than a unit left, where their sums are exact.
+        """
+        gap = value - bound
+        if gap <= 0.0:
+            return True
+        if self.unit.is_exact(_SPARE_BITS):
+            return self.claim(value, bound, self.slack(value, bound, sums)) >= value
+        paid = max(bound - self.trivial, 0.0) if sums is None else sums.paid
+        if self.relative_gap(value, bound) > NEGLIGIBLE or gap > self.rounding(value, paid):
+            return False
+        return gap < 0.5 * self.unit.step or self.unit.step == 0.0
+
+    def rounding(self, value: float, paid: float) -> float:
+        """Return the rounding error of two sums: the energy of a labelling, and a bound.
+
+        Numbers that are not added, such as the cost of a label that a seed forbids, do not count.
+        """
+        return self.n_summands * EPS * (max(value - self.trivial, 0.0) + paid)
+
+    def slack(self, value: float, bound: float, sums: Sums | None = None) -> float:
+        """Return an upper bound on the rounding error of a computed bound.
+
+        Without ``sums`` it is a sum of the numbers of the field: that loses nothing where they are
+        multiples of a unit, and have the digits.
+        """
+        if sums is None:
+            if self._sums_are_exact:
+                return 0.0
+            sums = Sums(max(bound - self.trivial, 0.0))
+        least, split = self._sizes
+        room = value - self.trivial if value < inf else 0.0
+        size = max(room, 0.0) + least + sums.paid
+        depth = self.n_summands if sums.depth is None else sums.depth
+        return sums.lost + EPS * ((depth + FEW_ROUNDINGS) * size + ROUNDINGS * split)
+
+    def claim(self, value: float, bound: float, slack: float) -> float:
+        """Return the bound to report beside a value: no energy is lower, in exact arithmetic.
+
+        ``bound`` is the bound that a search computed, and ``slack`` the most that rounding may have
+        added to it. If energies are multiples of a unit, it is raised to the next multiple.
+        """
+        claimed = bound - slack
+        if claimed >= value:
+            return value
+        step = self.unit.step
+        if step > 0.0 and isfinite(claimed):
+            claimed = ceil(claimed / step) * step
+        if claimed < self.floor:
+            claimed = max(claimed, sum_below(self.floor, -EPS * self.n_summands * self._sizes[0]))
+        return min(claimed, value)
+
+    def costs_hide_digits(self, value: float, *, by_cut: bool) -> bool:
+        """Return whether rounding of the largest cost may change what a labelling pays.
+
+        Changes of up to 1e-9 of what it pays are ignored.
+        """
+        return rounding_of_costs(self.field, by_cut=by_cut) > NEGLIGIBLE * (value - self.floor)
+
+    def less_rounding_of_costs(self, value: float, bound: float) -> float:
+        """Return the bound less what rounding of all costs may have added to it."""
+        return min(max(bound - rounding_of_bound(self.field), self.floor), value)
+
+    @cached_property
+    def _sums_are_exact(self) -> bool:
+        """Whether sums and differences of the numbers of the field's terms are exact."""
+        if not self.unit.is_exact(4):  # for quarters, and twice the capacity of an edge
+            return False
+        return not any(t._has_fractions(self.field.n_labels) for _, t in self.field._given())
+
+    @cached_property
+    def _sizes(self) -> tuple[float, float]:
+        """The sums of the sizes of the least numbers of the field, and of tables to be split."""
+        field = self.field
+        least = field._favourites().least
+        size = float(np.abs(least).sum()) if least.any() else 0.0
+        for _, term in field._terms():
+            size += abs(term._least(*field.unary.shape))
+        return size, sum(term._split_size() for _, term in field._given())
+
+
+class _Changed(Potential):
+    """The terms of a potential, with other numbers."""
+
+    source: Potential
+    changed: tuple[Term, ...]
+
+    def __init__(self, source: Potential, changed: tuple[Term, ...]) -> None:
+        self._set(source=source, changed=changed)
+
+    def terms(self, n_variables: int, n_labels: int) -> Sequence[Term]:
+        return self.changed
+
+    def __repr__(self) -> str:
+        return repr(self.source)
+
+
+def _changed(potential: Potential, field: Field, terms: tuple[Term, ...]) -> Potential:
+    """Return a potential of these terms: the same one if its terms are the same."""
+    return (
+        potential
+        if all(map(is_, terms, field._given_of(potential)))
+        else _Changed(potential, terms)
+    )
+
+
+def _without_constants(potential: Potential, field: Field) -> tuple[Potential, float]:
+    """Return a potential without the constants of its terms, and their sum."""
+    terms = field._given_of(potential)
+    parts = [_reduced(term, *field.unary.shape) for term in terms]
+    if not any(parts):
+        return potential, 0.0
+    found = [part or (term, 0.0) for part, term in zip(parts, terms, strict=True)]
+    rest = tuple(term for term, _ in found if term is not None)
+    return _Changed(potential, rest), fsum(constant for _, constant in found)
+
+
+def _reduced(term: Term, n_variables: int, n_labels: int) -> tuple[Term | None, float] | None:
+    """Return a term less its constant, and the constant; None if it has none."""
+
+    def reduce() -> tuple[Term | None, float] | None:
+        rest, constant = term._reduced(n_variables, n_labels)
+        return None if rest is term else (rest, constant)
+
+    return term._remember(("reduced", n_variables, n_labels), reduce)
