@@ -206,6 +206,58 @@ def test_large_prices_of_an_own_potential_hide_nothing() -> None:
         assert not best.exact or best.value == 1.5
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class Offset(fields.Potential):
+    """Small terms, each with a constant of a size, and with costs that no good labelling pays."""
+
+    constant: float
+    cost: float
+
+    def terms(self, n_variables: int, n_labels: int) -> tuple[fields.Term, ...]:
+        c, high = self.constant, self.cost
+        table = np.array([[0.25, 1.5, 3.0], [1.0, 0.5, high], [2.5, 1.75, 0.0]])
+        unary = np.zeros((n_variables, n_labels))
+        unary[0], unary[1] = c, [c + 1.0, c, high]
+        alone = np.array([c + 2.0, c, c + 1.0, c + high, *[c + 3.0] * (n_variables - 3)])
+        triple = np.full((1, 3, 3, 3), c)
+        triple[0, 0, 1, 2], triple[0, 2, 2, 2] = c + 1.5, high
+        return (
+            fields.ConstantTerm(-3.0 * c),
+            fields.UnaryTerm(unary),
+            fields.TableTerm([[0, 1], [1, 2]], [table, table - c]),
+            fields.CardinalityTerm(np.zeros(n_variables, int), alone),
+            fields.CliqueTerm([[1, 2, 3]], triple),
+            fields.CountTerm([0, 0, -1, -1, -1], [0, 3], [c, c + 1.0, c]),
+            fields.LabelTerm(high, [False, False, True]),
+        )
+
+
+@pytest.mark.parametrize(("constant", "cost"), [(2.0**40, 2.0**60), (2.0**45, 1e20)])
+def test_constants_and_costs_of_an_own_potential_take_no_digits(constant, cost) -> None:
+    """The terms of any potential are conditioned: the small numbers in them decide."""
+    unary = np.random.default_rng(3).integers(0, 64, (5, 3)) / 16
+    field = fields.Field(unary) + Offset(constant, cost)
+    small = fields.Field(unary) + Offset(0.0, 1e4)
+    labelings = all_labelings(5, 3)
+    expected = labelings[np.argmin(small.energy(labelings))]
+    offset = field.energy(expected) - small.energy(expected)
+    found = 0
+    for method, record in METHODS.items():
+        if record.obstacle(field) is not None:
+            continue
+        best = sw.solve_map(field, method)
+        assert best.bound <= field.energy(expected) <= best.value
+        if record.is_exact or best.exact:
+            assert best.labels.tolist() == expected.tolist()
+            assert best.exact
+            found += 1
+    assert found >= 2
+    post, wanted = sw.marginals(field), sw.marginals(small)
+    np.testing.assert_allclose(post.probabilities, wanted.probabilities, atol=1e-9)
+    log_z = wanted.log_partition_lower - offset
+    assert post.log_partition_lower - 1e-2 <= log_z <= post.log_partition_upper + 1e-2
+
+
 PAIRS = [[0, 1], [1, 2]]
 
 

@@ -55,7 +55,7 @@ def best_expansion(field, labels, target):
         starts = np.cumsum(np.r_[0, layer.sizes + 1])
         for r, number in enumerate(np.unique(layer.regions[layer.regions >= 0])):
             region = layer.regions == number
-            table = layer._term()._as_counts().table[starts[r] : starts[r + 1]]
+            table = field._terms_of(layer)[0].table[starts[r] : starts[r + 1]]
             for label in range(field.n_labels):
                 count = int((region & (labels == label)).sum())
                 if label == target:

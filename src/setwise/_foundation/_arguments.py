@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from inspect import signature
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -147,15 +148,16 @@ def as_number(
     smallest: float = 1 / LARGEST,
 ) -> float:
     """Return a finite number of size at most ``largest``, if positive at least ``smallest``."""
-    if isinstance(value, bool | np.bool_) or not isinstance(
-        value, int | float | np.integer | np.floating
-    ):
-        raise TypeError(f"{name} must be a real number, got {type(value).__name__}")
-    try:
-        value = float(value)
-    except OverflowError:
-        raise ValueError(f"{name} must be below 1.8e308, got a larger integer") from None
-    if not np.isfinite(value):
+    if type(value) is not float:
+        if isinstance(value, bool | np.bool_) or not isinstance(
+            value, int | float | np.integer | np.floating
+        ):
+            raise TypeError(f"{name} must be a real number, got {type(value).__name__}")
+        try:
+            value = float(value)
+        except OverflowError:
+            raise ValueError(f"{name} must be below 1.8e308, got a larger integer") from None
+    if not isfinite(value):
         raise ValueError(f"{name} must be finite, got {value}")
     if positive and value <= 0:
         raise ValueError(f"{name} must be positive, got {value}")

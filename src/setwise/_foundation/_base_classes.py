@@ -88,6 +88,16 @@ class Record(Versioned):
 
     _printed: ClassVar[str] = ""
 
+    def _with(self, **changes: object) -> Self:
+        """Return a copy with other values of some fields, without the checks of ``__init__``.
+
+        It takes a tenth of the time of ``dataclasses.replace``, which counts in calls of a few
+        microseconds.
+        """
+        copy = object.__new__(type(self))
+        copy.__dict__.update(self.__dict__, **changes)
+        return copy
+
     def __repr__(self) -> str:
         own = (field.name for field in fields(self) if field.repr)  # type: ignore[arg-type]
         return printed(self, self._printed.split() or own)

@@ -25,8 +25,8 @@ PAUSE = 0.02
 
 def as_jobs(n_jobs: object) -> int | None:
     """Return ``n_jobs`` after checking that it is None or a nonzero integer."""
-    if n_jobs is None:
-        return None
+    if n_jobs is None or (type(n_jobs) is int and n_jobs != 0):
+        return n_jobs
     if isinstance(n_jobs, bool | np.bool_) or not isinstance(n_jobs, int | np.integer):
         raise TypeError(f"n_jobs must be an integer or None, got {type(n_jobs).__name__}")
     if n_jobs == 0:

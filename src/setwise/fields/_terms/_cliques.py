@@ -86,7 +86,8 @@ class CliqueTerm(Term):
     def _sizes(self) -> FloatArray:
         """Return the largest number in size of each different table."""
         rows, _ = self._rows()
-        return np.abs(np.where(np.isfinite(rows), rows, 0.0)).max(axis=1, initial=0.0)
+        sizes = np.abs(np.where(np.isfinite(rows), rows, 0.0))
+        return np.asarray(sizes.max(axis=1, initial=0.0))
 
     def _least(self, n_variables: int, n_labels: int) -> float:
         rows, uses = self._rows()

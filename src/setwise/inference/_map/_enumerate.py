@@ -59,11 +59,16 @@ class _Enumeration(MapSearch):
 
 def count_labelings(field: Field) -> float:
     """How many labellings take no forbidden label; ``inf`` stands for over 1e15."""
-    free = np.count_nonzero(np.isfinite(field.unary)) - field.n_variables
-    if free > 50 * (field.n_labels - 1):  # more than 50 variables have a choice
-        return np.inf
-    choices = np.isfinite(field.unary).sum(axis=1)
-    return prod(choices.tolist()) if np.log10(choices).sum() <= 15 else np.inf
+
+    def count() -> float:
+        finite = np.isfinite(field.unary)
+        free = np.count_nonzero(finite) - field.n_variables
+        if free > 50 * (field.n_labels - 1):  # more than 50 variables have a choice
+            return np.inf
+        choices = finite.sum(axis=1)
+        return prod(choices.tolist()) if np.log10(choices).sum() <= 15 else np.inf
+
+    return field._remember("labellings", count)
 
 
 def most_items(field: Field, m: int) -> int:

@@ -7,8 +7,6 @@ from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from setwise import _core
 from setwise._foundation._arguments import FloatArray, IntArray, as_number
@@ -108,7 +106,8 @@ def _is_within(field: Field, cells: int) -> bool:
             grid = grid_of(term.edges)
             if grid is not None and min(grid.sides) >= most_variables(cells, n_labels):
                 return False
-        if _is_forest(np.concatenate([term.edges for term in pairs]), n):
+        edges = [term.edges for term in pairs]
+        if _is_forest(np.concatenate(edges) if len(edges) > 1 else edges[0], n):
             return bool(n * n_labels**2 <= cells)
     if n > FEW_VARIABLES:
         return False
@@ -118,15 +117,15 @@ def _is_within(field: Field, cells: int) -> bool:
 
 def _is_forest(edges: IntArray, n: int) -> bool:
     """Whether edges, of which some may be listed again, have no cycle."""
-    low, high = edges.min(axis=1, initial=n), edges.max(axis=1, initial=-1)
     if len(edges) > 2 * n:
         return False
-    distinct = np.unique(low * max(n, 1) + high)
-    if len(distinct) >= n:
-        return False
-    ends = np.divmod(distinct, max(n, 1))
-    graph = coo_array((np.ones(len(distinct)), ends), shape=(n, n))
-    return bool(connected_components(graph, directed=False)[0] == n - len(distinct))
+    kept = np.empty(len(edges), np.uint8)
+    _core.spanning_forest(np.ascontiguousarray(edges), n, np.zeros(len(edges)), kept)
+    n_kept = np.count_nonzero(kept)
+    if n_kept == len(edges):
+        return True
+    distinct = np.unique(edges.min(axis=1) * n + edges.max(axis=1))
+    return bool(len(distinct) == n_kept)
 
 
 def _lack(field: Field, memory: float) -> str | None:

@@ -225,18 +225,10 @@ class MapOptions:
         if problem.is_changed:
             gap, bound = result.value - bound, problem.below(bound)
             bound = min(bound, difference_below(value, gap)) if value < np.inf else bound
-        return MapResult(
-            result.labels,
-            value,
-            bound,
-            result.method,
-            result.reason,
-            result.n_iter,
-            result.converged,
-            result.interrupted,
-            share,
-            exact,
-        )
+        given = object.__new__(MapResult)  # without the field ``lost``, which is accounted for
+        known = {name: getattr(result, name) for name in _FIELDS}
+        given.__dict__.update(known, value=value, bound=bound, relative_gap=share, exact=exact)
+        return given
 
 
 _FIELDS = tuple(field.name for field in fields(MapResult))

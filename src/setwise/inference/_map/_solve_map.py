@@ -146,7 +146,7 @@ def solve_map(
         if best is not None:
             reason = METHODS["cut"].because if method == "auto" else "asked for"
             told = _told(best, reason, deadline)
-            return replace(best, timings=watch.timings("answer"), shape=field.shape, **told)
+            return best._with(timings=watch.timings("answer"), shape=field.shape, **told)
     whole = Conditioned.of(field)
     conditioned = whole.without_huge_unaries()
     problem = conditioned.field
@@ -185,7 +185,7 @@ def solve_map(
             result = options.improved(result, result.bound, False)
     result = options.in_given(result)
     told = _told(result, reason, deadline)
-    return replace(result, timings=watch.timings("answer"), shape=field.shape, **told)
+    return result._with(timings=watch.timings("answer"), shape=field.shape, **told)
 
 
 def _why_not_proved(result: MapResult, options: MapOptions) -> str:
