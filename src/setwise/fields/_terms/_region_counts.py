@@ -178,12 +178,12 @@ class RobustTerm(RegionTerm):
 
     @property
     def is_submodular(self) -> bool:
-        return bool(self._separable(int(self.sizes.max(initial=1))).all())
+        return bool(self._separable(int(self._sizes.max(initial=1))).all())
 
     @property
-    def sizes(self) -> IntArray:
+    def _sizes(self) -> IntArray:
         """(R,): the number of variables in each region."""
-        return self._remember("sizes", lambda: _sizes(self.regions))
+        return self._remember("sizes", lambda: _sizes_of(self.regions))
 
     def _separable(self, n_labels: int) -> BoolArray:
         """Return which regions are a sum over labels, (R,).
@@ -191,8 +191,8 @@ class RobustTerm(RegionTerm):
         The price must not depend on how the labels are spread once none has more than half. The
         more labels, the fewer regions are such sums.
         """
-        half = -(-self.sizes // 2)
-        most_outside = self.sizes - -(-self.sizes // n_labels)
+        half = -(-self._sizes // 2)
+        most_outside = self._sizes - -(-self._sizes // n_labels)
         limited = (self.truncation <= half) | (most_outside <= half)
         return np.asarray(limited | (self.weights == 0))
 
@@ -218,8 +218,8 @@ class RobustTerm(RegionTerm):
         with more than half of the region gives its price and takes back what the others add;
         without such a label they all add up to m.
         """
-        starts, region, count = list_counts(self.sizes)
-        size, outside = self.sizes[region], self.sizes[region] - count
+        starts, region, count = list_counts(self._sizes)
+        size, outside = self._sizes[region], self._sizes[region] - count
         weight, limit = self.weights[region], self.truncation[region]
         most = weight * np.minimum(1.0, -(-size // 2) / limit)
         price = weight * np.minimum(1.0, outside / limit)
@@ -271,10 +271,10 @@ def _numbered(regions: ArrayLike) -> tuple[IntArray, IntArray]:
     numbers = as_regions(regions)
     if not np.array_equal(numbers, as_array(regions, "regions")):
         raise ValueError("regions must be numbered 0..R-1, each with a variable, got a gap")
-    return numbers, _sizes(numbers)
+    return numbers, _sizes_of(numbers)
 
 
-def _sizes(regions: IntArray) -> IntArray:
+def _sizes_of(regions: IntArray) -> IntArray:
     return np.bincount(regions[regions >= 0]).astype(np.int64)
 
 

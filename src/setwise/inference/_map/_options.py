@@ -43,8 +43,11 @@ class MapOptions:
     callback: Callable[[MapProgress], object] | None
     problem: Conditioned
     """What is searched, what gaps are measured against, and what results mean."""
-    by_cut: bool = False
-    """Whether the method is a cut, which leaves the weights of edges alone."""
+    by_cut: bool | None = None
+    """Whether the method is a cut, which leaves the weights of edges alone.
+
+    None for a search inside another one: its callback is told of bounds as they are computed.
+    """
     known: MapResult | None = None
     """The answer of an earlier search: the callback is told the better of the two."""
     highest: list[float] = dataclass_field(default_factory=lambda: [-np.inf])
@@ -67,6 +70,7 @@ class MapOptions:
         deadline: Deadline | None = None,
         watch: Stopwatch | None = None,
         problem: Conditioned | None = None,
+        by_cut: bool | None = None,
     ) -> MapOptions:
         """The options of a call, or one sentence on what is wrong with which."""
         check_callback(callback)
@@ -78,6 +82,7 @@ class MapOptions:
             random=None if rng is None else as_generator(rng),
             callback=callback,
             problem=Conditioned(field, field) if problem is None else problem,
+            by_cut=by_cut,
             deadline=Deadline() if deadline is None else deadline,
             watch=Stopwatch() if watch is None else watch,
         )
@@ -110,6 +115,9 @@ class MapOptions:
         """Return the record for the callback: the one place where bounds on the way are rounded."""
         seconds = perf_counter() - self.began
         problem = self.problem
+        if self.by_cut is None:
+            share = problem.relative_gap(value, bound)
+            return MapProgress(n_iter, value, bound, share, seconds)
         claimed = problem.claim(value, bound, problem.slack(value, bound, sums))
         bound = max(bound, claimed)
         if problem.costs_hide_digits(value, by_cut=self.by_cut):

@@ -63,7 +63,7 @@ def cut_at_once(field: Field, read: Callable[..., MapOptions]) -> MapResult | No
     potts = as_potts(field)
     if potts is None:
         return None
-    options = read(field, problem=_AboveLeast(field, field, potts=potts))
+    options = read(field, problem=_AboveLeast(field, field, potts=potts), by_cut=True)
     if options.init is not None or options.max_iter == 0:
         return None
     options.watch.lap("set-up")
