@@ -65,8 +65,8 @@ def binary(kind: str, smp: Loss) -> dict[str, Callable[[], torch.Tensor]]:
     bytes_ = target[:, 0].to(torch.uint8)
     return {
         "exact": both_ways(sw.torch.LovaszHingeLoss(), x, target),
-        "bucket": both_ways(sw.torch.LovaszHingeLoss(method="bucket"), x, target),
-        "bfloat16": both_ways(sw.torch.LovaszHingeLoss(method="bucket"), x.bfloat16(), target),
+        "bucket": both_ways(sw.torch.LovaszHingeLoss(buckets=8192), x, target),
+        "bfloat16": both_ways(sw.torch.LovaszHingeLoss(buckets=8192), x.bfloat16(), target),
         "smp": both_ways(smp, x, bytes_),
         "kornia": both_ways(lovasz_hinge_loss, x, bytes_),
     }
@@ -79,7 +79,7 @@ def classes(smp: Loss) -> dict[str, Callable[[], torch.Tensor]]:
     y = torch.randint(0, 21, (1, 250, 400), generator=generator)
     return {
         "exact": both_ways(sw.torch.LovaszSoftmaxLoss(), x, y),
-        "bucket": both_ways(sw.torch.LovaszSoftmaxLoss(method="bucket"), x, y),
+        "bucket": both_ways(sw.torch.LovaszSoftmaxLoss(buckets=8192), x, y),
         "smp": both_ways(smp, x, y),
         "kornia": both_ways(lovasz_softmax_loss, x, y),
     }

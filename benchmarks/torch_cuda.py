@@ -35,9 +35,9 @@ HOST = 0.2  # ms of the host forwards, for losses of few pixels
 t = sw.torch
 OF_CLASSES = (t.LovaszSoftmaxLoss, t.SoftDiceLoss, t.JaccardMetricLoss, t.WithCrossEntropy)
 FEW_PIXELS = (
-    t.LovaszHingeLoss(method="bucket"),
-    t.LovaszSoftmaxLoss("dice", method="bucket"),
-    t.LovaszSigmoidLoss(method="bucket"),
+    t.LovaszHingeLoss(buckets=8192),
+    t.LovaszSoftmaxLoss("dice", buckets=8192),
+    t.LovaszSigmoidLoss(buckets=8192),
     t.SoftDiceLoss(),
     t.JaccardMetricLoss(per_image=True),
     t.WithCrossEntropy(t.SoftDiceLoss()),
@@ -163,7 +163,7 @@ def main() -> None:
         ours = sw.torch.LovaszHingeLoss if hinge else sw.torch.LovaszSoftmaxLoss
         plain = plain_hinge if hinge else plain_softmax
         half = x.dtype == torch.bfloat16
-        contenders = {"exact": ours(), "bucket": ours(method="bucket"), "plain": plain}
+        contenders = {"exact": ours(), "bucket": ours(buckets=8192), "plain": plain}
         reference, slopes = step(ours(), x.double(), y)()
         sets = x.view(1, -1) if hinge else x.transpose(0, 1).reshape(x.shape[1], -1)
         bare = {"sort": lambda s=sets: torch.sort(s, dim=1), "copy": lambda s=x: s.clone()}

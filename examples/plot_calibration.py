@@ -50,8 +50,7 @@ found = sw.calibrate_temperature(
     fields[train],
     truths[train],
     "trees",
-    temperatures=[1.0, 3.0, 4.0, 5.0],
-    scales=[1.0, 1.4],
+    grid={"temperature": [1.0, 3.0, 4.0, 5.0], "scale": [1.0, 1.4]},
     tol=1e-2,
 )
 before = found.scores[(found.temperatures == 1.0) & (found.scales == 1.0)][0]

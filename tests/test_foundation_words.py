@@ -34,7 +34,6 @@ def test_a_word_that_is_nearly_right_is_answered_with_the_right_one(call, word: 
     ("call", "word"),
     [
         (lambda t: t.LovaszHingeLoss(reduction="meen"), "mean"),
-        (lambda t: t.LovaszHingeLoss(method="bukcet"), "bucket"),
         (lambda t: t.LovaszSoftmaxLoss(classes="presnt"), "present"),
         (lambda t: t.LovaszSoftmaxLoss(average="class", per_image=True), "classes"),
         (lambda t: t.SoftDiceLoss(activation="softmx"), "softmax"),

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import setwise as sw
+from setwise.images import FieldOptions
 from setwise.images._boxes import as_boxes, inside_boxes
 from setwise.images._colors import ColorModel
 from setwise.images._pixels import as_pixels
@@ -36,7 +37,10 @@ def test_the_energy_is_the_formula(connectivity: int) -> None:
     image = rng.integers(0, 256, (3, 4, 3))
     chances = rng.dirichlet(np.ones(3), (3, 4))
     field = sw.images.field_from_image(
-        image, probabilities=chances, smoothness=1.7, beta=1e-4, connectivity=connectivity
+        image,
+        probabilities=chances,
+        smoothness=1.7,
+        options=FieldOptions(beta=1e-4, connectivity=connectivity),
     )
     labels = rng.integers(0, 3, (3, 4))
     pixels = list(itertools.product(range(3), range(4)))
@@ -57,7 +61,11 @@ def test_regions_are_a_price_for_each_pixel_that_differs_until_they_are_given_up
     layer = np.repeat([[0], [-1]], 10, axis=1)
     plain, with_layer = (
         sw.images.field_from_image(
-            image, probabilities=chances, smoothness=0.0, regions=regions, region_weight=2.0
+            image,
+            probabilities=chances,
+            smoothness=0.0,
+            regions=regions,
+            options=FieldOptions(region_weight=2.0),
         )
         for regions in (None, layer)
     )
@@ -82,7 +90,7 @@ def test_strokes_on_two_tones_find_them(colors: str, shape: tuple[int, ...]) -> 
     image, truth = two_tones(shape)
     for connectivity in (4, 8) if len(shape) == 2 else (6, 18, 26):
         field = sw.images.field_from_image(
-            image, strokes(truth), colors=colors, connectivity=connectivity
+            image, strokes(truth), colors=colors, options=FieldOptions(connectivity=connectivity)
         )
         assert field.shape == shape
         assert np.mean(sw.solve_map(field).label_image == truth) > 0.99
@@ -261,7 +269,10 @@ def test_energies_that_look_like_something_else_are_warned_of() -> None:
         ({"boxes": [0, 0, 4, 9]}, "boxes must lie within the image"),
         ({"boxes": [0, 0, 4]}, r"boxes must have shape \(B, 4\)"),
         ({"boxes": [0, 0, 2, 2], "n_labels": 3}, "n_labels must be 2"),
-        ({"scribbles": np.zeros((4, 5), int), "connectivity": 6}, "connectivity must be 4 or 8"),
+        (
+            {"scribbles": np.zeros((4, 5), int), "options": FieldOptions(connectivity=6)},
+            "connectivity must be 4 or 8",
+        ),
         ({"scribbles": np.zeros((4, 5), int), "colors": "k-means"}, "colors must be one of"),
         ({"scribbles": np.zeros((4, 5), int), "regions": np.zeros((5, 5), int)}, "regions must"),
         ({"scribbles": np.ones((4, 5), int), "n_labels": 1}, "n_labels must be above the label 1"),

@@ -62,7 +62,7 @@ x = torch.tensor([[0.5, 2.0, 0.0], [-1.0, 0.3, 0.2]], requires_grad=True)
 y = torch.tensor([[1, 1, 0], [0, 1, 255]])
 for criterion in (
     sw.torch.LovaszHingeLoss("jaccard", per_image=True, ignore_index=255),
-    sw.torch.LovaszHingeLoss(sw.losses.Jaccard(), method="bucket", ignore_index=255),
+    sw.torch.LovaszHingeLoss(sw.losses.Jaccard(), buckets=8192, ignore_index=255),
     sw.torch.LovaszHingeLoss("exponential", ignore_index=255),
     sw.torch.DecomposedHingeLoss("dice", ignore_index=255),
     sw.torch.DecomposedHingeLoss("face_track_1", ignore_index=255),

@@ -88,7 +88,7 @@ def drawn_fields(n: int, t: float) -> tuple[list[sw.fields.Field], list[np.ndarr
 def test_the_temperature_that_made_the_labels_is_found(scoring: str) -> None:
     fields, labels = drawn_fields(40, 2.0)
     grid = [0.5, 1.0, 1.4, 2.0, 2.8, 4.0]
-    found = sw.calibrate_temperature(fields, labels, temperatures=grid, scoring=scoring)
+    found = sw.calibrate_temperature(fields, labels, grid={"temperature": grid}, scoring=scoring)
     assert found.temperature == 2.0
     assert found.scale == 1.0
     assert found.score == found.scores.min()
@@ -103,7 +103,9 @@ def test_the_scale_of_the_unaries_is_found() -> None:
     fields, labels = drawn_fields(25, 1.0)
     loud = [field.with_unary(4.0 * field.unary) for field in fields]
     scales = [0.125, 0.25, 0.5]
-    found = sw.calibrate_temperature(loud, labels, temperatures=[0.7, 1.0, 1.4], scales=scales)
+    found = sw.calibrate_temperature(
+        loud, labels, grid={"temperature": [0.7, 1.0, 1.4], "scale": scales}
+    )
     assert (found.temperature, found.scale) == (1.0, 0.25)
     p = found.marginals(loud[0], tol=1e-9).probabilities
     np.testing.assert_allclose(p, sw.marginals(fields[0], tol=1e-9).probabilities, atol=1e-6)
@@ -174,8 +176,8 @@ def test_scores_are_those_of_the_marginals() -> None:
     fields, labels = drawn_fields(4, 1.0)
     labels[1] = np.where(np.arange(40) < 20, -1, labels[1])
     labels[3] = np.full(40, -1)
-    grid = {"temperatures": [0.5, 2.0], "scales": [0.5]}
-    found = sw.calibrate_temperature(fields, labels, cv=2, groups=list("aabb"), **grid)
+    grid = {"temperature": [0.5, 2.0], "scale": [0.5]}
+    found = sw.calibrate_temperature(fields, labels, cv=list("aabb"), grid=grid)
     told = [
         sw.inference.reliability(
             np.concatenate(labels),
@@ -193,9 +195,9 @@ def test_scores_are_those_of_the_marginals() -> None:
     np.testing.assert_array_equal(found.fold_temperatures, found.temperatures[chosen])
     held = table[chosen[0], :2] @ counts[:2] + table[chosen[1], 2:] @ counts[2:]
     assert found.cv_score == pytest.approx(held / 100)
-    same = sw.calibrate_temperature(fields, labels, cv=2, groups=list("aabb"), n_jobs=1, **grid)
+    same = sw.calibrate_temperature(fields, labels, cv=list("aabb"), n_jobs=1, grid=grid)
     np.testing.assert_array_equal(same.scores, found.scores)
-    assert np.isnan(sw.calibrate_temperature(fields, labels, cv=1, **grid).cv_score)
+    assert np.isnan(sw.calibrate_temperature(fields, labels, cv=1, grid=grid).cv_score)
 
 
 def test_labels_that_cannot_be() -> None:
@@ -222,10 +224,10 @@ def test_labels_of_bytes_may_be_ignored() -> None:
 def test_what_is_shown_changes_no_answer(capsys) -> None:
     fields = [sw.fields.Field([[0.0, 2.0], [1.0, 0.0]])] * 3
     truths = [[0, 1], [1, 1], [0, 7]]
-    asked = {"temperatures": [0.5, 1.0], "ignore": 7}
-    found = sw.calibrate_temperature(fields, truths, groups=[0, 1, 1], **asked)
+    asked = {"grid": {"temperature": [0.5, 1.0]}, "ignore": 7}
+    found = sw.calibrate_temperature(fields, truths, cv=[0, 1, 1], **asked)
     shown = sw.calibrate_temperature(
-        iter(fields), iter(truths), groups=iter([0, 1, 1]), verbose=True, **asked
+        iter(fields), iter(truths), cv=iter([0, 1, 1]), verbose=True, **asked
     )
     np.testing.assert_array_equal(shown.scores, found.scores)
     assert shown.cv_score == found.cv_score

@@ -137,7 +137,7 @@ def test_a_ratio_written_outside_runs_on_tensors(compiled, batch, monkeypatch, r
         torch.testing.assert_close(
             function(x, target, loss, **options), function(x, target, twin, **options)
         )
-    bucket = {"method": "bucket", "buckets": 64}
+    bucket = {"buckets": 64}
     assert sw.torch.lovasz_hinge(x.float(), target, Overlap(), **bucket) == sw.torch.lovasz_hinge(
         x.float(), target, "jaccard", **bucket
     )

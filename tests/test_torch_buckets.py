@@ -29,7 +29,7 @@ def test_hinge_within_half_a_width_times_the_gains(loss, dtype, place, monkeypat
             exact, _ = value_and_gradient(
                 t.LovaszHingeLoss(loss, **options), scores, positive, device
             )
-            criterion = t.LovaszHingeLoss(loss, method="bucket", buckets=buckets, **options)
+            criterion = t.LovaszHingeLoss(loss, buckets=buckets, **options)
             value, gradient = value_and_gradient(criterion, scores, positive, device)
             errors = 1 - np.where(positive, 1, -1) * scores.double().numpy()
             width = errors.max(axis=1).clip(0) / buckets
@@ -52,7 +52,7 @@ def test_the_gradient_is_a_subgradient_at_the_rounded_errors(place, monkeypatch)
     rng = np.random.default_rng(1)
     scores, positive = rng.standard_normal(300).astype("f4"), rng.random(300) < 0.3
     sign = np.where(positive, 1, -1)
-    criterion = t.LovaszHingeLoss(method="bucket", buckets=16)
+    criterion = t.LovaszHingeLoss(buckets=16)
     _, gradient = value_and_gradient(criterion, scores, positive, device)
     hinge = sw.surrogates.LovaszHinge("jaccard")
     gains = -sign * gradient
@@ -78,7 +78,7 @@ def test_halves_are_exact(loss, dtype, place, monkeypatch):
     exact, _ = value_and_gradient(
         t.LovaszHingeLoss(loss, **options), scores.double(), positive, "cpu"
     )
-    criterion = t.LovaszHingeLoss(loss, method="bucket", buckets=2, **options)
+    criterion = t.LovaszHingeLoss(loss, buckets=2, **options)
     value, gradient = value_and_gradient(criterion, scores, positive, device)
     np.testing.assert_allclose(value, exact, rtol=1e-6)
     # A subgradient of a piecewise linear function whose pieces pass through s = 0: <s, mu> is L.
@@ -102,7 +102,7 @@ def test_softmax_within_half_a_width(buckets, place, monkeypatch):
                 t.LovaszSoftmaxLoss(**options), logits, target, device, dtype
             )
             value, _ = value_and_gradient(
-                t.LovaszSoftmaxLoss(method="bucket", buckets=buckets, **options),
+                t.LovaszSoftmaxLoss(buckets=buckets, **options),
                 logits,
                 target,
                 device,
@@ -137,5 +137,5 @@ def test_random_scores_are_far_below_the_bound():
     scores = torch.tensor(rng.standard_normal(1_000_000).astype("f4"))
     positive = torch.tensor(rng.random(1_000_000) < 0.3)
     exact = t.lovasz_hinge(scores, positive)
-    value = t.lovasz_hinge(scores, positive, method="bucket")
+    value = t.lovasz_hinge(scores, positive, buckets=8192)
     assert abs(value - exact) < 1e-6

@@ -10,16 +10,16 @@ t = sw.torch
 func = torch.func
 
 BUCKETS = [
-    t.LovaszHingeLoss(method="bucket", per_image=True),
-    t.LovaszHingeLoss("exponential", method="bucket", ignore_index=255),
+    t.LovaszHingeLoss(buckets=8192, per_image=True),
+    t.LovaszHingeLoss("exponential", buckets=8192, ignore_index=255),
 ]
 MORE = [
     t.LovaszSoftmaxLoss(classes=[2, 0, 1], per_image=True, weight=[1.0, 0.0, 2.5]),
     t.LovaszSoftmaxLoss(classes=[1, 0], reduction="sum", weight=[1.0, 2.0, 4.0]),
-    t.LovaszSoftmaxLoss(method="bucket", reduction="none", per_image=True),
+    t.LovaszSoftmaxLoss(buckets=8192, reduction="none", per_image=True),
 ]
 EVERY = CRITERIA + SOFTMAX + BUCKETS + MORE
-EXACT = [c for c in CRITERIA + SOFTMAX + MORE if c.options.method == "exact"]
+EXACT = [c for c in CRITERIA + SOFTMAX + MORE if c.options.buckets is None]
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:the submodular part of"),

@@ -33,8 +33,11 @@ def seen(image: np.ndarray, marks: np.ndarray | None = None, **options: Any) -> 
 
 
 def labeled(image: np.ndarray, marks: np.ndarray) -> Any:
-    found: images.Segmentation = images.segment(image, marks, n_alternatives=2, n_jobs=1)
+    found: images.Segmentation = images.segment(image, marks, n_jobs=1)
     return [found.labels, found.value, found.bound, found.overlay()]
+
+
+OPTIONS = images.FieldOptions(connectivity=4)
 
 
 def wide() -> Iterator[Problem]:
@@ -47,7 +50,7 @@ def wide() -> Iterator[Problem]:
         yield f"{shape} labels", partial(labeled, image, marks)
     image, marks = drawn((12, 14))
     chances = np.random.default_rng(1).dirichlet(np.ones(3), (12, 14))
-    yield "probabilities", partial(seen, image, probabilities=chances, connectivity=4)
+    yield "probabilities", partial(seen, image, probabilities=chances, options=OPTIONS)
 
 
 def timed() -> Iterator[Problem]:

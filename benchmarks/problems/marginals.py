@@ -75,7 +75,9 @@ def wide() -> Iterator[Problem]:
     yield "sample", lambda: [sample(field, 20, rng=3, n_jobs=1).labelings for field in batch]
     yield (
         "calibrate_temperature",
-        lambda: calibrate_temperature(batch, truths, temperatures=[0.5, 2.0], n_jobs=1).scores,
+        lambda: (
+            calibrate_temperature(batch, truths, grid={"temperature": [0.5, 2.0]}, n_jobs=1).scores
+        ),
     )
     yield (
         "reliability",

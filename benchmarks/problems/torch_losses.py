@@ -55,10 +55,10 @@ def wide() -> Iterator[Problem]:
                 for kind, options in OPTIONS.items():
                     at = f"{dtype}/{name} {loss}{kind}"
                     target = y if "ignore_index" in options else y.clamp(max=1)
-                    methods = ("exact", "bucket") if name == "LovaszHingeLoss" else ("",)
-                    for method in methods:
-                        more = options | ({"method": method} if method else {})
-                        yield f"{at} {method}", partial(of_class, name, loss, more, x, target)
+                    methods = (None, 8192) if name == "LovaszHingeLoss" else (None,)
+                    for buckets in methods:
+                        more = options | ({"buckets": buckets} if buckets else {})
+                        yield f"{at} {buckets}", partial(of_class, name, loss, more, x, target)
                     yield (
                         f"{at} function",
                         partial(
@@ -78,10 +78,10 @@ def wide() -> Iterator[Problem]:
                 (" chosen", {"classes": [0, 2], "reduction": "none"}),
                 (" weighted", {"weight": [1.0, 2.0, 3.0]}),
             ):
-                for method in ("exact", "bucket"):
-                    more = {"method": method, "ignore_index": 255} | options
+                for buckets in (None, 8192):
+                    more = {"buckets": buckets, "ignore_index": 255} | options
                     yield (
-                        f"{dtype}/LovaszSoftmaxLoss {loss}{kind} {method}",
+                        f"{dtype}/LovaszSoftmaxLoss {loss}{kind} {buckets}",
                         partial(of_class, "LovaszSoftmaxLoss", loss, more, x, classes),
                     )
             yield (
@@ -97,7 +97,7 @@ def wide() -> Iterator[Problem]:
     soft = torch.softmax(x.flip(0), 1)
     for criterion in (
         sw.torch.LovaszSoftmaxLoss(),
-        sw.torch.LovaszSigmoidLoss(method="bucket"),
+        sw.torch.LovaszSigmoidLoss(buckets=8192),
         sw.torch.WithCrossEntropy(sw.torch.LovaszSoftmaxLoss()),
     ):
         yield f"soft labels {criterion!r}", partial(attempt, both_ways, criterion, x, soft)
@@ -132,7 +132,7 @@ def wide() -> Iterator[Problem]:
             of_class,
             "LovaszHingeLoss",
             "jaccard",
-            {"method": "bucket", "buckets": 16},
+            {"buckets": 16},
             x,
             y.clamp(max=1),
         ),
@@ -158,12 +158,12 @@ def timed() -> Iterator[Problem]:
         labels, numbers = draw(kind, 1_000_000, 0)
         x = torch.from_numpy(numbers).view(1, 1, 1000, 1000)
         y = torch.from_numpy(labels).view(1, 1, 1000, 1000)
-        for method in ("exact", "bucket"):
-            criterion = sw.torch.LovaszHingeLoss(method=method)
-            yield f"torch_cpu {kind} {method}", partial(both_ways, criterion, x, y)
+        for buckets in (None, 8192):
+            criterion = sw.torch.LovaszHingeLoss(buckets=buckets)
+            yield f"torch_cpu {kind} {buckets}", partial(both_ways, criterion, x, y)
         yield (
             f"torch_cpu {kind} bfloat16",
-            partial(both_ways, sw.torch.LovaszHingeLoss(method="bucket"), x.bfloat16(), y),
+            partial(both_ways, sw.torch.LovaszHingeLoss(buckets=8192), x.bfloat16(), y),
         )
         for name in ("DecomposedHingeLoss", "MarginRescalingLoss", "SlackRescalingLoss"):
             few, their = x[..., :300, :], y[..., :300, :]
@@ -171,9 +171,9 @@ def timed() -> Iterator[Problem]:
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(1, 21, 250, 400, generator=generator)
     y = torch.randint(0, 21, (1, 250, 400), generator=generator)
-    for method in ("exact", "bucket"):
-        criterion = sw.torch.LovaszSoftmaxLoss(method=method)
-        yield f"torch_cpu classes {method}", partial(both_ways, criterion, x, y)
+    for buckets in (None, 8192):
+        criterion = sw.torch.LovaszSoftmaxLoss(buckets=buckets)
+        yield f"torch_cpu classes {buckets}", partial(both_ways, criterion, x, y)
     tiny = [(x[:, :3, :4, k : k + 5], y[:, :4, k : k + 5] % 3) for k in range(150)]
     criterion = sw.torch.LovaszSoftmaxLoss()
     yield "calls of 20 pixels", lambda: [both_ways(criterion, a, b) for a, b in tiny]

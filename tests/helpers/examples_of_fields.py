@@ -282,7 +282,6 @@ listed(
     tol=1e-6,
     max_iter=50,
     time_limit=3600.0,
-    memory_limit=None,
     init=LABELS,
     n_jobs=1,
     rng=0,
@@ -304,7 +303,6 @@ listed(
     tol=1e-4,
     max_iter=200,
     time_limit=3600.0,
-    memory_limit=None,
     temperature=1.5,
     init=inference.marginals(FIELD, temperature=1.5),
     n_jobs=1,
@@ -353,20 +351,17 @@ listed(
     fields=[FIELD, FIELD],
     labels=[array(0, 1, 1, -1), array(0, 1, 2, 2)],
     method="auto",
-    temperatures=array(0.5, 1.0),
-    scales=array(1.0, 2.0),
+    grid={"temperature": array(0.5, 1.0), "scale": array(1.0, 2.0)},
     scoring="nll",
-    cv=2,
-    groups=[0, 1],
+    cv=[0, 1],
     ignore=-1,
     tol=1e-3,
-    max_iter=100,
     time_limit=3600.0,
     n_jobs=1,
     verbose=False,
     callback=go_on,
 )
-CALIBRATION = inference.calibrate_temperature([FIELD], [array(0, 1, 1, -1)], scales=[2.0])
+CALIBRATION = inference.calibrate_temperature([FIELD], [array(0, 1, 1, -1)], grid={"scale": [2.0]})
 method("inference.TemperatureCalibration.scaled", lambda: CALIBRATION, field=FIELD)
 method("inference.TemperatureCalibration.marginals", lambda: CALIBRATION, seen, field=FIELD)
 listed("inference.log_partition_gradient", field=FIELD, result=POSTERIOR, n_jobs=1)
@@ -422,7 +417,6 @@ listed(
     scoring="accuracy",
     regions=[array(0, 1, 2, 3)],
     ignore=-1,
-    method="auto",
     time_limit=3600.0,
     n_jobs=1,
     verbose=False,

@@ -5,25 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from example_registry import array, listed
+from example_registry import EXAMPLES, Example, array, listed
 
-from setwise import fields
+from setwise import fields, images
 
 IMAGE = array([10.0, 12.0, 11.0, 200.0], [12.0, 10.0, 190.0, 205.0], [9.0, 14.0, 195.0, 198.0])
 SCRIBBLES = array([0, -1, -1, -1], [-1, -1, -1, 1], [-1, -1, -1, -1])
 CHANCES = np.stack([IMAGE / 256, 1 - IMAGE / 256], axis=-1)
+SETTINGS = {"beta": 1e-3, "location": 0.5, "connectivity": 4, "region_weight": 0.5}
 COMMON: dict[str, Any] = {
     "image": IMAGE,
     "scribbles": SCRIBBLES,
     "n_labels": 2,
     "colors": "mixture",
     "smoothness": 0.5,
-    "beta": 1e-3,
-    "location": 0.5,
-    "connectivity": 4,
     "regions": [array([0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 1, 1])],
-    "region_weight": 0.5,
     "channel_axis": None,
+    "options": images.FieldOptions(**SETTINGS),
 }
 
 
@@ -32,6 +30,13 @@ def energies(field: fields.Field) -> Any:
     return field.unary, field.energy(labels)
 
 
+EXAMPLES["setwise.images.FieldOptions"] = Example(
+    lambda **settings: images.field_from_image(
+        IMAGE, SCRIBBLES, regions=4, options=images.FieldOptions(**settings)
+    ),
+    SETTINGS,
+    energies,
+)
 listed(
     "images.field_from_image",
     energies,
@@ -45,9 +50,6 @@ listed(
     **COMMON,
     boxes=None,
     probabilities=CHANCES,
-    n_alternatives=2,
-    temperature=1.5,
-    tol=1e-6,
     time_limit=3600.0,
     n_jobs=1,
 )

@@ -520,7 +520,6 @@ EXAMPLES["setwise.StructBoostTracker"] = Example(
         "tol": 0.01,
         "features": ("pixels",),
         "search_radius": 0.25,
-        "training_radius": 0.5,
         "scales": array(1.0, 2.0),
         "memory": 3,
         "reservoir": 2,

@@ -59,7 +59,7 @@ SOFTMAX = [
     t.LovaszSoftmaxLoss(),
     t.LovaszSoftmaxLoss(classes=[0, 2], per_image=True, ignore_index=255),
     t.LovaszSoftmaxLoss(reduction="none"),
-    t.LovaszSoftmaxLoss(method="bucket", weight=[1.0, 2.0, 3.0]),
+    t.LovaszSoftmaxLoss(buckets=8192, weight=[1.0, 2.0, 3.0]),
 ]
 # The registry: every public loss, by the arguments of its function and of its module.
 FUNCTIONS = {

@@ -33,10 +33,6 @@ _limit = click.option(
     "--time-limit", type=float, metavar="SECONDS", help="Then the best so far is the answer."
 )
 
-_memory = click.option(
-    "--memory-limit", type=float, metavar="BYTES", help="For the tables of --method elimination."
-)
-
 
 @click.command("map", epilog=example("setwise map grid.uai -o grid.MPE"))
 @_model
@@ -45,7 +41,6 @@ _memory = click.option(
 @click.option("--method", default="auto", show_default=True, help="As of solve_map.")
 @click.option("--tol", type=float, default=1e-9, show_default=True, help="The relative gap.")
 @_limit
-@_memory
 @json_option
 @quiet_option
 def map_(
@@ -55,7 +50,6 @@ def map_(
     method: str,
     tol: float,
     time_limit: float | None,
-    memory_limit: float | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -71,7 +65,6 @@ def map_(
         method,
         tol=tol,
         time_limit=time_limit,
-        memory_limit=memory_limit,
         verbose=shows_progress(quiet),
     )
     if as_json:
@@ -103,7 +96,6 @@ def map_(
 @click.option("--tol", type=float, default=1e-3, show_default=True, help="The relative gap.")
 @click.option("--temperature", type=float, default=1.0, show_default=True)
 @_limit
-@_memory
 @json_option
 @quiet_option
 def marginals(
@@ -114,7 +106,6 @@ def marginals(
     tol: float,
     temperature: float,
     time_limit: float | None,
-    memory_limit: float | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -131,7 +122,6 @@ def marginals(
         tol=tol,
         temperature=temperature,
         time_limit=time_limit,
-        memory_limit=memory_limit,
         verbose=shows_progress(quiet),
     )
     if as_json:

@@ -30,6 +30,7 @@ from setwise._commands._pictures import (
     write_picture,
 )
 from setwise._foundation._pictures import heat_picture
+from setwise._foundation._search import completed
 from setwise.images._pixels import as_pixels
 
 
@@ -87,8 +88,8 @@ def segment(
     """
     options: dict[str, Any] = {
         "colors": colors,
-        "connectivity": connectivity,
         "smoothness": smoothness,
+        "options": sw.images.FieldOptions(connectivity=connectivity),
     }
     if box is not None:
         options["boxes"] = _as_box(box)
@@ -146,7 +147,7 @@ def _segmented(
     else:
         shape = as_pixels(pixels).shape if shares is None else shares.shape[:-1]
     places = _places(image, shape, output, entropy, overlay, many)
-    found = sw.images.segment(pixels, marks, n_alternatives=max(alternatives, 1), **options)
+    found = sw.images.segment(pixels, marks, **options)
     summary = _write(found, image, places, alternatives)
     summary["seconds"] = perf_counter() - start
     proved = "no labelling is better" if found.exact else f"bound {found.bound:.6g}"
@@ -204,7 +205,7 @@ def _write(
     if alternatives:
         base = Path(f"{_stem(image)}_mask.png" if mask == "-" else mask)
         summary["alternatives"] = []
-        listed = found.alternatives
+        listed = completed(sw.diverse(found.field, alternatives))
         for k, (labels, value) in enumerate(
             zip(listed.label_images, listed.values.tolist(), strict=True), start=1
         ):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -13,6 +15,7 @@ from setwise._foundation._arguments import (
     as_count,
     as_number,
 )
+from setwise._foundation._base_classes import Record
 from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._warnings import warn_caller
 from setwise.fields import Field, Potential, Potts, RobustPn
@@ -32,6 +35,40 @@ LOCATION = 4.0
 _SUREST = 1e-6
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class FieldOptions(Record):
+    """Settings of the field of an image that few images need.
+
+    Parameters
+    ----------
+    beta : float, optional
+        By default one over twice the mean of :math:`|I_i - I_j|^2` over the edges.
+    location : float
+        The largest cost of the distance to a label's strokes, in nats. It is multiplied by a
+        pixel's distance to these strokes, divided by the sum of its distances to the strokes of all
+        labels.
+    connectivity : int, optional
+        4 or 8 in an image, 6, 18 or 26 in a volume; by default 8 and 6.
+    region_weight : float
+        The price, in nats, of each pixel that differs from its region's most common label, up to 30
+        % of the pixels.
+
+    Examples
+    --------
+    >>> import setwise as sw
+    >>> image = [[10, 12, 11, 200, 203, 198]] * 4
+    >>> options = sw.images.FieldOptions(connectivity=4)
+    >>> field = sw.images.field_from_image(image, boxes=[0, 0, 4, 3], options=options)
+    >>> len(field.potentials[0].edges)
+    38
+    """
+
+    beta: float | None = None
+    location: float = LOCATION
+    connectivity: int | None = None
+    region_weight: float = 1.0
+
+
 @hints_at_names
 def field_from_image(
     image: ArrayLike,
@@ -42,12 +79,9 @@ def field_from_image(
     n_labels: int | None = None,
     colors: str = "mixture",
     smoothness: float | None = None,
-    beta: float | None = None,
-    location: float = LOCATION,
-    connectivity: int | None = None,
     regions: Regions = None,
-    region_weight: float = 1.0,
     channel_axis: int | str | None = "auto",
+    options: FieldOptions | None = None,
 ) -> Field:
     r"""Make the field of an image: costs of colours, and neighbours that prefer to agree.
 
@@ -79,24 +113,15 @@ def field_from_image(
     smoothness : float, optional
         s, the price of a unit of border without contrast, in nats; by default 15 for colours, and 3
         for probabilities, which are more informative.
-    beta : float, optional
-        By default one over twice the mean of :math:`|I_i - I_j|^2` over the edges.
-    location : float
-        The largest cost of the distance to a label's strokes, in nats. It is multiplied by a
-        pixel's distance to these strokes, divided by the sum of its distances to the strokes of all
-        labels.
-    connectivity : int, optional
-        4 or 8 in an image, 6, 18 or 26 in a volume; by default 8 and 6.
     regions : int, mapping, label map or a sequence of these, optional
         Layers of superpixels that prefer one label. An integer is the number of superpixels for
         scikit-image's SLIC, a mapping has its arguments, and an array of the image's shape is a
         layer, with -1 for pixels without a region.
-    region_weight : float
-        The price, in nats, of each pixel that differs from its region's most common label, up to 30
-        % of the pixels.
     channel_axis : int, None or "auto"
         The axis of the channels, None if each pixel is a number. By default the shapes of scribbles
         and probabilities decide, otherwise it is the last axis if that has 1, 3 or 4 entries.
+    options : FieldOptions, optional
+        Settings that few fields change.
 
     Returns
     -------
@@ -122,10 +147,15 @@ def field_from_image(
     labels = _count_labels(n_labels, marks, chances)
     usual = SMOOTHNESS if chances is None else _SMOOTHNESS_OF_PROBABILITIES
     price = usual if smoothness is None else as_number(smoothness, "smoothness", nonnegative=True)
-    scale = None if beta is None else as_number(beta, "beta", nonnegative=True)
-    place = as_number(location, "location", nonnegative=True)
+    settings = FieldOptions() if options is None else options
+    if not isinstance(settings, FieldOptions):
+        raise TypeError(
+            f"options must be a FieldOptions of sw.images or None, got {type(options).__name__}"
+        )
+    scale = None if settings.beta is None else as_number(settings.beta, "beta", nonnegative=True)
+    place = as_number(settings.location, "location", nonnegative=True)
     layers = as_layers(regions, pixels)
-    strength = as_number(region_weight, "region_weight", nonnegative=True)
+    strength = as_number(settings.region_weight, "region_weight", nonnegative=True)
     if marks is None and chances is None and inside is None:
         raise ValueError("scribbles, probabilities or boxes must be given, got none of them")
     if chances is not None and inside is not None:
@@ -133,7 +163,7 @@ def field_from_image(
     if inside is not None and labels != 2:
         raise ValueError(f"n_labels must be 2 where boxes are given, got {labels}")
 
-    edges, weights = _edges(pixels, connectivity, scale)
+    edges, weights = _edges(pixels, settings.connectivity, scale)
     if marks is not None and (marks >= 0).all():
         warn_caller(
             "scribbles mark every pixel, and nothing is left to find: they must hold -1 where "

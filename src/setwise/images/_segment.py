@@ -8,14 +8,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from setwise._foundation._arguments import FloatArray, IntArray, as_count, as_flag, as_number
+from setwise._foundation._arguments import FloatArray, IntArray, as_flag, as_number
 from setwise._foundation._base_classes import Record
 from setwise._foundation._html import as_html, certificate_rows
 from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._pictures import Bytes, label_colors
 from setwise._foundation._search import completed
 from setwise.fields import Field
-from setwise.images._field import LOCATION, field_from_image
+from setwise.images._field import FieldOptions, field_from_image
 from setwise.images._pixels import Pixels, as_pixels
 from setwise.images._superpixels import Regions
 from setwise.inference import (
@@ -29,6 +29,8 @@ from setwise.inference import (
 
 # The tolerance of marginals whose entropy is only shown.
 MARGINALS_TOL = 1e-2
+# The relative gap of the labels, and how many alternatives are found.
+_TOL, _ALTERNATIVES = 1e-3, 6
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,10 +50,6 @@ class Segmentation(Record):
         The image as ``overlay`` shows it.
     scribbles : array of int of shape (H, W), or None
         The given scribbles.
-    n_alternatives : int
-        The number of ``alternatives``.
-    temperature : float
-        The temperature of the marginals.
 
     Examples
     --------
@@ -60,21 +58,19 @@ class Segmentation(Record):
     >>> image = np.repeat([[10, 12, 11, 200, 203, 198]], 4, axis=0)
     >>> scribbles = np.full((4, 6), -1)
     >>> scribbles[0, 0], scribbles[3, 5] = 0, 1
-    >>> found = sw.images.segment(image, scribbles, n_alternatives=2)
+    >>> found = sw.images.segment(image, scribbles)
     >>> found.label_image[0].tolist(), found.exact
     ([0, 0, 0, 1, 1, 1], True)
     >>> found.entropy_image.shape, found.alternatives.label_images.shape, found.overlay().shape
-    ((4, 6), (2, 4, 6), (4, 6, 3))
+    ((4, 6), (6, 4, 6), (4, 6, 3))
     """
 
-    _printed = "shape value bound gap exact labels n_alternatives interrupted"
+    _printed = "shape value bound gap exact labels interrupted"
 
     field: Field
     result: MapResult
     image: NDArray[np.uint8]
     scribbles: IntArray | None
-    n_alternatives: int
-    temperature: float
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -124,7 +120,7 @@ class Segmentation(Record):
     @cached_property
     def marginals(self) -> MarginalsResult:
         """The probabilities of the labels; Ctrl-C raises ``KeyboardInterrupt``."""
-        return completed(marginals(self.field, temperature=self.temperature, tol=MARGINALS_TOL))
+        return completed(marginals(self.field, tol=MARGINALS_TOL))
 
     @property
     def entropy(self) -> FloatArray:
@@ -143,8 +139,8 @@ class Segmentation(Record):
 
     @cached_property
     def alternatives(self) -> DiverseResult:
-        """Labellings of low energy, the best one first, from ``sw.diverse``."""
-        return completed(diverse(self.field, self.n_alternatives))
+        """Six labellings of low energy, the best one first, from ``sw.diverse``."""
+        return completed(diverse(self.field, _ALTERNATIVES))
 
     def overlay(
         self,
@@ -205,15 +201,9 @@ def segment(
     n_labels: int | None = None,
     colors: str = "mixture",
     smoothness: float | None = None,
-    beta: float | None = None,
-    location: float = LOCATION,
-    connectivity: int | None = None,
     regions: Regions = None,
-    region_weight: float = 1.0,
     channel_axis: int | str | None = "auto",
-    n_alternatives: int = 6,
-    temperature: float = 1.0,
-    tol: float = 1e-3,
+    options: FieldOptions | None = None,
     time_limit: float | None = None,
     n_jobs: int | None = None,
 ) -> Segmentation:
@@ -221,16 +211,12 @@ def segment(
 
     Parameters
     ----------
-    image, scribbles, probabilities, boxes, n_labels, colors, smoothness, beta, location, \
-    connectivity, regions, region_weight, channel_axis
+    image, scribbles, probabilities, boxes, n_labels, colors, smoothness, regions, \
+    channel_axis, options
         As in ``field_from_image``: scribbles are labels, -1 where nothing was drawn.
-    n_alternatives : int
-        The number of labellings in ``alternatives``, including the best one.
-    temperature : float
-        The temperature of the marginals, whose entropy shows where the answer is uncertain.
-    tol, time_limit, n_jobs
-        As in ``sw.solve_map``, for the labels. With two labels the result is optimal for any
-        tolerance; with more labels a small tolerance may take much longer.
+    time_limit, n_jobs
+        As in ``sw.solve_map``, for the labels. With two labels the result is optimal; with more the
+        search ends at a relative gap of 1e-3. ``sw.solve_map(found.field, tol=...)`` proves more.
 
     Returns
     -------
@@ -247,8 +233,6 @@ def segment(
     >>> bool((found.label_image == (image > 0)).all()), found.exact
     (True, True)
     """
-    count = as_count(n_alternatives, "n_alternatives", least=1)
-    heat = as_number(temperature, "temperature", positive=True)
     field = field_from_image(
         image,
         scribbles,
@@ -257,17 +241,14 @@ def segment(
         n_labels=n_labels,
         colors=colors,
         smoothness=smoothness,
-        beta=beta,
-        location=location,
-        connectivity=connectivity,
         regions=regions,
-        region_weight=region_weight,
         channel_axis=channel_axis,
+        options=options,
     )
-    best = solve_map(field, tol=tol, time_limit=time_limit, n_jobs=n_jobs)
+    best = solve_map(field, tol=_TOL, time_limit=time_limit, n_jobs=n_jobs)
     shown = as_bytes(as_pixels(image, channel_axis, field.shape))
     marks = None if scribbles is None else np.array(scribbles, np.int64)
-    return Segmentation(field, best, shown, marks, count, heat)
+    return Segmentation(field, best, shown, marks)
 
 
 def as_bytes(pixels: Pixels) -> Bytes:

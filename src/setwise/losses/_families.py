@@ -125,9 +125,7 @@ class TableRows(Family):
     @classmethod
     def of(cls, functions: Sequence[Cardinality] | Sequence[Counts], which: IntArray) -> TableRows:
         """Concatenate the tables of the functions."""
-        if (
-            len(functions) == 1
-        ):  # mainly for a single set: `which` and the starts are 0
+        if len(functions) == 1:  # mainly for a single set: `which` and the starts are 0
             (only,) = functions
             table = only.values if isinstance(only, Cardinality) else only.grid().ravel()
             return cls(functions, which, table, which, isinstance(only, Counts))

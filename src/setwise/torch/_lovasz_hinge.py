@@ -9,7 +9,7 @@ from torch import Tensor
 from setwise._foundation._keywords import hints_at_names
 from setwise.losses import Loss, get
 from setwise.torch._inputs._loss_words import constant
-from setwise.torch._inputs._sets import Method, Reduction, ScoreOptions
+from setwise.torch._inputs._sets import Reduction, ScoreOptions
 from setwise.torch._operators._library import compiled_with_operators
 from setwise.torch._reference._buckets import has_blocks
 from setwise.torch._reference._gains import has_gains
@@ -27,8 +27,7 @@ def lovasz_hinge(
     ignore_index: int | None = None,
     reduction: Reduction = "mean",
     weight: Any = None,
-    method: Method = "exact",
-    buckets: int = 8192,
+    buckets: int | None = None,
 ) -> Tensor:
     r"""Return the Lovász hinge of a set loss; see ``LovaszHingeLoss`` for the arguments.
 
@@ -45,41 +44,41 @@ def lovasz_hinge(
     >>> round(value.item(), 3), logits.grad.round(decimals=3).tolist()
     (0.5, [-0.333..., 0.0, 0.333...])
     """
-    options = ScoreOptions(per_image, per_class, ignore_index, reduction, method, buckets)
-    check_loss(loss, options.method)
+    options = ScoreOptions(per_image, per_class, ignore_index, reduction, buckets)
+    check_loss(loss, options.buckets)
     return of_scores("lovasz", input, target, loss, checked_weight(weight, options), options)
 
 
 @constant
-def check_loss(loss: Loss | str, method: Method) -> None:
-    """Check that the loss is submodular and that the method can evaluate it."""
+def check_loss(loss: Loss | str, buckets: int | None) -> None:
+    """Check that the loss is submodular and that buckets can evaluate it."""
     whole = get(loss)
     if whole.is_submodular is False:
         raise ValueError(
             f"loss must be submodular for LovaszHingeLoss, got {whole!r}: use DecomposedHingeLoss"
         )
-    check_blocks(whole, method)
+    check_blocks(whole, buckets)
 
 
 @constant
-def check_extension(loss: Loss | str, method: Method) -> None:
+def check_extension(loss: Loss | str, buckets: int | None) -> None:
     """Check that the loss has an extension at errors in [0, 1]: submodular, or known gains."""
     whole = get(loss)
     if whole.is_submodular is False and not has_gains(whole._unscaled()[0]):
         raise ValueError(
             f"loss must be submodular or one of counts for a loss of probabilities, got {whole!r}"
         )
-    check_blocks(whole, method)
+    check_blocks(whole, buckets)
 
 
 @constant
-def check_blocks(loss: Loss | str, method: Method) -> None:
-    """Check that the method can evaluate the loss."""
+def check_blocks(loss: Loss | str, buckets: int | None) -> None:
+    """Check that buckets can evaluate the loss."""
     whole = get(loss)
-    if method == "bucket" and not has_blocks(whole._unscaled()[0]):
+    if buckets is not None and not has_blocks(whole._unscaled()[0]):
         raise ValueError(
-            "method must be 'exact' unless the loss is Jaccard, Dice, F-beta or an increasing loss "
-            f"of the number of mistakes, got 'bucket' for {whole!r}"
+            "buckets must be None unless the loss is Jaccard, Dice, F-beta or an increasing loss "
+            f"of the number of mistakes, got {buckets} for {whole!r}"
         )
 
 
@@ -101,7 +100,7 @@ class LovaszHingeLoss(SurrogateLoss):
     The value is piecewise linear: its second derivatives are zero wherever they exist.
 
     The cost is one sort: on the CPU a compiled sort of the violators (s > 0), elsewhere a sort of
-    all elements. ``method="bucket"`` counts instead, in O(n). On CUDA, Jaccard runs in kernels that
+    all elements. ``buckets=8192`` counts instead, in O(n). On CUDA, Jaccard runs in kernels that
     the NVRTC of torch compiles when they are first used.
 
     Parameters
@@ -127,18 +126,17 @@ class LovaszHingeLoss(SurrogateLoss):
         others return :math:`\frac{1}{S} \sum_s w_s l_s`, which is ``reduction="sum"`` divided by
         the number of sets. A module checks its weights when it is made; a function checks weights
         on the CPU there, and weights on a GPU by an assertion on the GPU.
-    method : {"exact", "bucket"}
-        "bucket", for Jaccard and increasing losses of the number of mistakes, rounds the errors s
-        of a set to ``buckets`` equal steps of (0, largest s]. The value is off by at most half the
-        width of a step times the 1-norm of the gains, which is the loss of everything wrong (1 for
-        Jaccard). The gradient is a subgradient at the rounded errors. float16 and bfloat16 logits
-        have a bucket for each value of g y, so that the answer is exact. On CUDA float32 errors
-        have buckets of 1 + s: 2^b per octave with b = min(log2(buckets) - 3, 11), so that a large
-        error does not widen the other buckets. If errors are below 127, the value is below the
-        exact one by at most 2^-b (exact value + loss of everything wrong). Beyond 127, a bucket is
-        an eighth of an octave at b = 10.
-    buckets : int
-        The number of buckets, 2 to 65536.
+    buckets : int, optional
+        None sorts the errors. A number, 2 to 65536, counts them in so many buckets instead, for
+        Jaccard, Dice, F-beta and increasing losses of the number of mistakes: the errors s of a set
+        are rounded to ``buckets`` equal steps of (0, largest s]. The value is off by at most half
+        the width of a step times the 1-norm of the gains, which is the loss of everything wrong (1
+        for Jaccard). The gradient is a subgradient at the rounded errors. float16 and bfloat16
+        logits have a bucket for each value of g y, so that the answer is exact. On CUDA float32
+        errors have buckets of 1 + s: 2^b per octave with b = min(log2(buckets) - 3, 11), so that a
+        large error does not widen the other buckets. If errors are below 127, the value is below
+        the exact one by at most 2^-b (exact value + loss of everything wrong). Beyond 127, a bucket
+        is an eighth of an octave at b = 10.
     across_ranks : bool
         Whether a process group computes one loss over the batch of all ranks. Logits and targets
         are gathered along dimension 0, and with DistributedDataParallel the gradient is that of the
@@ -167,8 +165,7 @@ class LovaszHingeLoss(SurrogateLoss):
         ignore_index: int | None = None,
         reduction: Reduction = "mean",
         weight: Any = None,
-        method: Method = "exact",
-        buckets: int = 8192,
+        buckets: int | None = None,
         across_ranks: bool = False,
     ) -> None:
         super().__init__(
@@ -178,8 +175,7 @@ class LovaszHingeLoss(SurrogateLoss):
             ignore_index=ignore_index,
             reduction=reduction,
             weight=weight,
-            method=method,
             buckets=buckets,
             across_ranks=across_ranks,
         )
-        check_loss(self.loss, self.options.method)
+        check_loss(self.loss, self.options.buckets)

@@ -13,7 +13,6 @@ from setwise.torch._inputs._class_targets import check_degrees
 from setwise.torch._inputs._labels import NO_MIXTURE, comparable, read_target, voids
 from setwise.torch._inputs._loss_words import constant, loss_of, word_of
 from setwise.torch._inputs._sets import (
-    Method,
     Reduction,
     ScoreOptions,
     as_rows,
@@ -43,8 +42,7 @@ def lovasz_sigmoid(
     ignore_index: int | None = None,
     reduction: Reduction = "mean",
     weight: Any = None,
-    method: Method = "exact",
-    buckets: int = 8192,
+    buckets: int | None = None,
 ) -> Tensor:
     """Return the Lovász-sigmoid of a set loss; see ``LovaszSigmoidLoss`` for the arguments.
 
@@ -56,8 +54,8 @@ def lovasz_sigmoid(
     >>> round(sw.torch.lovasz_sigmoid(torch.logit(soft), soft).item(), 4)
     0.0
     """
-    options = ScoreOptions(per_image, per_class, ignore_index, reduction, method, buckets)
-    check_extension(loss, options.method)
+    options = ScoreOptions(per_image, per_class, ignore_index, reduction, buckets)
+    check_extension(loss, options.buckets)
     return of_masks(input, target, loss, checked_weight(weight, options), options)
 
 
@@ -148,7 +146,7 @@ class LovaszSigmoidLoss(SurrogateLoss):
         Any loss of counts, or a submodular loss.
     per_image, per_class, ignore_index, reduction, weight, across_ranks
         As for ``LovaszHingeLoss``.
-    method, buckets
+    buckets
         As for ``LovaszSoftmaxLoss``.
 
     Examples
@@ -170,8 +168,7 @@ class LovaszSigmoidLoss(SurrogateLoss):
         ignore_index: int | None = None,
         reduction: Reduction = "mean",
         weight: Any = None,
-        method: Method = "exact",
-        buckets: int = 8192,
+        buckets: int | None = None,
         across_ranks: bool = False,
     ) -> None:
         super().__init__(
@@ -181,11 +178,10 @@ class LovaszSigmoidLoss(SurrogateLoss):
             ignore_index=ignore_index,
             reduction=reduction,
             weight=weight,
-            method=method,
             buckets=buckets,
             across_ranks=across_ranks,
         )
-        check_extension(self.loss, method)
+        check_extension(self.loss, buckets)
 
     @compiled_with_operators
     def forward(self, input: Tensor, target: Tensor) -> Tensor:

@@ -23,7 +23,7 @@ from setwise.torch._inputs._class_sets import coefficients
 from setwise.torch._inputs._class_targets import ClassTable, is_soft
 from setwise.torch._inputs._labels import comparable
 from setwise.torch._inputs._loss_words import HoldsLoss, constant, loss_of, word_of
-from setwise.torch._inputs._sets import Method, Reduction, check_flags, check_input
+from setwise.torch._inputs._sets import Reduction, check_flags, check_input
 from setwise.torch._inputs._softmax_options import Classes, SoftmaxOptions, read_classes
 from setwise.torch._inputs._weights import changed, read_weight
 from setwise.torch._lovasz_hinge import check_extension
@@ -46,8 +46,7 @@ def lovasz_softmax(
     reduction: Reduction = "mean",
     weight: Any = None,
     from_logits: bool = True,
-    method: Method = "exact",
-    buckets: int = 8192,
+    buckets: int | None = None,
     average: Average = "images",
     worst: float | None = None,
 ) -> Tensor:
@@ -70,12 +69,11 @@ def lovasz_softmax(
         ignore_index,
         reduction,
         from_logits,
-        method,
         buckets,
         average,
         worst,
     )
-    check_extension(loss, options.method)
+    check_extension(loss, options.buckets)
     return of_classes(input, target, loss, read_weight(weight), options)
 
 
@@ -187,13 +185,12 @@ class LovaszSoftmaxLoss(HoldsLoss):
     from_logits : bool
         Whether the input holds logits. Otherwise it holds probabilities in [0, 1]; on the CPU
         other numbers are refused.
-    method : {"exact", "bucket"}
-        "bucket" rounds the errors to ``buckets`` equal steps of [0, 1] and counts, for Jaccard,
-        Dice, F-beta and increasing losses of the number of mistakes. The value of a class is off by
+    buckets : int, optional
+        None sorts the errors. A number, 2 to 65536, rounds them to so many equal steps of [0, 1]
+        and counts, for Jaccard, Dice, F-beta and increasing losses of the number of mistakes. The
+        value of a class is off by
         at most half the width of a step times the 1-norm of the gains, which is 1 / (2 buckets) for
         Jaccard and Dice. The gradient is a subgradient at the rounded errors.
-    buckets : int
-        The number of buckets, 2 to 65536.
     average : {"images", "classes"}
         With ``per_image``, "images" is the mean over images of the mean over the classes that
         count there, and "classes" the mean over classes of the mean over images with the class.
@@ -237,8 +234,7 @@ class LovaszSoftmaxLoss(HoldsLoss):
         reduction: Reduction = "mean",
         weight: Any = None,
         from_logits: bool = True,
-        method: Method = "exact",
-        buckets: int = 8192,
+        buckets: int | None = None,
         average: Average = "images",
         worst: float | None = None,
         across_ranks: bool = False,
@@ -250,12 +246,11 @@ class LovaszSoftmaxLoss(HoldsLoss):
             ignore_index,
             reduction,
             from_logits,
-            method,
             buckets,
             average,
             worst,
         )
-        check_extension(self.loss, method)
+        check_extension(self.loss, buckets)
         check_flags(across_ranks=across_ranks)
         self.across_ranks = across_ranks
         self.register_buffer("weight", read_weight(weight), persistent=False)

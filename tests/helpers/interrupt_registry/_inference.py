@@ -169,14 +169,14 @@ def tune_diversity(size: int) -> Call:
 def calibrate_temperature(size: int) -> Call:
     images = [grid_field(size, 3) for _ in range(2)]
     truths = [field.unary.argmin(axis=1) for field in images]
-    options = {"temperatures": [0.5, 1.0, 2.0], "tol": 1e-2, "n_jobs": 2}
+    options = {"grid": {"temperature": [0.5, 1.0, 2.0]}, "tol": 1e-2, "n_jobs": 2}
     return lambda: inference.calibrate_temperature(images, truths, "trees", **options)
 
 
 @long("inference.TemperatureCalibration.marginals")
 def calibrated_marginals(size: int) -> Call:
     field = grid_field(size, 3)
-    truths, options = [field.unary.argmin(axis=1)], {"temperatures": [1.0], "max_iter": 1}
+    truths, options = [field.unary.argmin(axis=1)], {"grid": {"temperature": [1.0]}, "tol": 1.0}
     found = inference.calibrate_temperature([field], truths, "trees", **options)
     return lambda: found.marginals(field, tol=1e-2, n_jobs=1)
 

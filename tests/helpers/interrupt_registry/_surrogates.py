@@ -66,6 +66,6 @@ def _torch_loss(name: str, **options: object) -> Callable[[int], Call]:
 
 for _name in ("lovasz_hinge", "lovasz_softmax"):
     long(f"torch.{_name}")(_torch_loss(_name))
-    long(f"torch.{_name}", "bucket")(_torch_loss(_name, method="bucket"))
+    long(f"torch.{_name}", "bucket")(_torch_loss(_name, buckets=8192))
 for _name in ("decomposed_hinge", "lovasz_sigmoid", "margin_rescaling", "slack_rescaling"):
     long(f"torch.{_name}")(_torch_loss(_name))

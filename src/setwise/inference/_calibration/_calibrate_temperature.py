@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 from math import inf, nan
 from typing import Any
@@ -44,14 +44,11 @@ def calibrate_temperature(
     labels: Sequence[ArrayLike],
     method: str = "auto",
     *,
-    temperatures: ArrayLike | None = None,
-    scales: ArrayLike | None = None,
+    grid: Mapping[str, ArrayLike] | None = None,
     scoring: str = "nll",
-    cv: int = 5,
-    groups: Sequence[object] | None = None,
+    cv: int | Sequence[object] = 5,
     ignore: int = -1,
     tol: float = 1e-3,
-    max_iter: int | None = None,
     time_limit: float | None = None,
     n_jobs: int | None = None,
     verbose: bool = False,
@@ -85,21 +82,18 @@ def calibrate_temperature(
         best of unaries, projection, trees, mean field and belief propagation, among those that
         accept all fields. If elimination is cheap for all fields, "auto" tries only its exact
         marginals.
-    temperatures : array-like, optional
-        A grid of t > 0 instead of the search. If only ``scales`` is given, the grid goes from 1/8
-        to 4, in steps of :math:`\sqrt{2}`.
-    scales : array-like, optional
-        The a > 0 to try with each temperature; 1 if only ``temperatures`` is given.
+    grid : mapping, optional
+        The values of "temperature", t > 0, and of "scale", a > 0, to try instead of the search, in
+        all combinations. Without "temperature" they go from 1/8 to 4, in steps of
+        :math:`\sqrt{2}`; without "scale" it is 1.
     scoring : {"nll", "brier"}
         The score to minimise.
-    cv : int
-        The number of folds, at most the number of groups; 1 for no cross-validation.
-    groups : sequence, optional
-        Fields with equal groups belong to the same fold, such as those of one photograph. By
-        default each field is a group. Groups are assigned to the folds in turn.
+    cv : int or sequence
+        The number of folds, to which the fields are assigned in turn; 1 for no cross-validation. Or
+        the name of the fold of each field, so that fields of one photograph can stay together.
     ignore : int
         The label of variables that are not scored.
-    tol, max_iter
+    tol : float
         As in :func:`marginals`.
     time_limit : float, optional
         The most seconds. The search then ends with the points that are done, at least one, and
@@ -128,7 +122,7 @@ def calibrate_temperature(
     >>> seen = [y + rng.normal(0.0, 1.0, 20) for y in truths]
     >>> unaries = [4.0 * np.stack([x, 1.0 - x], axis=1) for x in seen]  # too sure
     >>> fields = [sw.fields.Field(unary) + chain for unary in unaries]
-    >>> found = sw.calibrate_temperature(fields, truths, temperatures=[1, 2, 4, 8, 16])
+    >>> found = sw.calibrate_temperature(fields, truths, grid={"temperature": [1, 2, 4, 8, 16]})
     >>> found.temperature, bool(found.cv_score < found.scores[0])
     (8.0, True)
     """
@@ -139,18 +133,17 @@ def calibrate_temperature(
     as_choice(method, "method", ["auto", UNARIES, *METHODS])
     truths = _as_truths(labels, given, ignore)
     score = SCORINGS[as_choice(scoring, "scoring", SCORINGS)]
-    grids = _grids(temperatures, scales)
-    names = None if groups is None else as_list(groups, "groups", "names")
-    folds = _folds(as_count(cv, "cv", least=1), names, len(given))
+    grids = _grids(grid)
+    folds = _folds(cv, len(given))
     as_number(tol, "tol", nonnegative=True)
     deadline = Deadline.of(time_limit, armed=False)
-    options: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "n_jobs": 1, "rng": 0}
+    options: dict[str, Any] = {"tol": tol, "n_jobs": 1, "rng": 0}
     cases = Cases(given, truths, score, options)
     if not cases.counts.any():
         raise ValueError("labels must have a variable that counts, got none")
     methods = cases.candidates() if method == "auto" else (method,)
-    grid = [Point(m, t, a) for m, (t, a) in product(methods, product(*grids))] if grids else []
-    n_points = len(grid) or None
+    points = [Point(m, t, a) for m, (t, a) in product(methods, product(*grids))] if grids else []
+    n_points = len(points) or None
     with (
         progress_callback(
             verbose, 0.0, callback, what="calibrate_temperature", rounds=n_points
@@ -158,7 +151,7 @@ def calibrate_temperature(
         Pool(min(as_threads(n_jobs), len(given))) as pool,
     ):
         trials = Trials(cases, pool, deadline, shown, n_points)
-        chosen, ended = _chosen(trials, grid, methods, folds)
+        chosen, ended = _chosen(trials, points, methods, folds)
     return _calibration(trials, chosen, folds, scoring, ended=ended)
 
 
@@ -239,13 +232,18 @@ def _as_truths(labels: Sequence[ArrayLike], fields: list[Field], ignore: int) ->
     return found
 
 
-def _grids(temperatures: ArrayLike | None, scales: ArrayLike | None) -> list[list[float]]:
-    """Return both grids if one of them is given; none for a search."""
-    if temperatures is None and scales is None:
+def _grids(grid: object) -> list[list[float]]:
+    """Return the temperatures and the scales of a grid; nothing for a search."""
+    if grid is None:
         return []
+    usual: dict[str, list[float]] = {"temperature": list(TEMPERATURES), "scale": [1.0]}
+    if not isinstance(grid, Mapping):
+        raise TypeError(f"grid must be a mapping or None, got {type(grid).__name__}")
+    if unknown := set(grid) - set(usual):
+        raise ValueError(f"grid must have the keys 'temperature' and 'scale', got {unknown}")
     return [
-        list(TEMPERATURES) if temperatures is None else _positive(temperatures, "temperatures"),
-        [1.0] if scales is None else _positive(scales, "scales"),
+        _positive(grid[name], f"grid[{name!r}]") if name in grid else values
+        for name, values in usual.items()
     ]
 
 
@@ -257,14 +255,16 @@ def _positive(values: ArrayLike, name: str) -> list[float]:
     return [as_number(number, name, positive=True) for number in numbers.tolist()]
 
 
-def _folds(cv: int, groups: list[object] | None, n: int) -> IntArray:
-    """Return the fold of each field: groups are assigned in turn, by their first field."""
-    names = list(range(n)) if groups is None else groups
+def _folds(cv: object, n: int) -> IntArray:
+    """Return the number of the fold of each field."""
+    if isinstance(cv, str) or not isinstance(cv, Iterable) or getattr(cv, "ndim", 1) == 0:
+        return np.arange(n) % min(as_count(cv, "cv", least=1), n)
+    names = as_list(cv, "cv", "the folds of the fields")
     if len(names) != n:
-        raise ValueError(f"groups must hold one for each of the {n} fields, got {len(names)}")
+        raise ValueError(f"cv must hold a fold for each of the {n} fields, got {len(names)}")
     numbers: dict[object, int] = {}
     try:
         each = [numbers.setdefault(name, len(numbers)) for name in names]
     except TypeError as error:
-        raise TypeError(f"groups must hold names or numbers, got: {error}") from None
-    return np.array(each, np.int64) % min(cv, len(numbers))
+        raise TypeError(f"cv must hold names or numbers of folds, got: {error}") from None
+    return np.array(each, np.int64)

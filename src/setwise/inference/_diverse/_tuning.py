@@ -139,7 +139,6 @@ def tune_diversity(
     scoring: str = "accuracy",
     regions: Sequence[ArrayLike] | None = None,
     ignore: int = -1,
-    method: str = "auto",
     time_limit: float | None = None,
     n_jobs: int | None = None,
     verbose: bool = False,
@@ -165,8 +164,6 @@ def tune_diversity(
         The variable of each pixel, where fields are over superpixels and truths over pixels.
     ignore : int
         The label of pixels that do not count.
-    method : str
-        As in :func:`diverse`.
     time_limit : float, optional
         The most seconds. The search then ends with the points that are done, at least one, and
         ``reason`` says so. The number of these points depends on the machine and its load.
@@ -232,7 +229,7 @@ def tune_diversity(
 
         def score(point: int) -> float:
             def listed(k: int) -> IntArray:
-                found = completed(diverse(images[k], m, made[point], method=method, n_jobs=1))
+                found = completed(diverse(images[k], m, made[point], n_jobs=1))
                 labelings = found.labelings
                 return labelings if variables is None else labelings[:, variables[k]]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from math import inf
 from typing import Any, NamedTuple
@@ -9,14 +10,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from setwise import _core
-from setwise._foundation._arguments import FloatArray, IntArray, as_number
+from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._methods import Method, Run
 from setwise.fields._edges import grid_of
 from setwise.fields._field import Field
 from setwise.fields._terms import CliqueTerm, Folded, PottsTerm, TableTerm
 from setwise.inference._map._factors import most_variables, scopes_of, sides_of, tables_of, widest
 
-MEMORY = 1 << 30  # bytes of the messages and the largest table, unless memory_limit says otherwise
+# Bytes of the messages and the largest table that "auto" gives to elimination. A method that is
+# named may take _SHARE of the memory of the machine, which leaves room for a copy of the field.
+MEMORY = 1 << 30
+_SHARE = 0.5
 _BYTES = 8  # of a cell
 # A refusal tells the size that is needed, not only that it is too large, of up to so many variables
 # and of tables below so many cells, which no memory holds.
@@ -45,21 +49,20 @@ def narrow(field: Field) -> str | None:
     return field._remember("narrow", lambda: _lack(field, MEMORY))
 
 
-def as_memory_limit(memory_limit: object, method: str) -> float:
-    """Return the bytes that elimination may take; None is for ``MEMORY``."""
-    if memory_limit is None:
+def largest_memory() -> float:
+    """Return the bytes that elimination may take if it is asked for by name."""
+    try:
+        physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):  # not known on this system
         return MEMORY
-    memory = as_number(memory_limit, "memory_limit", positive=True)
-    if method != "elimination":
-        raise ValueError(f"memory_limit is for method='elimination', got method={method!r}")
-    return memory
+    return max(MEMORY, _SHARE * physical)
 
 
-def within(record: Method[Run], memory: float) -> Method[Run]:
-    """Return the record of a method, that of elimination with so many bytes for its tables."""
-    if record.name != "elimination" or memory == MEMORY:
+def named(record: Method[Run]) -> Method[Run]:
+    """Return the record of a method that is asked for by name."""
+    if record.name != "elimination":
         return record
-    return replace(record, needs=lambda field: _lack(field, memory))
+    return replace(record, needs=lambda field: _lack(field, largest_memory()))
 
 
 def is_cheap(field: Field) -> bool:
@@ -144,7 +147,7 @@ def _lack(field: Field, memory: float) -> str | None:
     fits = max(most_variables(max(int(most), 1), field.n_labels) - 1, 0)
     return (
         f"tables of at most {memory:.3g} bytes (width {fits} or less with {field.n_labels} "
-        f"labels), got width {width}{more}: {size}{more}; raise memory_limit, or let "
+        f"labels), got width {width}{more}: {size}{more}; let "
         "method='auto' choose another method"
     )
 

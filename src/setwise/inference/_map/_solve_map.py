@@ -20,10 +20,9 @@ from setwise.inference._conditioning._conditioned import Conditioned
 from setwise.inference._conditioning._magnitude import NEGLIGIBLE
 from setwise.inference._map._convex import certify
 from setwise.inference._map._junction_tree import (
-    as_memory_limit,
     is_cheap,
+    named,
     numbers_of_a_pass,
-    within,
 )
 from setwise.inference._map._messages._bound_ascent import is_within_tightening
 from setwise.inference._map._messages._messages import messages
@@ -50,7 +49,6 @@ def solve_map(
     tol: float = 1e-9,
     max_iter: int | None = None,
     time_limit: float | None = None,
-    memory_limit: float | None = None,
     init: ArrayLike | None = None,
     n_jobs: int | None = None,
     rng: object = None,
@@ -87,9 +85,6 @@ def solve_map(
         ``reason`` says so. The answer then depends on the machine and on what else it does; without
         a limit, or within it, it does not. Kernels and searches look at the clock many times a
         second; one step of setting a method up is not cut short. 0 gives the start's answer.
-    memory_limit : float, optional
-        Bytes that the messages and the largest table of ``method="elimination"`` may take; None for
-        2**30. A field that needs more is refused, and told how much that is.
     init : array of shape (N,), optional
         Where moves start; elsewhere a labelling to beat. "enumerate", which meets all labellings,
         checks it and makes no use of it.
@@ -126,7 +121,6 @@ def solve_map(
     deadline, watch = Deadline.of(time_limit), Stopwatch()
     field = as_field(field)
     method = METHODS.read(method)
-    memory = as_memory_limit(memory_limit, method)
     read = partial(
         MapOptions.read,
         tol=tol,
@@ -155,7 +149,7 @@ def solve_map(
     if chosen:
         method, reason = METHODS.choose(problem)
     else:
-        within(METHODS[method], memory).check(problem)
+        named(METHODS[method]).check(problem)
         reason = "asked for"
     record = METHODS[method]
     by_cut = record.by_cut

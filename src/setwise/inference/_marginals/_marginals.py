@@ -31,7 +31,7 @@ from setwise.inference._conditioning._magnitude import (
     rounding_of_logs,
     trivial_bound,
 )
-from setwise.inference._map._junction_tree import as_memory_limit, within
+from setwise.inference._map._junction_tree import named
 from setwise.inference._map._solve_map import solve_map
 from setwise.inference._marginals._elimination import UNKNOWN, feasible_bound, forbids
 from setwise.inference._marginals._forest_bound import lower_bound
@@ -61,7 +61,6 @@ def marginals(
     tol: float = 1e-3,
     max_iter: int | None = None,
     time_limit: float | None = None,
-    memory_limit: float | None = None,
     temperature: float = 1.0,
     init: MarginalsResult | None = None,
     n_jobs: int | None = None,
@@ -111,9 +110,6 @@ def marginals(
         ``reason`` says so. If the limit ends the search, the answer depends on the machine and its
         load, otherwise it does not. The limit does not interrupt one step of the set-up of a
         method, nor the sums for the bounds of the answer. 0 gives the unaries' probabilities.
-    memory_limit : float, optional
-        The most bytes for the messages and the largest table of ``method="elimination"``; None for
-        2**30. If a field needs more, an error gives the number of bytes.
     temperature : float
         t > 0.
     init : MarginalsResult, optional
@@ -181,7 +177,6 @@ def marginals(
     deadline, watch = Deadline.of(time_limit), Stopwatch()
     field = as_field(field)
     method = METHODS.read(method)
-    memory = as_memory_limit(memory_limit, method)
     conditioned = Conditioned.of(field)
     problem = conditioned.field
     chosen, reason = method == "auto", "asked for"
@@ -192,7 +187,7 @@ def marginals(
             init = None  # it has no blocks for a warm start
             method, reason = METHODS.choose(problem)
     else:
-        within(METHODS[method], memory).check(problem)
+        named(METHODS[method]).check(problem)
     record = METHODS[method]
     start, state = _as_start(init, field, record)
     options = MarginalsOptions(

@@ -12,7 +12,6 @@ from torch import Tensor
 from setwise._foundation._arguments import did_you_mean
 
 Reduction = Literal["mean", "sum", "none"]
-Method = Literal["exact", "bucket"]
 
 HALVES = (torch.float16, torch.bfloat16)
 FLOATS = (*HALVES, torch.float32, torch.float64)
@@ -31,14 +30,13 @@ class ScoreOptions:
     per_class: bool = False
     ignore_index: int | None = None
     reduction: Reduction = "mean"
-    method: Method = "exact"
-    buckets: int = 8192
+    buckets: int | None = None
 
     def __post_init__(self) -> None:
         check_flags(per_image=self.per_image, per_class=self.per_class)
         check_reduction(self.reduction)
         check_ignore(self.ignore_index)
-        check_method(self.method, self.buckets)
+        check_buckets(self.buckets)
 
     @property
     def ignore(self) -> float:
@@ -48,7 +46,7 @@ class ScoreOptions:
     @property
     def counted(self) -> int:
         """The number of buckets; 0 means sorting."""
-        return self.buckets if self.method == "bucket" else 0
+        return self.buckets or 0
 
 
 def check_flags(**flags: object) -> None:
@@ -75,13 +73,12 @@ def check_ignore(ignore_index: object) -> None:
         raise ValueError(f"ignore_index must fit in 64 bits, got {ignore_index}")
 
 
-def check_method(method: object, buckets: object) -> None:
-    """Check the method and the number of buckets."""
-    if method not in ("exact", "bucket"):
-        near = did_you_mean(method, ("exact", "bucket"))
-        raise ValueError(f"method must be 'exact' or 'bucket', got {method!r}{near}")
+def check_buckets(buckets: object) -> None:
+    """Check the number of buckets."""
+    if buckets is None:
+        return
     if isinstance(buckets, bool) or not isinstance(buckets, int):
-        raise TypeError(f"buckets must be an integer, got {buckets!r}")
+        raise TypeError(f"buckets must be an integer or None, got {buckets!r}")
     if not 2 <= buckets <= 1 << 16:
         raise ValueError(f"buckets must lie in 2..65536, got {buckets}")
 

@@ -10,11 +10,10 @@ from typing import Literal
 from setwise._foundation._arguments import did_you_mean
 from setwise.torch._inputs._averages import Average, check_average
 from setwise.torch._inputs._sets import (
-    Method,
     Reduction,
+    check_buckets,
     check_flags,
     check_ignore,
-    check_method,
     check_reduction,
 )
 
@@ -55,8 +54,7 @@ class SoftmaxOptions:
     ignore_index: int | None = None
     reduction: Reduction = "mean"
     from_logits: bool = True
-    method: Method = "exact"
-    buckets: int = 8192
+    buckets: int | None = None
     average: Average = "images"
     worst: float | None = None
 
@@ -65,12 +63,12 @@ class SoftmaxOptions:
         check_average(self.average, self.worst, self.per_image)
         check_ignore(self.ignore_index)
         check_reduction(self.reduction)
-        check_method(self.method, self.buckets)
+        check_buckets(self.buckets)
 
     @property
     def counted(self) -> int:
         """The number of buckets; 0 means sorting."""
-        return self.buckets if self.method == "bucket" else 0
+        return self.buckets or 0
 
     @property
     def is_plain(self) -> bool:
