@@ -69,7 +69,7 @@ class Hamming(Loss):
         return ModularRows(flat_weights(self.weights, labels), labels, self._common)
 
     def _common(self) -> float | None:
-        """The weight that all elements share, or None if they differ."""
+        """Return the weight that all elements share, or None if they differ."""
         if self.weights is None or not self.weights.size:
             return 1.0
         return float(self.weights[0]) if np.all(self.weights == self.weights[0]) else None
