@@ -1,4 +1,4 @@
-"""Pictures in the manner of scikit-learn's displays; they need matplotlib (``setwise[plot]``)."""
+"""Displays in the style of scikit-learn's, which need matplotlib (``setwise[plot]``)."""
 
 from setwise.plots._decomposition import DecompositionDisplay
 from setwise.plots._diverse import DiverseDisplay

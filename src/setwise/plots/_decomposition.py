@@ -1,4 +1,4 @@
-"""A function of the number of elements and the two it is made of."""
+"""The display of a decomposition into a submodular and a supermodular function."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ if TYPE_CHECKING:
 
 
 class DecompositionDisplay:
-    """l = f + g against the number of mistakes (B_D paper, Figure 3).
+    """A display of l = f + g against the number of mistakes (B_D paper, Figure 3).
 
-    The paper draws l in red, f in blue and g in green. So does this, in the shades of Okabe and
-    Ito's palette that people with any of the common colour vision deficiencies tell apart, and
-    with a marker and a line style for each, so that the picture also reads in grey.
+    As in the paper, l is red, f is blue and g is green. The shades are those of Okabe and Ito's
+    palette, which can be distinguished with all common colour vision deficiencies. Each line has
+    its own marker and style, so that the picture can be read in grey.
 
-    Make one with ``from_loss`` or ``from_function``, which compute and draw as scikit-learn's
-    displays do; ``plot`` draws again.
+    Create it with ``from_loss`` or ``from_function``, which compute and draw, as in scikit-learn;
+    ``plot`` draws again.
 
     Parameters
     ----------
     loss, f, g : arrays of shape (n + 1,)
         The values at k = 0, ..., n elements.
     exact : bool
-        Whether g is the least one, as the operator D asks; the legend says so where it is not.
+        Whether g is the least one, as the operator D requires; otherwise the legend mentions it.
 
     Attributes
     ----------
     ax_ : matplotlib axes
-        Where it was drawn last.
+        The axes of the last drawing.
     figure_ : matplotlib figure
         The figure of ``ax_``.
     lines_ : list of matplotlib lines
-        l, f and g.
+        The lines of l, f and g.
 
     Examples
     --------
@@ -71,10 +71,10 @@ class DecompositionDisplay:
         Parameters
         ----------
         loss : Loss or str
-            A loss of the number of mistakes alone. For any other take ``from_function`` of
-            ``loss.set_function(y)``, with an order in which the mistakes are made.
+            A loss of the number of mistakes only. For other losses use ``from_function`` with
+            ``loss.set_function(y)`` and an order of the mistakes.
         p : int
-            How many elements can be mistaken.
+            The number of elements.
         ax, **kwargs
             As in ``plot``.
 
@@ -100,9 +100,9 @@ class DecompositionDisplay:
         Parameters
         ----------
         function : SetFunction
-            A function of the number of elements alone, unless an order is given.
+            A function of the number of elements only, unless an order is given.
         order : array of int, optional
-            Distinct elements; the sets are its beginnings.
+            Distinct elements; the sets are its prefixes.
         ax, **kwargs
             As in ``plot``.
 
@@ -124,19 +124,19 @@ class DecompositionDisplay:
         return cls(*curves, exact=parts.exact).plot(ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
-        """Draw l, f and g.
+        """Draw The lines of l, f and g.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
-            A new figure if not given.
+            By default those of a new figure.
         **kwargs
-            For ``ax.plot``, all three lines.
+            Arguments of ``ax.plot`` for all three lines.
 
         Returns
         -------
         DecompositionDisplay
-            Itself.
+            The display itself.
         """
         if ax is None:
             _, ax = import_pyplot().subplots()
@@ -148,7 +148,7 @@ class DecompositionDisplay:
         k = np.arange(len(self.loss))
         ax.axhline(0.0, color=FAINT, linewidth=0.8, zorder=0)
         self.lines_ = []
-        # l lies on f as long as g is 0: it is drawn first and wide, and both stay visible.
+        # While g is 0, l equals f. It is drawn first and wide, so that both are visible.
         looks: list[tuple[FloatArray, str, dict[str, Any]]] = [
             (self.loss, "$l = f + g$", {"color": VERMILLION, "marker": "o", "linewidth": 4.0}),
             (self.f, "$f$, submodular", {"color": BLUE, "marker": "s", "linestyle": "--"}),
@@ -171,7 +171,7 @@ def _sums(gains: FloatArray) -> FloatArray:
 
 
 def _is_of_size(function: SetFunction) -> bool:
-    """Return whether a part that ``decompose`` gave is a function of the number of elements."""
+    """Return whether a part from ``decompose`` is a function of the number of elements."""
     if isinstance(function, Modular):
         return bool(np.all(function.weights == function.weights[:1]))
     return isinstance(function, Cardinality)

@@ -1,4 +1,4 @@
-"""A list of labellings of an image side by side, and where each differs from the first."""
+"""The display of a list of labellings of an image and of their differences."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 
 class DiverseDisplay:
-    r"""Alternatives for the labelling of an image, each with what it changes and what that costs.
+    r"""A display of labellings of an image, with their changes and the costs of these.
 
-    One panel for each labelling, after one for the image if there is one. From the second labelling
-    on, the pixels whose label is not that of the first are outlined; the title says in words what
-    it changes, and how much higher its energy is than the first one's.
+    There is one panel per labelling, after one for the image if there is one. From the second
+    labelling on, the pixels whose label differs from the first are outlined. The title describes
+    the change, and states by how much the energy is higher than that of the first.
 
-    Make one with ``from_result``, which computes and draws as scikit-learn's displays do; ``plot``
-    draws again.
+    Create it with ``from_result``, which computes and draws, as in scikit-learn; ``plot`` draws
+    again.
 
     Parameters
     ----------
@@ -47,29 +47,29 @@ class DiverseDisplay:
     values : array of shape (m,)
         Their energies.
     image : array of shape (H, W), (H, W, 3) or (H, W, 4), optional
-        Grey or colours, as matplotlib's ``imshow`` takes them.
+        Grey or colours, in the form of matplotlib's ``imshow``.
     n_labels : int, optional
-        L. By default one more than the largest label in the list.
+        The number L of labels; by default one more than the largest label in the list.
     colors : sequence of L colours, optional
-        For the labels: an array of shape (L, 3) or (L, 4) with numbers between 0 and 1, or anything
-        else that matplotlib takes for colours.
+        The colours of the labels: an array of shape (L, 3) or (L, 4) with numbers between 0 and 1,
+        or other colours of matplotlib.
 
     Attributes
     ----------
     differs : array of bool of shape (m, H, W)
-        Where each labelling is not the first one.
+        Masks of the pixels where each labelling differs from the first one.
     share : array of shape (m,)
-        The share of the pixels where it is not.
+        The share of these pixels.
     changes : list of m str
-        What each changes in the first, in words: "without the left part, 4.0 % of the pixels".
+        The change of each labelling in words: "without the left part, 4.0 % of the pixels".
     axes_ : array of matplotlib axes
-        Where it was drawn last, one for each panel.
+        The axes of the last drawing, one per panel.
     figure_ : matplotlib figure
         The figure of ``axes_``.
     images_ : list of m matplotlib images
         The labellings.
     outlines_ : list of m matplotlib patches
-        Around the pixels that differ; the first has none.
+        The outlines of the pixels that differ; the first has none.
 
     Examples
     --------
@@ -137,14 +137,14 @@ class DiverseDisplay:
         Parameters
         ----------
         result : DiverseResult
-            What ``sw.diverse`` gave for a field with a variable for each pixel, in C order, or for
-            each superpixel.
+            A result of ``sw.diverse`` for a field with a variable per pixel, in C order, or per
+            superpixel.
         shape : pair of int, optional
-            Height H and width W of the image, where pixels are variables; by default the result's.
+            Height H and width W of the image if pixels are variables; by default the result's.
         image, n_labels, colors
             As in the class.
         superpixels : array of int of shape (H, W), optional
-            The variable of each pixel, where superpixels are variables.
+            The variable of each pixel if superpixels are variables.
         ax, **kwargs
             As in ``plot``.
 
@@ -182,21 +182,21 @@ class DiverseDisplay:
         Parameters
         ----------
         ax : matplotlib axes or a sequence of them, optional
-            One for each panel; a new figure if not given.
+            The axes of the panels; by default those of a new figure.
         n_columns : int, optional
-            How many panels of a new figure stand in a row; by default at most four.
+            The number of panels per row of a new figure; by default at most four.
         alpha : float, optional
-            How much the labels hide the image below them, from 0 to 1; by default 0.6, or 1 if
-            there is no image.
+            The opacity of the labels over the image, from 0 to 1; by default 0.6, or 1 without an
+            image.
         outline_kw : mapping, optional
-            For the ``PathPatch`` of the outlines.
+            Arguments of the ``PathPatch`` of the outlines.
         **kwargs
-            For ``imshow`` of the labellings.
+            Arguments of ``imshow`` for the labellings.
 
         Returns
         -------
         DiverseDisplay
-            Itself.
+            The display itself.
         """
         first = 0 if self.image is None else 1
         number = first + len(self.labelings)
@@ -246,7 +246,7 @@ def _as_share(alpha: float) -> float:
 
 
 def _new_axes(pyplot: Any, number: int, columns: int, shape: tuple[int, ...]) -> Any:
-    """Make axes in a new figure; what is left of the last row stays empty."""
+    """Make axes in a new figure; the rest of the last row stays empty."""
     rows = -(-number // columns)
     height, width = shape
     size = (3.0 * columns, rows * (min(max(3.0 * height / width, 1.2), 6.0) + 0.35))
@@ -257,10 +257,11 @@ def _new_axes(pyplot: Any, number: int, columns: int, shape: tuple[int, ...]) ->
 
 
 def change_in_words(first: IntArray, other: IntArray) -> str:
-    """Say what a labelling (H, W) of an image changes in the first: which part, and how much.
+    """Describe in words the difference of a labelling (H, W) from the first.
 
-    "without the left part, 4 % of the pixels": of two labels 1 is the object, which gets larger or
-    smaller; of more the label that the largest part takes is named, and the one that it had.
+    An example is "without the left part, 4 % of the pixels". With two labels, 1 is the object,
+    which becomes larger or smaller. With more labels, the old and the new label of the largest part
+    are named.
     """
     differs = first != other
     share = differs.mean()
@@ -283,7 +284,7 @@ def _kind(before: IntArray, after: IntArray) -> str:
 
 
 def _place(part: BoolArray) -> str:
-    """Say where a part lies, by thirds of the image's height and width."""
+    """Return a name for the position of a part, by thirds of the image's height and width."""
     y, x = (np.mean(places) / side for places, side in zip(part.nonzero(), part.shape, strict=True))
     words = [
         "upper" if y < 1 / 3 else "lower" if y > 2 / 3 else "",

@@ -1,4 +1,4 @@
-"""A labelling of an image, how unsure the marginals are of it, and where most."""
+"""The display of a labelling of an image and of its uncertainty."""
 
 from __future__ import annotations
 
@@ -38,52 +38,53 @@ PANELS = ("image", "labels", "entropy")
 
 
 class MarginalsDisplay:
-    r"""The labelling of an image, the entropy of its marginals, and the most uncertain regions.
+    r"""A display of a labelling, the entropy of its marginals, and the most uncertain regions.
 
-    Up to three panels: the image, the labelling, and at each pixel the entropy :math:`-\sum_j
-    p_{ij} \log p_{ij}`, which is 0 where the model is sure and log L where all L labels are equally
-    probable; the colours span just that, so that pictures of the same labels can be compared. The
-    regions with the highest mean entropy are outlined on all panels, and numbered on the last.
+    There are up to three panels: the image, the labelling, and the entropy :math:`-\sum_j p_{ij}
+    \log p_{ij}` of each pixel. The entropy is 0 if the model is certain and log L if all L labels
+    are equally probable; the colours span this range, so that pictures of the same labels can be
+    compared. The regions with the highest mean entropy are outlined on all panels, and numbered on
+    the last.
 
-    Make one with ``from_result``, which computes and draws as scikit-learn's displays do; ``plot``
-    draws again.
+    Create it with ``from_result``, which computes and draws, as in scikit-learn; ``plot`` draws
+    again.
 
     Parameters
     ----------
     labels : array of int of shape (H, W)
         The labelling.
     entropy : array of shape (H, W)
-        In nats.
+        The entropy in nats.
     n_labels : int
-        L.
+        The number L of labels.
     image : array of shape (H, W), (H, W, 3) or (H, W, 4), optional
-        Grey or colours, as matplotlib's ``imshow`` takes them.
+        Grey or colours, in the form of matplotlib's ``imshow``.
     regions : array of int of shape (H, W), optional
-        A layer of regions, -1 for none, such as superpixels. By default the connected pieces of the
-        pixels whose entropy is at or above a quantile, without those of fewer than 10 pixels or a
-        thousandth of the image.
+        A layer of regions, -1 for none, such as superpixels. By default the connected components of
+        the pixels whose entropy is at or above a quantile, without components of fewer than 10
+        pixels or a thousandth of the image.
     quantile : float
-        That quantile, between 0 and 1.
+        This quantile, between 0 and 1.
     colors : sequence of L colours, optional
-        For the labels: an array of shape (L, 3) or (L, 4) with numbers between 0 and 1, or anything
-        else that matplotlib takes for colours.
+        The colours of the labels: an array of shape (L, 3) or (L, 4) with numbers between 0 and 1,
+        or other colours of matplotlib.
 
     Attributes
     ----------
     regions : array of int of shape (H, W)
-        The layer, given or found, numbered 0..R-1 in the order of the given numbers.
+        The layer, given or computed, numbered 0..R-1 in the order of the given numbers.
     region_entropy : array of shape (R,)
         The mean entropy of each region.
     region_order : array of int of shape (R,)
         The regions from the most to the least uncertain.
     axes_ : array of matplotlib axes
-        Where it was drawn last, one for each panel.
+        The axes of the last drawing, one per panel.
     figure_ : matplotlib figure
         The figure of ``axes_``.
     images_ : dict of matplotlib images
-        By the name of their panel.
+        The images by the name of their panel.
     outlines_ : dict of matplotlib patches
-        Likewise.
+        The outlines by the name of their panel.
 
     Examples
     --------
@@ -158,13 +159,13 @@ class MarginalsDisplay:
         Parameters
         ----------
         result : MarginalsResult
-            What ``sw.marginals`` gave for a field with a variable for each pixel, in C order.
+            A result of ``sw.marginals`` for a field with a variable per pixel, in C order.
         shape : pair of int, optional
-            Height H and width W of the image; by default those that the result knows.
+            Height H and width W of the image; by default the result's.
         image, quantile, colors
             As in the class.
         labels : array of int of shape (H, W) or (N,), optional
-            The labelling to show: that of ``sw.solve_map`` for instance. By default the most
+            The labelling to show, for instance that of ``sw.solve_map``. By default the most
             probable label of each pixel.
         regions : array of int of shape (H, W) or (N,), optional
             As in the class.
@@ -206,22 +207,22 @@ class MarginalsDisplay:
         Parameters
         ----------
         ax : matplotlib axes or a sequence of them, optional
-            One for each panel; a new figure if not given.
+            The axes of the panels; by default those of a new figure.
         panels : {"image", "labels", "entropy"} or a sequence of these, optional
-            By default all, "image" if there is one.
+            The panels to draw; by default all, with "image" if there is one.
         n_regions : int
-            How many of the most uncertain regions are outlined.
+            The number of most uncertain regions that are outlined.
         colorbar : bool
-            Whether the entropy gets a colour bar.
+            Whether the entropy has a colour bar.
         outline_kw : mapping, optional
-            For the ``PathPatch`` of the outlines.
+            Arguments of the ``PathPatch`` of the outlines.
         **kwargs
-            For ``imshow`` of the entropy, such as ``cmap`` and ``vmax``.
+            Arguments of ``imshow`` for the entropy, such as ``cmap`` and ``vmax``.
 
         Returns
         -------
         MarginalsDisplay
-            Itself.
+            The display itself.
         """
         names = self._panel_names(panels)
         as_flag(colorbar, "colorbar")

@@ -1,4 +1,4 @@
-"""Images and the pixels of their variables, as every picture of a labelling takes them."""
+"""Readers of images and of values per pixel."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def folded(values: ArrayLike, shape: tuple[int, ...], name: str) -> Any:
 
 
 def as_image(image: ArrayLike, shape: tuple[int, ...]) -> Any:
-    """Return grey or colours, as matplotlib's ``imshow`` takes them."""
+    """Return grey or colours in the form of matplotlib's ``imshow``."""
     array = as_array(image, "image")
     if array.dtype.kind not in "fiub":
         raise TypeError(f"image must hold real numbers, got dtype {array.dtype}")

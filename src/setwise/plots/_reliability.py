@@ -1,4 +1,4 @@
-"""Whether probabilities are true: what was right beside what was said."""
+"""The display of the calibration of probabilities."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ if TYPE_CHECKING:
 
 
 class ReliabilityDisplay:
-    r"""A reliability diagram: the share of right labels, by how sure the probabilities were.
+    r"""A reliability diagram: the share of correct labels against the confidence.
 
-    A point for each bin of confidences: its mean confidence, and the share of labels in it that
-    were right. On the diagonal probabilities are true; below it they are too sure, above it not
-    sure enough. Its area is the share of elements in the bin; bars from the diagonal show what the
-    expected calibration error is the mean of.
+    There is a point per bin of confidences, at its mean confidence and its share of correct labels.
+    On the diagonal probabilities are calibrated; below it they are overconfident, above it
+    underconfident. The area of a point is the share of elements in the bin. Bars from the diagonal
+    show the errors whose mean is the expected calibration error.
 
-    Make one with ``from_probabilities`` or ``from_reliability``, which compute and draw as
-    scikit-learn's displays do; ``plot`` draws again, into other axes or beside another one.
+    Create it with ``from_probabilities`` or ``from_reliability``, which compute and draw, as in
+    scikit-learn; ``plot`` draws again, for instance into the axes of another display.
 
     Parameters
     ----------
     prob_true, prob_pred, bin_weights : arrays of shape (n_bins,)
         As in :class:`setwise.inference.Reliability`; NaN in empty bins.
     ece : float, optional
-        Of the legend.
+        The expected calibration error, for the legend.
     name : str, optional
         Likewise.
 
     Attributes
     ----------
     ax_ : matplotlib axes
-        Where it was drawn last.
+        The axes of the last drawing.
     figure_ : matplotlib figure
         The figure of ``ax_``.
     line_ : matplotlib line
-        Through the points.
+        The line through the points.
     points_ : matplotlib collection
-        The points, their areas the bins' shares.
+        The points, whose areas are the shares of the bins.
     bars_ : matplotlib collection
-        From the diagonal to the points.
+        The bars from the diagonal to the points.
 
     Examples
     --------
@@ -109,7 +109,7 @@ class ReliabilityDisplay:
         y_true, y_prob, n_bins, strategy, sample_weight, ignore
             As in :func:`setwise.inference.reliability`.
         name : str, optional
-            Of the legend.
+            The expected calibration error, for the legend.
         ax, **kwargs
             As in ``plot``.
 
@@ -136,14 +136,14 @@ class ReliabilityDisplay:
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw what was measured.
+        """Draw a measured reliability.
 
         Parameters
         ----------
         reliability : Reliability
-            What :func:`setwise.inference.reliability` gave.
+            A result of :func:`setwise.inference.reliability`.
         name : str, optional
-            Of the legend.
+            The expected calibration error, for the legend.
         ax, **kwargs
             As in ``plot``.
 
@@ -175,18 +175,18 @@ class ReliabilityDisplay:
         Parameters
         ----------
         ax : matplotlib axes, optional
-            A new figure if not given.
+            By default those of a new figure.
         ref_line : bool
             Whether the diagonal is drawn.
         bars_kw : mapping, optional
-            For ``vlines`` from the diagonal to the points.
+            Arguments of ``vlines`` from the diagonal to the points.
         **kwargs
-            For ``plot`` of the line, such as ``color``.
+            Arguments of ``plot`` for the line, such as ``color``.
 
         Returns
         -------
         ReliabilityDisplay
-            Itself.
+            The display itself.
         """
         as_flag(ref_line, "ref_line")
         bars = as_style(bars_kw, "bars_kw")
@@ -225,7 +225,7 @@ class ReliabilityDisplay:
 
 
 def _as_shares(values: ArrayLike, name: str, n: int) -> FloatArray:
-    """Read numbers (n,) in [0, 1], NaN for none."""
+    """Read numbers (n,) in [0, 1], or NaN."""
     shares = as_array(values, name)
     if shares.dtype.kind not in "fiub":
         raise TypeError(f"{name} must hold real numbers, got dtype {shares.dtype}")

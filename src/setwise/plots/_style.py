@@ -1,4 +1,4 @@
-"""What the pictures share: matplotlib when it is there, and colours that all can tell apart."""
+"""The common parts of displays: the import of matplotlib, and colours."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from setwise._foundation._arguments import FloatArray, refuse_masked
 from setwise._foundation._imports import load
 
-# Okabe and Ito's palette: told apart with any of the common colour vision deficiencies, and by
-# most people in grey.
+# Okabe and Ito's palette, which can be distinguished with all common colour vision deficiencies,
+# and mostly in grey.
 VERMILLION = "#D55E00"
 BLUE = "#0072B2"
 GREEN = "#009E73"
@@ -23,9 +23,9 @@ OKABE_ITO = (BLUE, "#E69F00", GREEN, "#CC79A7", "#56B4E9", VERMILLION, "#F0E442"
 
 
 def import_pyplot() -> ModuleType:
-    """``matplotlib.pyplot``, imported only when something is drawn."""
+    """Import ``matplotlib.pyplot`` on demand."""
     try:
-        load("matplotlib.pyplot")  # whole, also where Ctrl-C comes
+        load("matplotlib.pyplot")  # completely, even at Ctrl-C
         from matplotlib import pyplot
     except ImportError as error:
         raise ImportError(
@@ -53,7 +53,7 @@ def as_axes(ax: Any, number: int | None = None) -> NDArray[Any]:
 
 
 def as_style(style: object, name: str) -> dict[str, Any]:
-    """Return keywords for matplotlib; none for None."""
+    """Return keywords for matplotlib; None means no keywords."""
     if style is None:
         return {}
     if not isinstance(style, Mapping):
@@ -62,7 +62,7 @@ def as_style(style: object, name: str) -> dict[str, Any]:
 
 
 def label_colors(colors: Any, n_labels: int) -> FloatArray:
-    """Return a colour for each label, (L, 4), those given or ones that differ."""
+    """Return a colour for each label, (L, 4): the given ones, or distinct ones."""
     from matplotlib import colormaps
     from matplotlib.colors import to_rgba_array
 

@@ -1,4 +1,4 @@
-"""The surface of a surrogate over two elements."""
+"""The display of a surrogate's surface over two elements."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ if TYPE_CHECKING:
 
 Kind = Literal["surface", "contour"]
 
-# In the order in which a Table lists its sets: neither, the first, the second, both.
+# In the order of a Table's sets: neither, the first, the second, both.
 _CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
 
 
 class SurrogateDisplay:
-    r"""The surface of a surrogate for two elements (Lovász hinge paper, Figures 3 and 4).
+    r"""A display of a surrogate for two elements (Lovász hinge paper, Figures 3 and 4).
 
-    The axes are :math:`s_i = 1 - g_i y_i`: at most 0 where element i is right by a margin of 1,
-    1 on the decision boundary, more where it is wrong. The dots are the loss itself: its value at
-    a corner s of the unit cube is the loss of the mistakes :math:`\{i : s_i = 1\}`. A surrogate
-    whose surface passes through all four dots is an extension of the loss.
+    The axes are :math:`s_i = 1 - g_i y_i`: at most 0 if element i is right by a margin of 1, equal
+    to 1 on the decision boundary, larger if it is wrong. The dots show the loss: its value at a
+    corner s of the unit cube is the loss of the mistakes :math:`\{i : s_i = 1\}`. A surrogate whose
+    surface passes through all four dots is an extension of the loss.
 
-    Make one with ``from_surrogate``, which computes and draws as scikit-learn's displays do;
-    ``plot`` draws again.
+    Create it with ``from_surrogate``, which computes and draws, as in scikit-learn; ``plot`` draws
+    again.
 
     Parameters
     ----------
     s : array of shape (n,)
-        The grid on both axes, increasing; 0 and 1 are among its points.
+        The increasing grid on both axes, which contains 0 and 1.
     values : array of shape (n, n)
         ``values[i, j]`` is the surrogate at s_1 = s[i], s_2 = s[j].
     corners : array of shape (4, 2)
@@ -55,7 +55,7 @@ class SurrogateDisplay:
     Attributes
     ----------
     ax_ : matplotlib axes
-        Where it was drawn last.
+        The axes of the last drawing.
     figure_ : matplotlib figure
         The figure of ``ax_``.
     surface_ : matplotlib artist
@@ -80,7 +80,7 @@ class SurrogateDisplay:
     >>> plt.close("all")
     """
 
-    ax_: Any  # an Axes3D for a surface, which matplotlib gives no types for
+    ax_: Any  # an Axes3D for a surface, without type annotations in matplotlib
     figure_: Any  # a Figure or a SubFigure
     surface_: Any
     dots_: Any
@@ -112,14 +112,15 @@ class SurrogateDisplay:
         Parameters
         ----------
         surrogate : Surrogate
-            Of a loss that takes two elements.
+            A surrogate of a loss for two elements.
         y : array of shape (2,), optional
-            The ground truth, both positive if not given. The surface depends on it where the loss
-            does, as for Jaccard.
+            The ground truth, by default both positive. The surface depends on it if the loss does,
+            as for Jaccard.
         limits : pair of float
-            The range of s on both axes; it holds 0 and 1.
+            The range of s on both axes, which must contain 0 and 1.
         n_points : int
-            Points on an axis; 0 and 1 are added, so that the surface is exact at the corners.
+            The number of points per axis; 0 and 1 are added, so that the surface is exact at the
+            corners.
         ax, kind, **kwargs
             As in ``plot``.
 
@@ -139,7 +140,7 @@ class SurrogateDisplay:
         s = np.union1d(s[np.abs(s * (s - 1.0)) > 1e-9], [0.0, 1.0])
 
         read_labels(truth)
-        # g = (1 - s) y, every point of the grid a set of its own in one batch.
+        # g = (1 - s) y, where each point of the grid is one set of a batch.
         signs = np.where(truth > 0, 1.0, -1.0)
         points = np.stack(np.meshgrid(s, s, indexing="ij"), axis=-1).reshape(-1, 2)
         values = surrogate(np.broadcast_to(truth, points.shape), (1.0 - points) * signs)
@@ -162,20 +163,21 @@ class SurrogateDisplay:
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Three-dimensional for a surface, plain for contours; a new figure if not given.
+            Three-dimensional axes for a surface, two-dimensional for contours; by default in a new
+            figure.
         kind : {"surface", "contour"}
-            A surface in space, or filled contours seen from above.
+            A three-dimensional surface, or filled contours.
         colorbar : bool
-            Whether contours get a colour bar.
+            Whether contours have a colour bar.
         dots_kw : mapping, optional
-            For ``scatter``.
+            Arguments of ``scatter``.
         **kwargs
-            For ``plot_surface`` or ``contourf``.
+            Arguments of ``plot_surface`` or ``contourf``.
 
         Returns
         -------
         SurrogateDisplay
-            Itself.
+            The display itself.
         """
         if not isinstance(kind, str):
             raise TypeError(f"kind must be a string, got {type(kind).__name__}")
@@ -206,10 +208,10 @@ class SurrogateDisplay:
         from matplotlib.ticker import MaxNLocator
 
         ax = self.ax_
-        # Matplotlib sorts whole artists by depth, which hides dots that touch the surface: the
-        # order in which we draw is the one we mean.
+        # Matplotlib sorts artists by depth, which would hide dots on the surface, so the drawing
+        # order is used.
         ax.computed_zorder = False
-        # Opaque and without smoothing between the facets, or their seams show as a pattern.
+        # Opaque facets without antialiasing; otherwise their seams are visible.
         facets = {"rstride": 1, "cstride": 1, "linewidth": 0, "antialiased": False}
         style = {"cmap": "viridis", **facets, **style}
         first, second = np.meshgrid(self.s, self.s, indexing="ij")
@@ -219,8 +221,8 @@ class SurrogateDisplay:
         self.dots_ = ax.scatter(*self.corners.T, self.losses, **{"depthshade": False, **dots})
         for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
             axis.set_major_locator(MaxNLocator(4, steps=[1, 2, 4, 5, 10]))
-            axis.set_rotate_label(False)  # or some stand on their heads
-        # A little smaller than its frame: layouts do not know how far the labels in space reach.
+            axis.set_rotate_label(False)  # otherwise some labels are upside down
+        # Slightly smaller than its frame, because layouts do not measure three-dimensional labels.
         ax.set_zlabel("surrogate", labelpad=-1, rotation=90)
         ax.set_box_aspect(None, zoom=0.9)
         ax.view_init(elev=24, azim=-125)

@@ -1,4 +1,4 @@
-"""Which regions of an image a model is least sure of, and their outlines."""
+"""The most uncertain regions of an image, and their outlines."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.patches import PathPatch
 
-# The size of the smallest piece that is shown, in pixels and as a share of the image. Smaller ones
-# are noise.
+# The size of the smallest component that is shown, in pixels and as a share of the image. Smaller
+# ones are noise.
 _LEAST_PIXELS, _LEAST_SHARE = 10, 1e-3
 # The least width of a region with a number in it, as a share of the image's width.
 _WIDE = 0.2
@@ -32,13 +32,14 @@ def as_layer(regions: ArrayLike, shape: tuple[int, ...]) -> IntArray:
 
 
 def uncertain_pieces(entropy: FloatArray, quantile: float) -> IntArray:
-    """Return a layer of the connected pieces of pixels at or above a quantile of the entropy.
+    """Return a layer of connected components of pixels at or above a quantile of the entropy.
 
-    Pixels that are sure, and pieces of fewer than 10 or a thousandth of all, are in none.
+    Pixels without entropy, and components of fewer than 10 pixels or a thousandth of all, are
+    excluded.
     """
     high = (entropy >= np.quantile(entropy, quantile)) & (entropy > 0)
     pieces = regions_from_labels(high.astype(np.int64), ignore=0, connected=True)
-    sizes = np.append(np.bincount(pieces[pieces >= 0]), 0)  # the last, of no piece, is number -1
+    sizes = np.append(np.bincount(pieces[pieces >= 0]), 0)  # the last entry is for -1, no component
     least = max(_LEAST_PIXELS, _LEAST_SHARE * entropy.size)
     kept = np.where(sizes[pieces] >= least, pieces, -1)
     return as_layer(kept.reshape(entropy.shape), entropy.shape)
@@ -52,9 +53,9 @@ def mean_entropies(entropy: FloatArray, regions: IntArray) -> FloatArray:
 
 
 def outline(regions: IntArray, chosen: IntArray) -> FloatArray:
-    """(S, 2, 2): the sides of pixels, as pairs of points (x, y), that bound the chosen regions.
+    """Return the sides of pixels that bound the chosen regions, as pairs of points (S, 2, 2).
 
-    The centre of the pixel in row y and column x is the point (x, y).
+    Points are (x, y), and the centre of the pixel in row y and column x is (x, y).
     """
     kept = np.pad(np.where(np.isin(regions, chosen), regions, -1), 1, constant_values=-1)
     y, x = np.nonzero(kept[:, 1:] != kept[:, :-1])
@@ -67,7 +68,7 @@ def outline(regions: IntArray, chosen: IntArray) -> FloatArray:
 def draw_outlines(
     ax: Axes, regions: IntArray, chosen: IntArray, style: Mapping[str, Any]
 ) -> PathPatch:
-    """Draw outlines as one path: a light line with a dark border, seen on any background."""
+    """Draw outlines as one path: a light line with a dark border, visible on any background."""
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
     from matplotlib.patheffects import withStroke
@@ -81,13 +82,13 @@ def draw_outlines(
         "path_effects": [withStroke(linewidth=2.2, foreground="black")],
     }
     patch = PathPatch(Path(points, codes), **{"facecolor": "none", **look, **style})
-    # Added as an artist: a patch would move the limits of the axes.
+    # Added as an artist, because a patch would change the limits of the axes.
     ax.add_artist(patch)
     return patch
 
 
 def draw_ranks(ax: Axes, regions: IntArray, chosen: IntArray) -> None:
-    """Draw 1, 2, ... in the regions, or beside those that a number would hide."""
+    """Draw 1, 2, ... in the regions, or beside small regions."""
     from matplotlib.patheffects import withStroke
 
     border = [withStroke(linewidth=2.2, foreground="black")]
@@ -98,7 +99,7 @@ def draw_ranks(ax: Axes, regions: IntArray, chosen: IntArray) -> None:
         nearest = np.argmin((y - y.mean()) ** 2 + (x - x.mean()) ** 2)
         place, shift, side = (x[nearest], y[nearest]), 0, "center"
         if np.ptp(x) < _WIDE * width:
-            right = x.min() + x.max() < width  # where there is more of the image
+            right = x.min() + x.max() < width  # the side with more space
             place = (x.max() + 0.5 if right else x.min() - 0.5, y.mean())
             shift, side = (3, "left") if right else (-3, "right")
         ax.annotate(

@@ -21,38 +21,39 @@ from setwise.inference._relaxation._projected_logits import Descent
 from setwise.inference._relaxation._relaxation import Relaxation
 
 CERTIFYING_PASSES = 200
-SOLVED = 1e-6  # of all there was: what is left to gain where the gap cannot close anyway
+# The possible rise of the bound, relative to the possible gain, that counts as solved.
+SOLVED = 1e-6
 
 
 def convex(field: Field, options: MapOptions) -> MapResult:
     r"""Minimise the Lovász relaxation of the energy and round it.
 
-    Two labels and a submodular energy: exact (but for a cardinality with centers of both labels,
-    which is submodular in the pairs (variable, label) alone). Otherwise the relaxation is a linear
-    programme whose value may lie below the least energy, and the gap says by how much at most;
-    terms that are not submodular enter it through a submodular term below them (``_minorants``).
+    For two labels and a submodular energy the result is exact, except with a cardinality whose
+    center has both labels, which is submodular only in the pairs (variable, label). Otherwise the
+    relaxation is a linear program whose value may be below the least energy; the gap bounds the
+    difference. A term that is not submodular is replaced by a submodular lower bound
+    (``_minorants``).
 
-    The search has ``converged`` where the gap is within ``tol``, or where it cannot close and no
-    bound of this relaxation is higher by more than 1e-6 (relative) or a thousandth of the gap; 500
-    passes by default. A pass is O(N L) for Potts terms. The callback is called after each
-    temperature.
+    The search has ``converged`` if the gap is within ``tol``, or if no bound of this relaxation is
+    higher by more than 1e-6 (relative) or a thousandth of the gap. It makes at most 500 passes by
+    default. A pass is O(N L) for Potts terms. The callback is called after each temperature.
     """
     return _Convex(field, options).run()
 
 
 def certify(field: Field, result: MapResult, options: MapOptions) -> MapResult:
-    """Return the result with the bound of the relaxation, where that is better than its own.
+    """Return the result with the bound of the relaxation, if that is better than its own.
 
-    Ends once the gap is within ``tol``, once the relaxation can close no more than a twentieth of
-    it or its rise, extrapolated, no more than a few hundredths, or after 200 passes: what is left
-    then is the relaxation's, or the labelling's. With ``max_iter`` it makes that many passes
-    unless the relaxation can close next to nothing.
+    The search ends if the gap is within ``tol``, if the relaxation can close at most a twentieth of
+    it or its extrapolated rise at most a few hundredths, or after 200 passes. The remaining gap is
+    then due to the relaxation or to the labelling. With ``max_iter`` it makes ``max_iter`` passes
+    unless the relaxation can close almost nothing.
     """
     return _Certificate(field, result, options).run()
 
 
 class _Cooling(MapSearch):
-    """Stages of the relaxation at falling temperatures, of ``passes`` passes in all at most."""
+    """Stages of the relaxation at decreasing temperatures, with at most ``passes`` passes."""
 
     passes: int
     sums = Sums(0.0)
@@ -67,7 +68,7 @@ class _Cooling(MapSearch):
 
     @abstractmethod
     def meet(self, stage: Stage) -> bool:
-        """Take the bound of a stage. Return whether the search is at its end."""
+        """Take the bound of a stage. Return whether the search ends."""
 
     def step(self) -> bool:
         if self._descent is None:
@@ -84,14 +85,14 @@ class _Cooling(MapSearch):
         descent = self._descent
         if descent is None:
             return
-        # A bound holds after every pass, and the search may have ended within a stage.
+        # A bound is valid after every pass, and the search may have ended within a stage.
         paid, lost = self.sums.paid, self.sums.lost
         self.sums = Sums(max(paid, descent.paid()), max(lost, descent.rounding()))
         self.bound = max(self.bound, min(descent.best_bound, self.best[1]))
 
 
 class _Convex(_Cooling):
-    """The bound of each stage, and the best labelling of those rounded from them."""
+    """A search with the bound of each stage, and the best of the labellings rounded from them."""
 
     method = "convex"
 
@@ -122,7 +123,7 @@ class _Convex(_Cooling):
 
 
 class _Certificate(_Cooling):
-    """The bound of each stage, beside the labelling of another search."""
+    """A search with the bound of each stage, for the labelling of another search."""
 
     def __init__(self, field: Field, result: MapResult, options: MapOptions) -> None:
         super().__init__(field, options)
@@ -138,7 +139,7 @@ class _Certificate(_Cooling):
         self.bound = max(self.bound, min(stage.bound, value))
         self.sums = Sums(stage.paid, stage.lost)
         self.converged = options.settled(value, self.bound, self.sums, before)
-        if stage.n_iter > 0:  # the first passes bring far more than a doubling ever will
+        if stage.n_iter > 0:  # the rise of the first passes does not predict later ones
             self._rise.note(stage.n_iter, self.bound)
         gap, goal = value - self.bound, min(options.tol, 1.0) * (value - options.problem.floor)
         at_limit = stage.slack <= self._little * gap
@@ -156,11 +157,11 @@ class _Certificate(_Cooling):
 
 
 class Rounding:
-    """The best labelling met, by the true energy.
+    """The best labelling found by rounding, measured by the true energy.
 
-    At a solution of the relaxation many labels of a variable may tie, and taking the lowest for
-    each variable alone breaks regions up. So each label in turn is given to all variables where it
-    is within a width of the lowest, and what lowers the energy is kept.
+    At a solution of the relaxation many labels of a variable may tie, and choosing the lowest for
+    each variable by itself breaks up regions. Therefore each label is tried for all variables where
+    it is within a width of the lowest, and kept if this lowers the energy.
     """
 
     def __init__(self, field: Field, init: IntArray | None) -> None:
@@ -171,7 +172,7 @@ class Rounding:
             self._keep(init)
 
     def improve(self, stage: Stage) -> None:
-        """Round s at once, then label by label with widths about the temperature."""
+        """Round s for all variables, then label by label with widths near the temperature."""
         scores = stage.scores
         lowest = scores.min(axis=1)
         self._keep(scores.argmin(axis=1))

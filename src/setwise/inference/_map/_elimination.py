@@ -1,4 +1,4 @@
-"""The best labelling exactly, by the elimination of variables, where the graph is narrow."""
+"""The exact best labelling by variable elimination, for graphs of small treewidth."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def eliminate(field: Field, options: MapOptions) -> MapResult:
 
     .. math:: m_i(x_S) = \min_{x_i} \theta_i(x_i, x_S) + \sum_c m_c(x_i, x_S)
 
-    S are the later variables that share a table or a message with i, and c those whose messages
-    are about i. The last message is the least energy, exact but for rounding, with potentials of
-    any kind: those of many variables at once must be small. Of several best labellings it finds
-    one. Time and memory are :math:`N L^{w + 1}`, w the width of the order, in which each variable
-    adds the fewest edges.
+    S are the later variables that share a table or a message with i, and c the variables whose
+    messages depend on i. The last message is the least energy, exact up to rounding. Potentials may
+    be of any kind, but those of many variables must be small. If several labellings are best, one
+    of them is returned. Time and memory are :math:`N L^{w + 1}`, where w is the width of the order;
+    the next variable is the one that adds the fewest edges.
     """
     return _Elimination(field, options).run()
 

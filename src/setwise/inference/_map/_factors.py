@@ -25,7 +25,7 @@ _CHUNK = 1 << 20  # entries of the tables of edges that are made at a time
 
 
 def scopes_of(term: Term, n: int) -> list[IntArray]:
-    """(F, k) variables of each table that a term is a sum of, by the number k of variables."""
+    """Return the variables (F, k) of the tables whose sum is a term, keyed by k."""
     match term:
         case PottsTerm() | TableTerm():
             return [term.edges]
@@ -45,7 +45,7 @@ def scopes_of(term: Term, n: int) -> list[IntArray]:
 
 
 def widest(terms: tuple[tuple[Any, Term], ...], n: int) -> tuple[int, Any]:
-    """How many variables the widest table has, and the potential that it comes from."""
+    """Return the number of variables of the widest table, and its potential."""
     wide, whose = 0, None
     for potential, term in terms:
         match term:
@@ -57,7 +57,7 @@ def widest(terms: tuple[tuple[Any, Term], ...], n: int) -> tuple[int, Any]:
             case TransitionTerm():
                 size = len(np.unique(term.edges))
             case CliqueTerm():
-                size = 0  # which is a table already
+                size = 0  # it is a table already
             case _:
                 size = 2 if len(term.edges) else 0  # type: ignore[attr-defined]
         if size > wide:
@@ -66,14 +66,14 @@ def widest(terms: tuple[tuple[Any, Term], ...], n: int) -> tuple[int, Any]:
 
 
 def sides_of(term: Term, k: int, n_labels: int) -> IntArray:
-    """(k,): how many labels each axis of a term's tables has."""
+    """Return the number of labels of each axis of a term's tables, (k,)."""
     return term.sides if isinstance(term, CliqueTerm) else np.full(k, n_labels)
 
 
 def tables_of(term: Term, n: int, n_labels: int) -> Iterator[tuple[IntArray, FloatArray]]:
-    """Variables (F, k) and energies in C order, of the tables that a term is a sum of.
+    """Return variables (F, k) and energies, in C order, of the tables whose sum is a term.
 
-    These are of shape (F, L^k), or of the sides that the term has; k is 0 for what is a constant.
+    The energies have shape (F, L^k), or the sides of the term; k is 0 for a constant.
     """
     match term:
         case PottsTerm():
@@ -100,7 +100,7 @@ def tables_of(term: Term, n: int, n_labels: int) -> Iterator[tuple[IntArray, Flo
                 if size == 0:
                     yield scope, np.array([[n_labels * float(heights[0])]])
                     continue
-                alone: Term = CountTerm._of(  # heights that are all rounding may have bends
+                alone: Term = CountTerm._of(  # heights within rounding may violate concavity
                     np.zeros(size, np.int64), np.array([0, size + 1]), heights
                 )
             case RobustTerm():
@@ -118,11 +118,11 @@ def tables_of(term: Term, n: int, n_labels: int) -> Iterator[tuple[IntArray, Flo
 
 
 def _all_labelings(n: int, n_labels: int) -> IntArray:
-    """(L^n, n), the last variable's labels running fastest."""
+    """Return all labellings (L^n, n), where the last variable changes fastest."""
     digits = np.arange(n_labels**n)[:, None] // n_labels ** np.arange(n)[::-1]
     return np.ascontiguousarray(digits % n_labels)
 
 
 def most_variables(cells: int, n_labels: int) -> int:
-    """How many variables a table of so many cells may have."""
+    """Return the largest number of variables of a table with ``cells`` cells."""
     return 10**6 if n_labels == 1 else int(log(cells) / log(n_labels) + 1e-9)

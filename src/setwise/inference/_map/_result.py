@@ -1,4 +1,4 @@
-"""What every search for the best labelling returns: the labels, and how good they are."""
+"""The result of searches for the best labelling: labels with a certificate."""
 
 from __future__ import annotations
 
@@ -36,38 +36,39 @@ class MapResult(Record, Certificate):
     Attributes
     ----------
     labels : array of shape (N,)
-        The best labelling met.
+        The best labelling found.
     value : float
         Its energy.
     bound : float
-        No labelling has a lower energy, by no digit: it is rounded down, or up to the next
-        multiple where all numbers of the field are multiples of a power of two and sums of them
-        are exact. ``-inf`` where the method knows none.
+        No labelling has a lower energy in exact arithmetic. The bound is rounded down, or up to the
+        next multiple if all numbers of the field are multiples of a power of two whose sums are
+        exact. It is ``-inf`` if the method has none.
     method : str
         The method that ran.
     reason : str
-        Why it was chosen, in one sentence; and, if so, that the search for a bound ended above
-        ``tol`` as the bound is at the limit of its relaxation, or that ``time_limit`` ended it.
+        Why the method was chosen, in one sentence. It also states if the bound reached the limit of
+        its relaxation above ``tol``, or if ``time_limit`` ended the search.
     n_iter : int
-        Rounds of the method: cuts, sweeps over the labels, passes.
+        The number of rounds of the method: cuts, sweeps over the labels, passes.
     converged : bool
-        Whether the method came to its own end (a local optimum for moves), not to ``max_iter`` or
-        ``time_limit``.
+        Whether the method ended by itself (at a local optimum for moves), and not by ``max_iter``
+        or ``time_limit``.
     interrupted : bool
-        Whether a callback or Ctrl-C ended it; ``labels`` and ``bound`` hold all the same.
+        Whether a callback or Ctrl-C ended it; ``labels`` and ``bound`` are valid nevertheless.
     relative_gap : float
-        The gap's share of what there was to gain, value minus the sum of the least values of all
-        terms: 0 to 1, or ``inf`` without a bound. A constant or another unit does not change it.
+        The gap divided by the possible gain, which is value minus the sum of the least values of
+        all terms: between 0 and 1, or ``inf`` without a bound. It does not depend on constants and
+        units.
     exact : bool
-        Whether the gap is within the rounding error of the two sums, of the energies that the
-        labelling pays and of those that the bound adds up: no labelling is better. Each row's
-        least unary is taken out first, so neither a constant nor a large price that nobody pays
-        excuses a gap; whole-numbered energies with a gap of 1 are never exact.
+        Whether the gap is within the rounding errors of two sums, the energy of the labelling and
+        the bound, so that no labelling is better. Each row's least unary is subtracted first, so
+        neither a constant nor a large price that the labelling does not pay increases these errors.
+        Integer energies with a gap of 1 are never exact.
     timings : mapping of str to float
-        Where the time went, in seconds: "set-up", "search", "bound" where the method has none of
-        its own, and "answer", what it took to write it down. No part of the answer.
+        The times in seconds of "set-up", "search", "bound" (if the method has none of its own) and
+        "answer". They are not part of the answer.
     shape : tuple of int, or None
-        The field's: the sides of the image, where they are known.
+        The sides of the image, if the field has them.
 
     Examples
     --------
@@ -92,7 +93,7 @@ class MapResult(Record, Certificate):
 
     @property
     def certified(self) -> bool:
-        """Whether the bound is a proof: True, as that of every method is."""
+        """Whether the bound is a proof; always True."""
         return True
 
     @property
@@ -111,7 +112,7 @@ class MapResult(Record, Certificate):
 
 @dataclass(frozen=True, eq=False)
 class Found(MapResult):
-    """The record of a search: its bound is as it was computed, in floats."""
+    """The record of a search, with the bound as computed in floating point."""
 
     lost: float = 0.0
     """what rounding may have added to the bound"""

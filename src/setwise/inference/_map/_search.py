@@ -1,4 +1,4 @@
-"""How a method for the best labelling is driven, and the result that it hands back."""
+"""The base class of methods for the best labelling."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from setwise.inference._map._result import MapProgress, MapResult
 
 
 class MapSearch(Search[MapProgress]):
-    """A method for the best labelling. ``run`` drives it.
+    """A method for the best labelling, which ``run`` drives.
 
-    A step sets ``best``, ``bound`` and ``converged``. The driver polls, tells the callback, and
+    A step sets ``best``, ``bound`` and ``converged``. The driver polls, calls the callback, and
     ends the search at Ctrl-C, at the time limit, and after ``limit`` rounds.
     """
 
@@ -46,7 +46,7 @@ class MapSearch(Search[MapProgress]):
         return self.options.progress(n_iter, self.best[1], self.bound, self.sums)
 
     def result(self, ending: Ending[MapProgress]) -> MapResult:
-        """Return the record of the search, which ended like this."""
+        """Return the record of the search, given how it ended."""
         labels, value = self.best
         return self.options.result(
             labels,

@@ -114,7 +114,7 @@ def _each_label(n_labels: int) -> tuple[tuple[int, ...], ...]:
 def rounding_of_blocks(
     groups: list[Group], scores: FloatArray, blocks: FloatArray, temperature: float
 ) -> float:
-    r"""Return a bound on what rounded blocks charge any labelling above its energy.
+    r"""Return a bound on how much rounded blocks may exceed the energy of any labelling.
 
     :math:`\log Z \le \sum_i \log \sum_j \exp(-s_{ij} / t)` needs :math:`s(A) \le F(A)` for each
     set A. The rounding error of a projection is relative to its argument, :math:`z = s_g +
@@ -122,9 +122,9 @@ def rounding_of_blocks(
     most n times as large. A forbidden label is 750 t above the others, so that its rounding error
     dominates.
 
-    With s (N, L) the ``scores``, without a constant for each row, and
-    :math:`|z_{ij}| \le |s_{g,ij}| + \max_k s_{ik} - \min_k s_{ik} + t \log L`, the sum over the
-    groups g, whose largest blocks have :math:`n_g` variables, of
+    Let s (N, L) be the ``scores`` without a constant for each row. Since :math:`|z_{ij}| \le
+    |s_{g,ij}| + \max_k s_{ik} - \min_k s_{ik} + t \log L`, the bound is the sum over the groups g,
+    whose largest blocks have :math:`n_g` variables, of
 
     .. math:: 2 \varepsilon (8 + n_g) \sum_i \max_j |z_{ij}|;
 

@@ -1,4 +1,4 @@
-r"""The cooling of the Lovász relaxation, whose limit at temperature 0 is a linear programme.
+r"""The cooling of the Lovász relaxation, whose limit at temperature 0 is a linear program.
 
 .. math:: \max_{s \in B(F)} \sum_i \min_j s_{ij} = \min_{p \in \Delta^N} f(p) \le \min_x E(x)
 
@@ -43,7 +43,7 @@ class Stage:
     paid : float
         The sum of the absolute values of the terms of the bound.
         lost : float
-            By how much rounding may have raised the bound, without the rounding of its sum.
+            The possible rounding error of the bound, without that of its sum.
     slack : float
         No bound of this relaxation exceeds the best one so far by more than this.
     n_iter : int

@@ -29,7 +29,7 @@ class SmoothedPoint:
     relative_gap : float
         gap / max(t, abs(objective with min_j u_ij = 0)).
     rounding : float
-        By how much rounding may have lowered the objective, without the rounding of its sums.
+        The possible rounding error of the objective, without that of its sums.
     """
 
     probabilities: FloatArray

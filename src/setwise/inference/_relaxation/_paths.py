@@ -19,7 +19,7 @@ class Paths:
     vertices : array of shape (P,)
         The vertices, ordered by path and along each path.
     starts : array of shape (B + 1,)
-        Where the paths start in ``vertices``.
+        The starts of the paths in ``vertices``.
     weights : array of shape (P,)
         The weight of the edge from each vertex to the next, 0 at the end of a path.
     """

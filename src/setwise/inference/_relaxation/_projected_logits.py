@@ -155,7 +155,7 @@ class Descent:
         return scores
 
     def rounding(self, blocks: FloatArray | None = None) -> float:
-        """Return how far rounding may have lowered the objective, except in its sums."""
+        """Return a bound on the rounding error of the objective, without that of its sums."""
         if not self._relaxation.groups:
             return 0.0
         scores: FloatArray = np.empty(self._p.shape)

@@ -1,4 +1,4 @@
-"""Raising the bound of a message search: coordinate ascent, and what helps it when it slows."""
+"""The ascent of the bound of a message search, by coordinate ascent, cycles and supergradients."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from setwise.fields._terms import TableTerm
 from setwise.inference._map._messages._cycles import short_cycles
 from setwise.inference._map._messages._factor_graph import Factors
 
-_WINDOW = 10  # passes over which the pace is judged
-_MOST_PATHS = 1e7  # beyond which cycles are not looked for
-_MOST_CELLS = 1e7  # and beyond which they are left alone: their number times L^3
+_WINDOW = 10  # passes over which the progress is measured
+_MOST_PATHS = 1e7  # above this, cycles are not searched
+_MOST_CELLS = 1e7  # above this number times L^3, cycles are not used
 
 
 class Ascent:
-    """Passes of the dual, which change their kind when the bound slows.
+    """Passes of the dual, whose kind changes when progress slows.
 
-    First plain coordinate ascent. When ten passes close less than a tenth of the gap, the triangles
-    and squares of the pairs become factors (Sontag et al., 2008): the bound can then pass that of
-    the relaxation in which pairs agree on single variables. When that slows too, every third pass
-    starts with a step along a supergradient, shorter whenever ten passes brought no news, for
-    coordinate ascent can end below the highest bound.
+    The first passes are plain coordinate ascent. When ten passes close less than a tenth of the
+    gap, triangles and squares of the pairs become factors (Sontag et al., 2008). The bound can then
+    exceed that of the relaxation in which pairs agree on single variables. When that slows too,
+    every third pass starts with a step along a supergradient, because coordinate ascent can end
+    below the highest bound. The step is shortened whenever ten passes made no progress.
     """
 
     def __init__(self, search: MessageSearch, factors: Factors, order: IntArray) -> None:
@@ -31,12 +31,13 @@ class Ascent:
         self._factors = factors
         self._order = order
         self._bounds: list[float] = []
-        self._changed = 0  # the pass at which the kind of passes last changed
-        self._fraction = 0.0  # of the gap that a step would close, were the bound linear
+        self._changed = 0  # the pass of the last change of kind
+        # The share of the gap that a step would close if the bound were linear.
+        self._fraction = 0.0
         self._is_tight = False
 
     def advance(self, value: float) -> float:
-        """One pass; returns the best bound so far."""
+        """Make one pass. Return the best bound so far."""
         self._adapt(value)
         if self._fraction and len(self._bounds) % 3 == 0:
             self._search.step(self._fraction * (value - self._bounds[-1]))
@@ -60,14 +61,14 @@ class Ascent:
 
 
 def is_within_tightening(field: Field) -> bool:
-    """Whether the squares of the field's tables, were it a grid, are few enough to be factors."""
+    """Return whether the squares of a grid of this size are few enough to be factors."""
     n, n_labels = field.unary.shape
     edges = sum(len(term.edges) for _, term in field._terms() if isinstance(term, TableTerm))
     return bool((edges - n) * n_labels**3 <= _MOST_CELLS)
 
 
 def tighten(search: MessageSearch, factors: Factors, order: IntArray) -> None:
-    """Add the triangles and squares of the pairs to a search, unless they are too many."""
+    """Add the triangles and squares of the pairs to a search, unless there are too many."""
     n, n_labels = factors.unary.shape
     edges = np.stack([factors.pairs.low, factors.pairs.high], axis=1)
     if (np.bincount(edges.ravel()).astype(float) ** 2).sum() > _MOST_PATHS:

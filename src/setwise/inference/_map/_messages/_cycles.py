@@ -8,16 +8,16 @@ from setwise._foundation._arguments import IntArray
 
 
 def short_cycles(edges: IntArray, n: int) -> list[IntArray]:
-    """Triangles (T, 3) and squares (S, 4) of a graph of n nodes, each once, in cyclic order.
+    """Return triangles (T, 3) and squares (S, 4) of a graph, each once, in cyclic order.
 
-    Of the squares over one diagonal with m nodes between its ends, m - 1 that generate the others
-    are listed. Cost: the sum of the squared degrees.
+    Of the squares over one diagonal with m nodes between its ends, m - 1 squares that generate the
+    others are returned. The cost is the sum of the squared degrees.
     """
     first, middle, last = _paths(edges, n)
     keys = np.unique(edges.min(axis=1) * n + edges.max(axis=1))
     closed = np.isin(first * n + last, keys) & (middle > last)
     triangles = np.stack([first, last, middle], axis=1)[closed]
-    # Two paths with the same ends are a square, found once from each of its diagonals.
+    # Two paths with the same ends form a square, which is found once from each diagonal.
     order = np.lexsort((middle, last, first))
     first, middle, last = first[order], middle[order], last[order]
     same = np.flatnonzero((first[1:] == first[:-1]) & (last[1:] == last[:-1]))
@@ -27,14 +27,14 @@ def short_cycles(edges: IntArray, n: int) -> list[IntArray]:
 
 
 def _paths(edges: IntArray, n: int) -> tuple[IntArray, IntArray, IntArray]:
-    """Paths of two edges, by their ends (first < last) and the node in the middle."""
+    """Return paths of two edges, by their ends (first < last) and the middle node."""
     ends = np.unique(np.sort(edges, axis=1), axis=0)
     middle, end = np.concatenate([ends, ends[:, ::-1]]).reshape(-1, 2).T
     order = np.lexsort((end, middle))
     middle, end = middle[order], end[order]
     degree = np.bincount(middle, minlength=n)
     start = np.cumsum(degree) - degree
-    # Each end beside every later end of the same middle.
+    # Pair each end with every later end of the same middle node.
     later = degree[middle] - 1 - (np.arange(len(middle)) - start[middle])
     one = np.repeat(np.arange(len(middle)), later)
     other = one + 1 + np.arange(len(one)) - np.repeat(np.cumsum(later) - later, later)

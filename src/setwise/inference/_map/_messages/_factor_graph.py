@@ -1,4 +1,4 @@
-"""The factors of a field: its terms, sorted by how messages treat them."""
+"""The factor graph of a field: its terms, grouped by kind of message."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class FactorPairs:
 
     @property
     def spread(self) -> float:
-        """The standard deviation of a pair's energy over its labels, on average."""
+        """The mean over pairs of the standard deviation of a pair's energy over its labels."""
         labels = self.tables.shape[1]
         potts = self.weights[self.table < 0] * np.sqrt(labels - 1.0) / labels
         spreads = np.append(potts, self.tables.std(axis=(1, 2)))
@@ -48,7 +48,7 @@ class FactorPairs:
 
 @dataclass(frozen=True, eq=False)
 class CountFactor:
-    """table[number of members whose label is in their pattern]."""
+    """A factor table[k], where k is the number of members whose label is in their pattern."""
 
     variables: IntArray
     patterns: BoolArray
@@ -60,7 +60,7 @@ class CountFactor:
 
 @dataclass(frozen=True, eq=False)
 class RobustFactor:
-    """weight min(1, least number of members that differ from one label / truncation)."""
+    """A factor weight min(1, least number of members that differ from one label / truncation)."""
 
     variables: IntArray
     weight: float
@@ -69,7 +69,7 @@ class RobustFactor:
 
 @dataclass(frozen=True, eq=False)
 class Cliques:
-    """Tables of k variables each."""
+    """Factors with tables of k variables each."""
 
     variables: IntArray
     """(C, k)"""
@@ -79,7 +79,7 @@ class Cliques:
 
 @dataclass(frozen=True, eq=False)
 class Factors:
-    """The terms of a field, sorted by how messages treat them."""
+    """The terms of a field, grouped by kind of message."""
 
     constant: float
     unary: FloatArray
@@ -100,7 +100,7 @@ TAKEN_BY_MESSAGES = dict.fromkeys(KINDS, taken) | {
 
 
 def factors_of(field: Field) -> Factors:
-    """The factors whose sum is the energy of a field that messages take."""
+    """Return the factors whose sum is the energy of a field."""
     constant, unary, terms = field._folded()
     potts: list[PottsTerm] = []
     tables: list[TableTerm] = []
@@ -146,14 +146,14 @@ def factors_of(field: Field) -> Factors:
 
 
 def _whole_tables(term: CliqueTerm, n_labels: int) -> Cliques:
-    """Return tables over all labels per variable; those beyond a side are forbidden and cost 0."""
+    """Return tables over all labels, with 0 for labels outside a table."""
     sides = [(0, 0), *((0, n_labels - side) for side in term.sides.tolist())]
     tables = np.pad(term.tables, sides)
     return Cliques(term.cliques, tables.reshape(len(tables), -1))
 
 
 def _within_sides(term: CliqueTerm, unary: FloatArray) -> FloatArray:
-    """Unaries that forbid the labels beyond a table's sides."""
+    """Return unaries that forbid the labels outside a table's sides."""
     for axis, side in enumerate(term.sides.tolist()):
         if side < unary.shape[1]:
             unary = unary.copy()
@@ -162,7 +162,7 @@ def _within_sides(term: CliqueTerm, unary: FloatArray) -> FloatArray:
 
 
 def _counts_of_regions(term: CountTerm, n_labels: int) -> list[CountFactor]:
-    """A factor for each region and label: the number of variables that take it."""
+    """Return a factor per region and label, of the number of variables with the label."""
     found: list[CountFactor] = []
     single = np.eye(n_labels, dtype=bool)
     for r, members in enumerate(_members(term.regions, len(term.starts) - 1)):
@@ -174,14 +174,14 @@ def _counts_of_regions(term: CountTerm, n_labels: int) -> list[CountFactor]:
 
 
 def _members(regions: IntArray, count: int) -> list[IntArray]:
-    """The variables of each region."""
+    """Return the variables of each region."""
     order = np.argsort(regions, kind="stable")
     bounds = np.searchsorted(regions[order], np.arange(count + 1))
     return [order[a:b] for a, b in pairwise(bounds)]
 
 
 def _merge(potts: list[PottsTerm], tables: list[TableTerm], n: int, n_labels: int) -> FactorPairs:
-    """Each pair of variables once: weights add, tables add, and a table takes weights in."""
+    """Merge repeated pairs: weights and tables are added, and weights are added to tables."""
     ends = np.concatenate(
         [np.zeros((0, 2), np.int64), *(t.edges for t in potts), *(t.edges for t in tables)]
     )

@@ -19,48 +19,48 @@ from setwise.inference._map._result import MapProgress, MapResult
 from setwise.inference._map._search import MapSearch
 
 _DAMPING = 0.5
-_HEAD_START = 10  # passes before forests are relabelled: most fields are solved by then
+_HEAD_START = 10  # passes before forests are relabelled; most fields need fewer
 _WALK = 20  # passes in a walk
 _MOST_MOVED = 100_000  # entries of the unaries that a pass relabels, in 1 to 4 forests
-_PATIENCE = 50  # passes without news before the search ends
+_PATIENCE = 50  # passes without progress before the search ends
 
 
 def messages(field: Field, options: MapOptions) -> MapResult:
     r"""Find a labelling of low energy and a bound, for pairs of any kind and functions of counts.
 
-    Two kinds of messages run side by side. Those of the dual reparametrise the energy,
+    Two kinds of messages are used together. Those of the dual reparametrise the energy,
 
     .. math::
         E(x) = \sum_i \Bigl(u_i + \sum_{f \ni i} \lambda_{fi}\Bigr)(x_i)
                + \sum_f \Bigl(\varphi_f(x_f) - \sum_{i \in f} \lambda_{fi}(x_i)\Bigr),
 
-    so that the minima of all parts add up to a bound, which rises with every pass (block
-    coordinate ascent by min-marginals). Those of max-product, damped, bound nothing and find
-    labellings. Both are decoded in every pass (a variable takes its best label given those before
-    it), the best is improved one variable at a time, and the best of all is returned.
+    so that the sum of the minima of all parts is a bound, which increases with every pass (block
+    coordinate ascent by min-marginals). Those of damped max-product give no bound, but find
+    labellings. Both are decoded in every pass (a variable takes its best label given the variables
+    before it). The better labelling is improved one variable at a time, and the best of all is
+    returned.
 
-    Exact, with ``bound == value``, for a forest of pairs and for unaries with one function of a
-    count. Where the bound slows below the value, triangles and squares of the pairs join the
-    factors, then steps along a supergradient mix with the passes, and forests of the best
-    labelling are relabelled, with noise that fades: most grids of pairs, of any sign, are then
+    The result is exact, with ``bound == value``, for a forest of pairs and for unaries with one
+    function of a count. If the bound slows below the value, triangles and squares of the pairs
+    become factors, then steps along a supergradient are inserted between passes, and forests of the
+    best labelling are relabelled under decreasing noise. Most grids of pairs, of any sign, are then
     solved exactly too. For functions of counts among pairs the bound is at most that of the linear
-    relaxation, tightened by cycles, and a gap may stay.
+    relaxation, tightened by cycles, and a gap may remain.
 
-    Taken are Potts terms, pairwise tables of any sign, cardinality potentials with any table,
-    region consistency, label costs, robust regions and tables of several variables that forbid
-    nothing. 1000 passes by default, one after the other
-    on one thread; ``random`` is for the forests that are relabelled.
+    It supports Potts terms, pairwise tables of any sign, cardinality potentials with any table,
+    region consistency, label costs, robust regions and tables of several variables without
+    forbidden entries. By default there are at most 1000 passes, on one thread; ``random`` chooses
+    the forests that are relabelled.
 
     Notes
     -----
     A pass costs O(E L) for Potts, O(E L^2) for tables, O(n log n) for a function of a count over n
-    variables, O(k L^k) for a table of k, and O(L^3) for each triangle or square once they are in.
-    Pairs are swept as in
-    sequential tree-reweighted message passing (Kolmogorov, 2006): forward and backward, each
-    variable giving 1 / max(pairs ahead, pairs behind) of what it holds to every pair ahead. A
-    function of a count takes all that its variables hold and gives back nearly the largest multiple
-    of its min-marginals that leaves its own minimum where it was, twice; so do cycles, with what
-    their pairs hold.
+    variables, O(k L^k) for a table of k, and O(L^3) for each triangle or square that is used. Pairs
+    are swept as in sequential tree-reweighted message passing (Kolmogorov, 2006): forward and
+    backward, where each variable gives a share 1 / max(pairs ahead, pairs behind) of its unaries to
+    every pair ahead. A function of a count takes all unaries of its variables, and returns twice
+    nearly the largest multiple of its min-marginals that does not change its own minimum. Cycles do
+    the same with their pairs.
     """
     return _MessagePasses(field, options).run()
 
@@ -73,11 +73,12 @@ class _MessagePasses(MapSearch):
         self.limit = 1000 if options.max_iter is None else options.max_iter
         self._random = np.random.default_rng(0) if options.random is None else options.random
         self._factors = factors_of(field)
-        self._lost = FEW_ROUNDINGS * EPS * largest_of_terms(field)  # of messages, which cancel
+        # Rounding error of messages, which cancel.
+        self._lost = FEW_ROUNDINGS * EPS * largest_of_terms(field)
         self._search, self._order = message_search(self._factors, _DAMPING)
         self._ascent = Ascent(self._search, self._factors, self._order)
         options.watch.lap("set-up")
-        # A labelling to return whatever happens: an interruption may come in the first pass.
+        # A labelling to return if the first pass is interrupted.
         labels = options.start(field)
         self.best = labels, _energy(field, labels)
         self.bound = min(self.bound, self.best[1])
@@ -111,16 +112,16 @@ class _MessagePasses(MapSearch):
 
 
 def _has_stopped(values: list[float], bounds: list[float]) -> bool:
-    """Whether 20 passes found no better labelling and closed less than a thousandth of the gap."""
+    """Return whether 20 passes found no better labelling and closed under 1e-3 of the gap."""
     if len(bounds) <= _PATIENCE or values[-1] < values[-1 - _PATIENCE]:
         return False
     return bounds[-1] - bounds[-1 - _PATIENCE] <= 1e-3 * (values[-1] - bounds[-1])
 
 
 def _walk(search: MessageSearch, k: int, factors: Factors, random: np.random.Generator) -> None:
-    """Relabel random forests, with noise on the unaries that falls to nothing in 20 passes.
+    """Relabel random forests, with noise on the unaries that decreases to 0 in _WALK passes.
 
-    At first the noise is as large as the pairs' energies vary.
+    Initially the noise has the standard deviation of the pairs' energies.
     """
     n, size = len(factors.unary), factors.unary.size
     moves = min(4, max(1, _MOST_MOVED // max(size, 1)))
@@ -130,7 +131,7 @@ def _walk(search: MessageSearch, k: int, factors: Factors, random: np.random.Gen
 
 
 def _best(search: MessageSearch, order: IntArray) -> IntArray:
-    """The search's best labelling, with the field's numbering of the variables."""
+    """Return the best labelling of the search, in the field's numbering of the variables."""
     found, labels = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
     search.best(found)
     labels[order] = found

@@ -1,4 +1,4 @@
-"""The compiled message search of a field's factors: in which order, and with which shares."""
+"""The setup of the compiled message search: order of the variables and shares of unaries."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _visit_order(pairs: FactorPairs, n: int) -> tuple[IntArray, bool]:
 
 
 def _in_order(pairs: FactorPairs, rank: IntArray) -> FactorPairs:
-    """The pairs with variables numbered by rank, sorted."""
+    """Return the pairs with variables numbered by rank, sorted."""
     first, second = rank[pairs.low], rank[pairs.high]
     tables = pairs.tables.copy()
     turned = pairs.table[(first > second) & (pairs.table >= 0)]
@@ -58,8 +58,9 @@ def _shares(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the part of a variable's unaries that each pair ahead gets, in both sweeps.
 
-    1 / max(pairs ahead, pairs behind), the weights of sequential tree-reweighted message passing,
-    counting one more for the other factors of a variable; a lone forest gives all to its roots.
+    The share is 1 / max(pairs ahead, pairs behind), as in sequential tree-reweighted message
+    passing, where the other factors of a variable count as one more pair. A forest without other
+    factors gives everything towards its roots.
     """
     ahead = np.bincount(pairs.low, minlength=n)
     behind = np.bincount(pairs.high, minlength=n)
@@ -70,7 +71,7 @@ def _shares(
 
 
 def message_search(factors: Factors, damping: float) -> tuple[MessageSearch, IntArray]:
-    """The compiled search, and the order of its variables: its i is the field's order[i]."""
+    """Return the compiled search, and the order of its variables: its i is the field's order[i]."""
     n, n_labels = factors.unary.shape
     order, is_forest = _visit_order(factors.pairs, n)
     rank = np.empty(n, np.int64)
@@ -130,6 +131,6 @@ def _joined(parts: list[IntArray]) -> IntArray:
 
 
 def _share_tables(tables: list[FloatArray]) -> tuple[FloatArray, IntArray]:
-    """All tables in one array, and where each starts."""
+    """Return all tables in one array, and the start of each."""
     starts = np.cumsum([0, *(len(table) for table in tables)])
     return np.concatenate([np.zeros(0), *tables]), starts[:-1]

@@ -1,4 +1,4 @@
-"""Moves one after the other until none of them makes the energy fall."""
+"""The search by moves, which ends when no move decreases the energy."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from setwise.inference._map._search import MapSearch
 class MoveSearch(MapSearch):
     """Sweeps over the moves; ``make`` makes one and returns the change of the energy, <= 0.
 
-    A local optimum is reached when all moves have failed since the energy last fell. Moves come
-    in the order given, or in a new random order each sweep when there is a generator. The bound is
-    the sum of the least values of all terms.
+    A local optimum is reached when all moves have failed since the last decrease of the energy.
+    Moves are made in the given order, or in a new random order per sweep if there is a generator.
+    The bound is the sum of the least values of all terms.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class MoveSearch(MapSearch):
         for k in order:
             if self._make(self._kernel, moves[k]) < 0:
                 failed.clear()
-            failed.add(moves[k])  # a move is the best of its kind: again, it would fail
+            failed.add(moves[k])  # a move is optimal of its kind, so repeating it would fail
             if len(failed) == len(moves):
                 self.converged = True
                 return True

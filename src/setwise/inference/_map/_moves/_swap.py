@@ -13,16 +13,16 @@ from setwise.inference._map._result import MapResult
 
 
 def swap(field: Field, options: MapOptions) -> MapResult:
-    r"""A labelling that no swap improves (Boykov, Veksler, Zabih, PAMI 2001).
+    r"""Find a labelling that no swap improves (Boykov, Veksler, Zabih, PAMI 2001).
 
-    A swap of a and b labels the variables of these two labels anew, with a or b each; the best
-    such labelling is a minimum cut, exactly. Tables need :math:`\theta(a, a) + \theta(b, b) \le
-    \theta(a, b) + \theta(b, a)`, which is less than an expansion needs. A label that nobody uses
-    takes part. With at most two labels one swap is the whole problem, and the answer is the best.
+    A swap of a and b relabels the variables of these two labels, each with a or b; the best such
+    labelling is a minimum cut, exactly. Tables need :math:`\theta(a, a) + \theta(b, b) \le
+    \theta(a, b) + \theta(b, a)`, which is less than an expansion needs. Unused labels are included.
+    With at most two labels one swap is the whole problem, and the result is optimal.
 
-    Costs of label transitions are concave in the number n of edges that join two labels: a line
-    through the present n stands for each, the swap that is best for the lines is made if the
-    energy falls, and again. Such a swap need not be the best one.
+    Costs of label transitions are concave in the number n of edges that join two labels: each is
+    replaced by its tangent at the current n. The best swap for the tangents is made if it decreases
+    the energy, and this is repeated. Such a swap need not be the best one.
     """
     moves_decide = any(isinstance(term, TransitionTerm) for _, term in field._terms())
     if field.n_labels <= 2 and not moves_decide:

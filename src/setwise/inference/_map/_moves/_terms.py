@@ -1,4 +1,4 @@
-"""The terms of a field as the moves of graph cuts read them, and what each method asks of them."""
+"""The terms of a field in the form of graph-cut moves, and the conditions of each method."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from setwise.fields._terms import (
 
 NOT_PAIRS = "it is a table of several variables, or forbids: elimination and enumerate take it"
 
-# Entries of tables that are held at a time while they are checked: 32 MB.
+# The number of table entries that are checked at once: 32 MB.
 _CHUNK = 1 << 22
 
 
 def start_moves(field: Field, init: IntArray | None) -> tuple[Moves, IntArray]:
-    """A kernel that holds the field's terms, and the labelling that it starts from.
+    """Return a kernel with the field's terms, and its initial labelling.
 
-    That is ``init``, or the label of least unary energy for each variable.
+    This is ``init``, or the label of least unary energy for each variable.
     """
     n, labels = field.n_variables, field.n_labels
     _, unary, terms = field._folded()
     if init is not None:
         start = init
     elif unary is field.unary:
-        start = field._favourites().labels.copy()  # the caller's own
+        start = field._favourites().labels.copy()  # a copy, since the kernel changes it
     else:
         start = np.argmin(unary, axis=1)
     kernel = Moves(np.ascontiguousarray(unary))
@@ -52,7 +52,7 @@ def start_moves(field: Field, init: IntArray | None) -> tuple[Moves, IntArray]:
 
 
 def _add(kernel: Moves, term: Term, n: int, labels: int) -> None:
-    own = np.arange(labels)  # every label is a group of its own
+    own = np.arange(labels)  # each label is its own group
     match term:
         case PottsTerm(edges, weights):
             kernel.add_potts(_ints(edges), _floats(weights))
@@ -76,7 +76,7 @@ def _add(kernel: Moves, term: Term, n: int, labels: int) -> None:
 
 
 def _add_costs(kernel: Moves, terms: list[LabelTerm], labels: int) -> None:
-    """Label costs in layers of groups that do not overlap, as few as the first fit makes them."""
+    """Add label costs in layers of disjoint groups, by first fit."""
     layers: list[tuple[list[float], IntArray]] = []
     for term in terms:
         free = [layer for layer in layers if (layer[1][term.labels] < 0).all()]
@@ -100,15 +100,15 @@ def _floats(array: FloatArray) -> FloatArray:
 def _submodular_tables(
     worst: Callable[[FloatArray], FloatArray], moves: str
 ) -> Callable[[TableTerm], str | None]:
-    """Whether no table rises by more than rounding in the worst offer of a kind of moves."""
+    """Return the condition that all tables are submodular for a kind of moves, up to rounding."""
 
     def find(term: TableTerm) -> str | None:
         edges, tables = term.edges, term.tables
-        if len(tables) > 1 and (tables == tables[0]).all():  # one for all edges
+        if len(tables) > 1 and (tables == tables[0]).all():  # one table for all edges
             edges, tables = edges[:1], tables[:1]
         for begin in range(0, len(edges), step := max(1, _CHUNK // tables[:1].size)):
             chunk = tables[begin : begin + step]
-            fresh = np.ones(len(chunk), np.bool_)  # mostly one table is that of many edges
+            fresh = np.ones(len(chunk), np.bool_)  # often many edges share a table
             fresh[1:] = (chunk[1:] != chunk[:-1]).any(axis=(1, 2))
             chunk = chunk[fresh]
             excess = worst(chunk) - 1e-12 * np.abs(chunk).max(axis=(1, 2))
@@ -118,7 +118,8 @@ def _submodular_tables(
                 return f"its table is not submodular{moves} on edge ({i}, {j})"
         return None
 
-    def condition(term: TableTerm) -> str | None:  # asked when a method is chosen and when it runs
+    # Evaluated when a method is chosen and when it runs.
+    def condition(term: TableTerm) -> str | None:
         return term._remember(moves, lambda: find(term))
 
     return condition
@@ -131,14 +132,14 @@ def _concave_around_a_label(term: CardinalityTerm) -> str | None:
 
 
 def _worst_swap(tables: FloatArray) -> FloatArray:
-    """The largest t(a, a) + t(b, b) - t(a, b) - t(b, a) of each table (E, L, L)."""
+    """Return the largest t(a, a) + t(b, b) - t(a, b) - t(b, a) of each table (E, L, L)."""
     same = np.diagonal(tables, axis1=1, axis2=2)
     rise = same[:, :, None] + same[:, None, :] - tables - tables.transpose(0, 2, 1)
     return np.asarray(rise.max(axis=(1, 2)))
 
 
 def _worst_expansion(tables: FloatArray) -> FloatArray:
-    """The largest t(a, a) + t(b, c) - t(b, a) - t(a, c) of each table (E, L, L)."""
+    """Return the largest t(a, a) + t(b, c) - t(b, a) - t(a, c) of each table (E, L, L)."""
     worst = np.zeros(len(tables))
     for a in range(tables.shape[1]):
         rise = tables + tables[:, a, a, None, None] - tables[:, :, a, None] - tables[:, a, None, :]
