@@ -108,7 +108,7 @@ class Conditioned:
         return sum_below(*rows, sum(self.constants), -self._error_of_constants, bound)
 
     def constant_over(self, temperature: float) -> tuple[float, float]:
-        """Return ``constant`` over a temperature, and by how much that may be rounded, at most."""
+        """Return ``constant`` over a temperature, and a bound on its rounding error."""
         rows = [] if self.least is None else self.least.tolist()
         of_terms = sum(self.constants)
         constant = fsum(rows) + of_terms
@@ -193,7 +193,7 @@ class Conditioned:
         return Unit.of(self.given)
 
     def relative_gap(self, value: float, bound: float) -> float:
-        """(value - bound) / (value - trivial bound): the share of what there was to gain."""
+        """Return the relative gap, (value - bound) / (value - trivial bound)."""
         return relative_gap(value - bound, value - self.floor)
 
     def is_exact(self, value: float, bound: float, sums: Sums | None = None) -> bool:
@@ -223,8 +223,8 @@ class Conditioned:
     def slack(self, value: float, bound: float, sums: Sums | None = None) -> float:
         """Return an upper bound on the rounding error of a computed bound.
 
-        Without ``sums`` it is a sum of the numbers of the field: that loses nothing where they are
-        multiples of a unit, and have the digits.
+        Without ``sums`` the bound is a sum of numbers of the field, which has no rounding error if
+        they are multiples of a unit whose sums are exact.
         """
         if sums is None:
             if self._sums_are_exact:
@@ -237,7 +237,7 @@ class Conditioned:
         return sums.lost + EPS * ((depth + FEW_ROUNDINGS) * size + ROUNDINGS * split)
 
     def claim(self, value: float, bound: float, slack: float) -> float:
-        """Return the bound to report beside a value: no energy is lower, in exact arithmetic.
+        """Return the bound to report for a value, which holds in exact arithmetic.
 
         ``bound`` is the bound that a search computed, and ``slack`` the most that rounding may have
         added to it. If energies are multiples of a unit, it is raised to the next multiple.
@@ -266,7 +266,7 @@ class Conditioned:
     @cached_property
     def _sums_are_exact(self) -> bool:
         """Whether sums and differences of the numbers of the field's terms are exact."""
-        if not self.unit.is_exact(4):  # for quarters, and twice the capacity of an edge
+        if not self.unit.is_exact(4):  # for quarters, and for twice the capacity of an edge
             return False
         return not any(t._has_fractions(self.field.n_labels) for _, t in self.field._given())
 

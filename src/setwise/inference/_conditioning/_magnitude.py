@@ -71,9 +71,9 @@ def largest_of_terms(field: Field) -> float:
 
 
 def check_magnitude(field: Field, temperature: float, dtype: str, name: str = "field") -> None:
-    """Refuse energies, or a temperature, whose quotients or sums are beyond the numbers of dtype.
+    """Raise if energies, or their quotients by a temperature, overflow the dtype.
 
-    A ``ValueError`` names the field where its energies sum to too much, else the temperature.
+    The ``ValueError`` names the field if its energies are too large, else the temperature.
     """
     limit = float(np.finfo(dtype).max) * _LARGEST
     with np.errstate(over="ignore"):

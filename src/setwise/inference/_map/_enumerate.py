@@ -1,4 +1,4 @@
-"""The best labelling by trying all of them."""
+"""The best labelling by enumeration of all labellings."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from setwise.inference._map._result import MapResult
 from setwise.inference._map._search import MapSearch
 
 MOST_LABELINGS = 20_000_000
-# So few labellings are enumerated before a method without a guarantee is tried.
+# Up to this number of labellings, enumeration is preferred to a method without a guarantee.
 FEW_LABELINGS = 1 << 14
-_CHUNK = 1 << 20  # entries of the labellings that are held at once
+_CHUNK = 1 << 20  # entries of the labellings in memory at once
 
 
 def enumerate_labels(field: Field, options: MapOptions) -> MapResult:
     """Return the best of all labellings without forbidden labels: exact, for any potential.
 
-    Of several best labellings the first in lexicographic order is returned. Cost: the product of
-    the numbers of allowed labels, at most 2e7, times that of one energy; memory is bounded. The
-    callback is called after each chunk of labellings; the bound of a search that it ends is the sum
-    of the least values of all terms.
+    If several labellings are best, the first in lexicographic order is returned. The cost is the
+    product of the numbers of allowed labels, at most 2e7, times the cost of one energy; memory is
+    bounded. The callback is called after each chunk of labellings. If it ends the search, the bound
+    is the sum of the least values of all terms.
     """
     return _Enumeration(field, options).run()
 
@@ -37,7 +37,7 @@ class _Enumeration(MapSearch):
         self._allowed = [np.flatnonzero(np.isfinite(row)) for row in field.unary]
         self._rows = max(1, _CHUNK // max(1, field.n_variables))
         self._tried, self._total, self.limit = 0, int(count_labelings(field)), inf
-        # The first labelling stands for the answer until there is one.
+        # The first labelling is the initial answer.
         first = np.array([labels[0] for labels in self._allowed], np.int64)
         self.best = first, float(field._energies(first[None])[0])
 
@@ -58,12 +58,12 @@ class _Enumeration(MapSearch):
 
 
 def count_labelings(field: Field) -> float:
-    """How many labellings take no forbidden label; ``inf`` stands for over 1e15."""
+    """Return the number of labellings without forbidden labels; ``inf`` if above 1e15."""
 
     def count() -> float:
         finite = np.isfinite(field.unary)
         free = np.count_nonzero(finite) - field.n_variables
-        if free > 50 * (field.n_labels - 1):  # more than 50 variables have a choice
+        if free > 50 * (field.n_labels - 1):  # more than 50 variables have several labels
             return np.inf
         choices = finite.sum(axis=1)
         return prod(choices.tolist()) if np.log10(choices).sum() <= 15 else np.inf
@@ -72,18 +72,18 @@ def count_labelings(field: Field) -> float:
 
 
 def most_items(field: Field, m: int) -> int:
-    """The length of a list for which m labellings are asked: no more than there are."""
+    """Return the length of a list of at most m labellings, limited by their number."""
     return int(min(m, count_labelings(field)))
 
 
 def all_labelings(field: Field) -> IntArray:
-    """All labellings without forbidden labels, in lexicographic order, one a row."""
+    """Return all labellings without forbidden labels, in lexicographic order, one per row."""
     allowed = [np.flatnonzero(np.isfinite(row)) for row in field.unary]
     return _labelings(allowed, 0, int(count_labelings(field)))
 
 
 def _labelings(allowed: list[IntArray], start: int, stop: int) -> IntArray:
-    """Labellings start..stop-1 in lexicographic order, one a row."""
+    """Return labellings start..stop-1 in lexicographic order, one per row."""
     rest = np.arange(start, stop)
     labels = np.empty((stop - start, len(allowed)), np.int64)
     for i in range(len(allowed) - 1, -1, -1):

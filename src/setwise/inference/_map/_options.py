@@ -1,4 +1,4 @@
-"""What every search for the best labelling can be told, checked once."""
+"""The options of all searches for the best labelling, checked once."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from setwise.inference._map._result import Found, MapProgress, MapResult
 
 @dataclass(frozen=True, eq=False)
 class MapOptions:
-    """Checked options of ``solve_map``; a method reads those that it has a use for."""
+    """Checked options of ``solve_map``; a method uses some of them."""
 
     tol: float
     max_iter: int | None
@@ -72,7 +72,7 @@ class MapOptions:
         problem: Conditioned | None = None,
         by_cut: bool | None = None,
     ) -> MapOptions:
-        """The options of a call, or one sentence on what is wrong with which."""
+        """Read the options of a call, or raise an error that names the invalid one."""
         check_callback(callback)
         return cls(
             tol=_as_tolerance(tol),
@@ -88,19 +88,19 @@ class MapOptions:
         )
 
     def start(self, field: Field) -> IntArray:
-        """``init``, or the labels of least unary."""
+        """Return ``init``, or the labels of least unary energy."""
         return (field._favourites().labels if self.init is None else self.init).copy()
 
     def close_enough(self, value: float, bound: float) -> bool:
-        """Whether the relative gap is within the tolerance."""
+        """Return whether the relative gap is within the tolerance."""
         return self.problem.relative_gap(value, bound) <= self.tol
 
     def settled(self, value: float, bound: float, sums: Sums, before: float) -> bool:
-        """Whether the gap is within the tolerance, and ``exact`` if that is a few passes away.
+        """Return whether a search may end: the gap is within the tolerance, and ``exact`` if near.
 
-        From 1e-9 on the last digits are worth having: the search goes on while each of its stages
-        at least halves the gap, which was ``before``, until rounding is all that is left of it. A
-        gap of less than the unit of the energies is none, however large a share it is.
+        Below 1e-9 the search continues while each stage at least halves the gap, which was
+        ``before``, until only rounding errors remain. A gap below the unit of the energies counts
+        as zero, even if its share is large.
         """
         if self.problem.unit.step > 0.0 and self.problem.is_exact(value, bound, sums):
             return True
@@ -112,7 +112,7 @@ class MapOptions:
     def progress(
         self, n_iter: int, value: float, bound: float, sums: Sums | None = None
     ) -> MapProgress:
-        """Return the record for the callback: the one place where bounds on the way are rounded."""
+        """Return the record for the callback, with the bound rounded as in the result."""
         seconds = perf_counter() - self.began
         problem = self.problem
         if self.by_cut is None:
@@ -133,7 +133,7 @@ class MapOptions:
         return MapProgress(n_iter, told, below, share, seconds)
 
     def tell(self, n_iter: int, value: float, bound: float, sums: Sums | None = None) -> None:
-        """Tell the callback where a method stands that is done, so that no answer ends it."""
+        """Call the callback for a method that is done, and ignore its return value."""
         _core.poll()
         if is_observed(self.callback):
             stops(self.callback, self.progress(n_iter, value, bound, sums))
@@ -150,9 +150,9 @@ class MapOptions:
         interrupted: bool = False,
         sums: Sums | None = None,
     ) -> MapResult:
-        """The record of a search; a bound above the value is so by rounding only.
+        """Return the record of a search. A bound above the value, by rounding, is lowered to it.
 
-        ``sums`` is what the bound is a sum of, if not of the numbers of the field.
+        ``sums`` are the summands of the bound, if they are not the numbers of the field.
         """
         lost = self.problem.slack(value, bound, sums)
         bound = min(bound, value)
@@ -171,7 +171,7 @@ class MapOptions:
         )
 
     def not_begun(self, field: Field, method: str) -> MapResult:
-        """The record of a search that the time limit did not let begin: of the start."""
+        """Return the record of the start, for a search that the time limit prevented."""
         labels = self.start(field)
         value, bound = float(field._energies(labels[None])[0]), self.problem.trivial
         return self.result(
@@ -181,7 +181,7 @@ class MapOptions:
     def improved(
         self, result: MapResult, bound: float, interrupted: bool, sums: Sums | None = None
     ) -> MapResult:
-        """The result with a better bound, if it is one."""
+        """Return the result with another bound if that is better."""
         lost = _lost(result)
         if bound > result.bound:
             lost = self.problem.slack(result.value, bound, sums)
@@ -197,10 +197,10 @@ class MapOptions:
         )
 
     def better(self, one: MapResult, other: MapResult) -> MapResult:
-        """The better labelling of two results, and the better bound.
+        """Return the better labelling of two results, with the better bound.
 
-        Of equal labellings that of ``other`` is taken if it is known to be exact. Interrupted if
-        ``other``, which came later, was.
+        Of equal labellings, that of ``other`` is taken if it is known to be exact. The result is
+        interrupted if ``other``, the later one, was.
         """
         wins = other.value < one.value or (other.exact and other.value == one.value)
         best = other if wins else one
@@ -254,7 +254,7 @@ def _found(result: MapResult) -> Found:
 
 
 def _as_tolerance(tol: object) -> float:
-    """A number that is not negative; ``inf`` is one too."""
+    """Return a nonnegative number, which may be ``inf``."""
     if isinstance(tol, float | np.floating) and tol == np.inf:
         return np.inf
     return as_number(tol, "tol", nonnegative=True)

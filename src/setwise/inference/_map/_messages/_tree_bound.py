@@ -1,4 +1,4 @@
-"""A bound for fields of pairs by tree-reweighted messages, and the labellings decoded from them."""
+"""Bounds for fields of pairs by tree-reweighted messages, with labellings decoded from them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from setwise.inference._map._search import MapSearch
 
 _PASSES = 1000
 _LOOK = 4  # passes between decoded labellings
-_CLOSES = 0.75  # of the gap: passes go on where moves from a decoded labelling left less,
-_MUCH = 1e-3  # and more than this share of what there was to gain
+_CLOSES = 0.75  # passes continue if moves from a decoded labelling left less of the gap,
+_MUCH = 1e-3  # and more than this share of the possible gain
 
 
 def has_pairs_only(field: Field) -> bool:
-    """Whether all terms of a field are unaries, Potts terms and tables."""
+    """Return whether all terms of a field are unaries, Potts terms and tables."""
     _, _, terms = field._folded()
     return all(isinstance(term, PottsTerm | TableTerm) for _, term in terms)
 
@@ -43,23 +43,23 @@ def certify_by_trees(
     r"""Bound the result of moves by tree-reweighted messages, and improve its labelling.
 
     Sequential sweeps over the variables (Kolmogorov, 2006) raise the bound to that of the linear
-    relaxation in which pairs agree on single variables, or a little below it. Labels that alone
-    cost more than the labelling in hand are left out. Every fourth pass decodes a labelling; moves
-    improve the best of them in the end.
+    relaxation in which pairs agree on single variables, or slightly below it. Labels whose cost
+    alone exceeds the value of the labelling are excluded. Every fourth pass decodes a labelling,
+    and moves finally improve the best of them.
 
-    Ends once the gap is within ``tol``, or when the bound's rise, extrapolated, leaves more than
-    that and can close a few hundredths of the gap at most (``Rise``), unless moves from a decoded
-    labelling have just closed a quarter of a gap that is still large; after 1000 passes else.
-    With ``max_iter`` it makes that many passes unless ``tol`` is reached. A pass is O(E L) for
-    Potts, O(E L^2) for tables, on one thread.
+    The search ends if the gap is within ``tol``, or if the extrapolated rise of the bound
+    (``Rise``) can close at most a few hundredths of the gap, unless moves from a decoded labelling
+    have just closed a quarter of a large gap; at most after 1000 passes. With ``max_iter`` it makes
+    ``max_iter`` passes unless ``tol`` is reached. A pass is O(E L) for Potts, O(E L^2) for tables,
+    on one thread.
     """
     return _TreeSearch(field, result, options, moves).run()
 
 
 class _TreeSearch(MapSearch):
-    """Rounds of four passes that end with a decoded labelling, and moves when the bound is stuck.
+    """A search in rounds of four passes and a decoded labelling, with moves when progress stops.
 
-    The callback hears of a round of passes that leaves something to do, not of moves.
+    The callback is called after a round of passes that does not end the search, not after moves.
     """
 
     sums = Sums(0.0)
@@ -120,7 +120,7 @@ class _TreeSearch(MapSearch):
         return False
 
     def _ends_with_moves(self) -> bool:
-        """Improve the best decoded labelling by moves. Return whether further passes do not pay."""
+        """Improve the best decoded labelling by moves. Return whether to end the passes."""
         gap, is_over, self._is_over = self._gap, self._is_over, False
         self._improve()
         if self.options.close_enough(self.best[1], self.bound):
@@ -140,7 +140,7 @@ class _TreeSearch(MapSearch):
 
     @property
     def _goal(self) -> float:
-        """The gap that ``tol`` allows."""
+        """The largest gap that ``tol`` allows."""
         return min(self.options.tol, 1.0) * self._room
 
     @property
@@ -149,12 +149,12 @@ class _TreeSearch(MapSearch):
 
     @property
     def _reach(self) -> float:
-        """The largest excess of a label over its row's least in a labelling no worse."""
+        """The largest excess of a unary over its row's least in labellings that are not worse."""
         problem = self.options.problem
         return (self.best[1] - problem.trivial) + problem.rounding(self.best[1], 0.0)
 
     def _meet(self, labels: IntArray) -> None:
-        """Keep a decoded labelling if it is the best of them, or of all."""
+        """Keep a decoded labelling if it is the best decoded one, or the best of all."""
         energy = float(self.field._energies(labels[None])[0])
         if self._decoded is None or energy < self._decoded[0]:
             self._decoded = energy, labels
@@ -162,7 +162,7 @@ class _TreeSearch(MapSearch):
             self._is_local, self.best = False, (labels, energy)
 
     def _improve(self) -> None:
-        """Make moves from the best labelling that was decoded since the last time."""
+        """Make moves from the best labelling that was decoded since the last moves."""
         if self._decoded is None or (
             self._is_local and np.array_equal(self._decoded[1], self.best[0])
         ):
@@ -177,13 +177,13 @@ class _TreeSearch(MapSearch):
 
 
 class TreeSweeps:
-    """The compiled sweeps of a field of unaries and pairs."""
+    """The compiled sweeps over a field of unaries and pairs."""
 
     def __init__(self, field: Field, reach: float) -> None:
         factors = factors_of(field)
         pairs, (n, n_labels) = factors.pairs, factors.unary.shape
         tables, table = pairs.tables, pairs.table
-        if len(tables) > 1 and (tables == tables[0]).all():  # a single one stays in the cache
+        if len(tables) > 1 and (tables == tables[0]).all():  # a single table stays in the cache
             tables, table = tables[:1], np.minimum(table, 0)
         self._labels: IntArray = np.empty(n, np.int64)
         ends = np.bincount(pairs.low, minlength=n) + np.bincount(pairs.high, minlength=n)
@@ -202,11 +202,11 @@ class TreeSweeps:
         )
 
     def advance(self) -> float:
-        """One pass; returns its bound."""
+        """Make one pass. Return its bound."""
         return self._sweeps.dual_pass()
 
     def paid(self) -> float:
-        """The sum of the sizes of what the bound is a sum of."""
+        """The sum of the absolute summands of the bound."""
         return self._sweeps.paid()
 
     def sums(self) -> Sums:
@@ -214,13 +214,13 @@ class TreeSweeps:
         return Sums(self.paid(), EPS * self._degree * self._prices, self._degree)
 
     def decode(self) -> IntArray:
-        """Each variable's best label given those before it and the messages of those after it."""
+        """Return labels, each the best given earlier labels and messages of later variables."""
         labels: IntArray = np.empty_like(self._labels)
         self._sweeps.decode(labels)
         return labels
 
 
 def _within(factors: Factors, reach: float) -> FloatArray:
-    """The unaries, infinite where they alone put a labelling beyond reach."""
+    """Return the unaries, infinite for labels whose excess is above the given limit."""
     least = factors.unary.min(axis=1, keepdims=True)
     return np.where(factors.unary - least <= reach, factors.unary, np.inf)

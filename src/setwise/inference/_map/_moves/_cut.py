@@ -33,7 +33,7 @@ from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapProgress, MapResult
 from setwise.inference._map._search import MapSearch
 
-# How often a weight is rounded where prices are added up at the ends of its edge.
+# The number of roundings of a weight when prices are added at the ends of its edge.
 _ADDED = 4.0
 
 
@@ -42,23 +42,24 @@ def cut(field: Field, options: MapOptions) -> MapResult:
 
     Edges need :math:`\theta(0, 0) + \theta(1, 1) \le \theta(0, 1) + \theta(1, 0)`; functions of
     counts must be concave. Each is bounded from below by a function that is linear between a few
-    counts, which a cut minimises with one auxiliary node a count; the counts of its answer
-    refine the bound, until the two meet. Terms with few kinks, and edges alone, need one cut.
+    counts, which a cut minimises with one auxiliary node per count. The counts of its answer refine
+    the bound until bound and value are equal. Terms with few kinks, and fields of edges only, need
+    one cut.
 
-    The bound is the least value of the last function that the cuts minimised, before the first of
-    them the sum of the least values of all terms; ``n_iter`` counts cuts. Of edges alone, without a
-    start, the best labelling with the fewest ones is found.
+    The bound is the least value of the last function that the cuts minimised; before the first cut
+    it is the sum of the least values of all terms. ``n_iter`` counts cuts. For edges only, without
+    a start, the best labelling with the fewest ones is returned.
     """
     return best_of_two(field, "cut", options)
 
 
 def cut_at_once(field: Field, read: Callable[..., MapOptions]) -> MapResult | None:
-    """The answer of ``cut`` for two labels, Potts and tables alone, from the field as it is.
+    """Return the answer of ``cut`` for two labels with only Potts terms and tables, or None.
 
-    Nothing is taken out of the field first: a cut sees differences only, and what it pays is
-    counted above the least unaries and entries of tables. ``read`` makes the options of a field.
-    None where there is another potential, a start, or no cut to be made, or where prices take the
-    digits of others: the answer then is that of ``cut``.
+    The field is not conditioned first: a cut depends only on differences, and its costs are counted
+    above the least unaries and table entries. ``read`` makes the options of a field. None is
+    returned if there is another potential, a start, or no cut to make, or if large prices cost
+    digits; ``cut`` is used then.
     """
     potts = as_potts(field)
     if potts is None:
@@ -133,7 +134,7 @@ class _AboveLeast(Conditioned):
 
 
 def best_of_two(field: Field, method: str, options: MapOptions) -> MapResult:
-    """The search of ``cut``, under the name of a method that comes down to it."""
+    """Run ``cut`` under the name of a method that reduces to it for two labels."""
     if field.n_labels == 2 and options.init is None and options.max_iter != 0:
         found = _cut_of_edges(field, method, options)
         if found is not None:
@@ -142,7 +143,7 @@ def best_of_two(field: Field, method: str, options: MapOptions) -> MapResult:
 
 
 class _CutSearch(MapSearch):
-    """Cuts of the functions below the terms, which the counts of each answer refine."""
+    """A search by cuts of lower bounds of the terms, which the counts of each answer refine."""
 
     def __init__(self, field: Field, method: str, options: MapOptions) -> None:
         super().__init__(field, options)
@@ -167,7 +168,7 @@ class _CutSearch(MapSearch):
         below = start + kernel.bound() - (self._lost if is_lost else 0.0)
         self.bound = min(value, max(self.bound, below))
         self.sums = self._sums()
-        self.best = self.best[0], value  # the labels are read in the end
+        self.best = self.best[0], value  # the labels are read at the end
         self.converged = done or options.close_enough(value, self.bound)
         return self.converged
 
@@ -175,11 +176,11 @@ class _CutSearch(MapSearch):
         field, kernel = self.field, self._kernel
         if field.n_labels > 1:
             gap, change, rounding = kernel.gap(), kernel.change(), kernel.rounding()
-            gap += kernel.commit() - change  # a gain of rounding only is not taken
+            gap += kernel.commit() - change  # a gain within rounding is ignored
             labels: IntArray = np.empty(field.n_variables, np.int64)
             kernel.read(labels)
             value = float(field._energies(labels[None])[0])
-            # From the answer: the start may cost more than the digits hold.
+            # Recomputed from the answer, since a start of high energy would cost digits.
             self.best, self.bound = (labels, value), max(self.options.problem.trivial, value - gap)
             self.sums = _summed(field, labels, value, self._sums(), rounding)
         return super().result(ending)
@@ -192,7 +193,8 @@ class _CutSearch(MapSearch):
 def _summed(field: Field, labels: IntArray, value: float, sums: Sums, rounding: float) -> Sums:
     """Return the summands of a bound that is computed relative to its labelling.
 
-    Of edges and unaries alone it is known what the value has lost; ``rounding`` took the flow.
+    For edges and unaries only, the rounding error of the value is known; ``rounding`` is that of
+    the flow.
     """
     paid = above_least(field, labels)
     if paid is None:
@@ -203,7 +205,7 @@ def _summed(field: Field, labels: IntArray, value: float, sums: Sums, rounding: 
 
 
 def _cut_of_edges(field: Field, method: str, options: MapOptions) -> MapResult | None:
-    """The one cut of a field whose terms are all unary or Potts; None of another."""
+    """Return the single cut of a field with only unaries and Potts terms, or None."""
     constant, unary, rest = field._folded()
     pairs = [(term.edges, term.weights) for _, term in rest if isinstance(term, PottsTerm)]
     if not pairs or len(pairs) < len(rest):
@@ -220,7 +222,7 @@ def _cut_of_edges(field: Field, method: str, options: MapOptions) -> MapResult |
     result = options.result(
         found.labels, value, bound, method=method, n_iter=1, converged=True, sums=sums
     )
-    if not result.exact:  # rounding took more from the flow than there is to be paid
+    if not result.exact:  # the rounding error of the flow exceeds the costs
         return None
     _, ended = attempt(options.tell, 1, value, bound, sums)
     return replace(result, interrupted=True) if ended else result
