@@ -1,4 +1,4 @@
-r"""The problem that a search works on, and what its results mean for the field that was given.
+r"""The conditioned problem of a search, and the mapping of its results to the given field.
 
 Sums of energies are rounded at the size of their parts. A constant of :math:`10^9`, or a cost of
 :math:`10^{20}` that no good labelling pays, would hide the digits that certificates are made of. So
@@ -36,12 +36,12 @@ from setwise.inference._conditioning._magnitude import (
     trivial_bound,
 )
 
-# Costs are limited to this multiple of all that a known labelling pays. From 1 on no labelling that
-# pays one is better than the known one; the rest is for rounding.
+# Costs are limited to this multiple of the possible gain of a known labelling. With 1, no labelling
+# that pays a limited cost is better than the known one; the rest is for rounding.
 _BEYOND = 1024.0
 
-# Sums in units are exact if they leave this many of the 53 bits of a float free: what a search adds
-# up and takes apart then is off by less than a unit.
+# Sums in units count as exact if they leave this many of the 53 bits of a float free. The rounding
+# errors of a search are then below one unit.
 _SPARE_BITS = 12
 
 
@@ -85,7 +85,7 @@ class Conditioned:
 
     @property
     def is_changed(self) -> bool:
-        """Whether the field that is searched is not the given one."""
+        """Whether the field that is searched differs from the given one."""
         return self.field is not self.given
 
     @property
@@ -99,7 +99,7 @@ class Conditioned:
 
     @property
     def _error_of_constants(self) -> float:
-        """The most that rounding has changed the constants of the potentials."""
+        """The largest rounding error of the constants of the potentials."""
         return EPS * (2.0 + len(self.constants)) * sum(map(abs, self.constants))
 
     def below(self, bound: float) -> float:
@@ -125,11 +125,11 @@ class Conditioned:
     def limited(
         self, limit: float, *, unaries_only: bool = False, keep_submodular: bool = False
     ) -> Conditioned:
-        """Return the problem with costs above ``limit`` lowered to it; forbidden labels stay so.
+        """Return the problem with costs above ``limit`` lowered to it; forbidden labels are kept.
 
-        Off the diagonal of tables twice the limit is left, so that what was submodular for two
-        labels stays so. With ``keep_submodular`` other terms that would not stay so are not
-        limited.
+        Entries of tables off the diagonal are limited to twice the limit, so that tables that are
+        submodular for two labels stay submodular. With ``keep_submodular``, other terms that would
+        not stay submodular are not limited.
         """
         field = self.field
         if not limit > 0.0:
@@ -157,14 +157,14 @@ class Conditioned:
     def limited_beside(self, value: float, *, unaries_only: bool = False) -> Conditioned:
         r"""Return a problem with the same least energy and best labellings, without huge costs.
 
-        ``value`` is the energy of a labelling. With b the sum of the least values of all terms, a
-        labelling that pays a cost above :math:`\text{value} - b` is worse, whatever the cost.
+        ``value`` is the energy of a labelling. Let b be the sum of the least values of all terms. A
+        labelling that pays a cost above :math:`\text{value} - b` is worse.
         """
         floor = self.trivial if unaries_only else self.floor
         return self.limited(_BEYOND * (value - floor), unaries_only=unaries_only)
 
     def without_huge_unaries(self) -> Conditioned:
-        """Limit the unaries by what the labelling of the least unaries costs."""
+        """Limit the unaries, given the energy of the labelling of least unaries."""
         _, start, largest = self.field._favourites()
         if largest == 0.0:
             return self
@@ -183,7 +183,7 @@ class Conditioned:
 
     @cached_property
     def n_summands(self) -> int:
-        """How many numbers an energy is a sum of."""
+        """The number of summands of an energy."""
         n = self.field.n_variables
         return n + sum(term._n_summands(n) for _, term in self.field._terms())
 
@@ -197,11 +197,11 @@ class Conditioned:
         return relative_gap(value - bound, value - self.floor)
 
     def is_exact(self, value: float, bound: float, sums: Sums | None = None) -> bool:
-        """Return whether the gap is only rounding; ``sums`` is what the bound adds up.
+        """Return whether the gap is within rounding; ``sums`` are the summands of the bound.
 
-        However large the numbers in a bound that cancel each other, a gap above 1e-9 of what there
-        was to gain is not rounding. Between energies that are multiples of a unit a gap of half of
-        it is not; nor is a gap of less than a unit left, where their sums are exact.
+        A gap above 1e-9 of the possible gain never counts as rounding, even if large numbers cancel
+        in the bound. If energies are multiples of a unit, neither does a gap of half a unit, and a
+        gap below one unit counts as zero if their sums are exact.
         """
         gap = value - bound
         if gap <= 0.0:
@@ -239,8 +239,8 @@ class Conditioned:
     def claim(self, value: float, bound: float, slack: float) -> float:
         """Return the bound to report for a value, which holds in exact arithmetic.
 
-        ``bound`` is the bound that a search computed, and ``slack`` the most that rounding may have
-        added to it. If energies are multiples of a unit, it is raised to the next multiple.
+        ``bound`` is the bound that a search computed, and ``slack`` an upper bound on its rounding
+        error. If energies are multiples of a unit, it is raised to the next multiple.
         """
         claimed = bound - slack
         if claimed >= value:
@@ -253,14 +253,14 @@ class Conditioned:
         return min(claimed, value)
 
     def costs_hide_digits(self, value: float, *, by_cut: bool) -> bool:
-        """Return whether rounding of the largest cost may change what a labelling pays.
+        """Return whether the rounding error of the largest cost matters for a labelling's energy.
 
-        Changes of up to 1e-9 of what it pays are ignored.
+        Errors of up to 1e-9 of this energy, above the trivial bound, are ignored.
         """
         return rounding_of_costs(self.field, by_cut=by_cut) > NEGLIGIBLE * (value - self.floor)
 
     def less_rounding_of_costs(self, value: float, bound: float) -> float:
-        """Return the bound less what rounding of all costs may have added to it."""
+        """Return the bound minus the possible rounding error of all costs."""
         return min(max(bound - rounding_of_bound(self.field), self.floor), value)
 
     @cached_property
@@ -272,7 +272,7 @@ class Conditioned:
 
     @cached_property
     def _sizes(self) -> tuple[float, float]:
-        """The sums of the sizes of the least numbers of the field, and of tables to be split."""
+        """The absolute sums of the least numbers of the field, and of tables to be split."""
         field = self.field
         least = field._favourites().least
         size = float(np.abs(least).sum()) if least.any() else 0.0
@@ -318,7 +318,7 @@ def _without_constants(potential: Potential, field: Field) -> tuple[Potential, f
 
 
 def _reduced(term: Term, n_variables: int, n_labels: int) -> tuple[Term | None, float] | None:
-    """Return a term less its constant, and the constant; None if it has none."""
+    """Return a term minus its constant, and the constant; None if it has none."""
 
     def reduce() -> tuple[Term | None, float] | None:
         rest, constant = term._reduced(n_variables, n_labels)

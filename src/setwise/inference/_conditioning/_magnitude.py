@@ -1,8 +1,8 @@
-"""The magnitude and the unit of the numbers of a field, and how much rounding changes their sums.
+"""The magnitude and the unit of the numbers of a field, and rounding errors of their sums.
 
-A sum of n numbers is off by at most n EPS times the sum of their sizes. A number goes through
-``FEW_ROUNDINGS`` more where a kernel adds it up and takes it apart, and through ``ROUNDINGS`` where
-a table is split into unaries and an edge. These two bounds are not tuned.
+A sum of n numbers is off by at most n EPS times the sum of their sizes. A number has
+``FEW_ROUNDINGS`` further errors if a kernel adds and subtracts it, and ``ROUNDINGS`` if a table is
+split into unaries and an edge. These two bounds are not tuned.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from setwise.fields._terms import Term
 # A split table may differ from the given one by 45 roundings of its largest entry.
 ROUNDINGS = 64.0
 
-# A gap above this share of what there was to gain is not called rounding.
+# A gap above this share of the possible gain never counts as rounding.
 NEGLIGIBLE = 1e-9
 
-# The share of the largest number that energies may have: sums of a few of them still fit.
+# The share of the largest float that energies may have, so that sums of a few do not overflow.
 _LARGEST = 1e-8
 
 
@@ -105,7 +105,7 @@ def rounding_of_costs(field: Field, *, by_cut: bool = False) -> float:
 
 
 def rounding_of_bound(field: Field) -> float:
-    """Return the most that rounding changes a bound that is computed from all costs of terms."""
+    """Return the rounding error of a bound that is computed from all costs of terms."""
     given = sum(term._split_size() for _, term in field._given())
     return (field.n_variables + 1) * rounding_of(given + largest_of_terms(field))
 
@@ -120,7 +120,7 @@ def rounding_of_logs(field: Field, temperature: float) -> float:
 
 
 class Unit(NamedTuple):
-    """The unit of a field's energies, a power of two, and how far two of them can lie apart."""
+    """The unit of a field's energies, a power of two, and the largest difference of energies."""
 
     step: float
     """every energy is a multiple of it; 0 where sums of energies are not exact"""
@@ -138,7 +138,7 @@ class Unit(NamedTuple):
         return cls(step, total) if step < inf and total * EPS <= 2.0 * step else _NONE
 
     def is_exact(self, bits: int) -> bool:
-        """Return whether sums of such energies are exact also in a unit finer by so many bits."""
+        """Return whether sums of such energies are exact in a unit finer by ``bits`` bits."""
         return self.step > 0.0 and self.total * 2.0**bits * EPS <= 2.0 * self.step
 
 

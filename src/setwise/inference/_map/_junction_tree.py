@@ -1,4 +1,4 @@
-"""Fields that are narrow enough for elimination, and the tree that eliminates their variables."""
+"""The treewidth condition of elimination, and the junction tree of a field."""
 
 from __future__ import annotations
 
@@ -21,21 +21,22 @@ from setwise.inference._map._factors import most_variables, scopes_of, sides_of,
 # named may take _SHARE of the memory of the machine, which leaves room for a copy of the field.
 MEMORY = 1 << 30
 _SHARE = 0.5
-_BYTES = 8  # of a cell
-# A refusal tells the size that is needed, not only that it is too large, of up to so many variables
-# and of tables below so many cells, which no memory holds.
+_BYTES = 8  # bytes per cell
+# An error gives the required size, up to this number of variables and up to a number of cells that
+# no memory can hold.
 _TOLD = 20_000
 _BEYOND = 2.0**60
-CELLS = 1 << 23  # of the table of a potential: 64 MB
-ALL_CELLS = 1 << 26  # of all tables of potentials
-# What "auto" spends on it at most: a few hundredths of a second; and what costs next to nothing.
+CELLS = 1 << 23  # most cells of a potential's table: 64 MB
+ALL_CELLS = 1 << 26  # most cells of all potentials' tables
+# The most cells for "auto", which take a few hundredths of a second, and a number that costs almost
+# nothing.
 FEW_CELLS = 1 << 19
 FEWEST_CELLS = 1 << 14
 FEW_VARIABLES = 2000
 
 
 class Planned(NamedTuple):
-    """A kernel with the tables of a field and an order of elimination."""
+    """A kernel with the tables of a field and an elimination order."""
 
     tree: Any
     constant: float
@@ -45,7 +46,7 @@ class Planned(NamedTuple):
 
 
 def narrow(field: Field) -> str | None:
-    """Return None if the field can be eliminated, otherwise what it lacks."""
+    """Return None if the field can be eliminated, otherwise the violated condition."""
     return field._remember("narrow", lambda: _lack(field, MEMORY))
 
 
@@ -66,15 +67,15 @@ def named(record: Method[Run]) -> Method[Run]:
 
 
 def is_cheap(field: Field) -> bool:
-    """Whether elimination is a cheap way to an exact answer: short forests, small narrow graphs."""
+    """Return whether elimination is cheap and exact: short forests, small narrow graphs."""
     return field._remember("cheap", lambda: _is_within(field, FEW_CELLS))
 
 
 def is_cheaper(field: Field) -> bool:
-    """Whether it is cheap beside a search: where not all are pairs, or next to nothing is to do.
+    """Return whether elimination is cheaper than a search.
 
-    Searches over pairs alone are fast, and mostly exact where a graph is narrow. None takes tables
-    that forbid: beside those it is cheap wherever it is possible.
+    Searches over pairs are fast, and mostly exact on narrow graphs. No search supports tables with
+    forbidden entries, so elimination is preferred for these whenever it is possible.
     """
     if any(isinstance(term, CliqueTerm) and term.is_hard for _, term in field._folded().terms):
         return narrow(field) is None
@@ -84,7 +85,7 @@ def is_cheaper(field: Field) -> bool:
 
 
 def numbers_of_a_pass(field: Field) -> int:
-    """About how many numbers a pass over all variables and terms of a field meets."""
+    """Return the approximate number of entries that a pass over a field visits."""
     n, n_labels = field.unary.shape
     total: int = n * n_labels
     for _, term in field._folded().terms:
@@ -119,7 +120,7 @@ def _is_within(field: Field, cells: int) -> bool:
 
 
 def _is_forest(edges: IntArray, n: int) -> bool:
-    """Whether edges, of which some may be listed again, have no cycle."""
+    """Return whether edges, which may be repeated, have no cycle."""
     if len(edges) > 2 * n:
         return False
     kept = np.empty(len(edges), np.uint8)
@@ -132,7 +133,7 @@ def _is_forest(edges: IntArray, n: int) -> bool:
 
 
 def _lack(field: Field, memory: float) -> str | None:
-    """Why tables of so many bytes do not do."""
+    """Return why tables within this memory are not possible."""
     tree = _scopes(field, CELLS, ALL_CELLS)
     if isinstance(tree, str):
         return tree
@@ -153,7 +154,7 @@ def _lack(field: Field, memory: float) -> str | None:
 
 
 def _scopes(field: Field, cells: int, all_cells: int) -> Any:
-    """The tree of a field without its tables, for a plan; why these are too large, if they are."""
+    """Return the tree of a field without its tables, and why these are too large, if they are."""
     n, n_labels = field.unary.shape
     terms = field._folded().terms
     most = most_variables(cells, n_labels)
@@ -180,7 +181,7 @@ def _scopes(field: Field, cells: int, all_cells: int) -> Any:
 
 
 def _logs(folded: Folded, temperature: float) -> FloatArray:
-    """-u / t, minus infinity where a label is forbidden, by itself or beyond a table."""
+    """Return -u / t, minus infinity for labels that are forbidden or outside a table."""
     logs: FloatArray = np.ascontiguousarray(-folded.unary / temperature)
     for _, term in folded.terms:
         if isinstance(term, CliqueTerm):
@@ -190,7 +191,7 @@ def _logs(folded: Folded, temperature: float) -> FloatArray:
 
 
 def planned(field: Field, temperature: float) -> Planned:
-    """The tree of a field that is narrow, its tables logarithms at a temperature."""
+    """Return the tree of a narrow field, with tables as logarithms at a temperature."""
     n, n_labels = field.unary.shape
     folded: Folded = field._folded()
     constant = folded.constant
@@ -205,6 +206,6 @@ def planned(field: Field, temperature: float) -> Planned:
             sides = sides_of(term, scopes.shape[1], n_labels)
             tree.add_factors(np.ascontiguousarray(scopes), sides, -energies / temperature)
             owners.append(np.full(len(scopes), number[id(potential)]))
-    tree.plan(inf)  # which is narrow
+    tree.plan(inf)  # the field is narrow, so this succeeds
     none: IntArray = np.zeros(0, np.int64)
     return Planned(tree, constant, np.concatenate([none, *owners]))

@@ -1,4 +1,4 @@
-"""The best labelling of a field, by the method that fits it."""
+"""The best labelling of a field, by a suitable method."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from setwise.inference._map._moves._cut import cut_at_once
 from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapProgress, MapResult
 
-# A field of so few numbers is passed over in about ten microseconds, so that the hundreds of passes
-# of another search take a few milliseconds.
+# A pass over a field of at most this number of entries takes about ten microseconds, so hundreds of
+# passes of another search take a few milliseconds.
 FEW_NUMBERS = 1 << 12
-# The most searches with prices cut down: each finds at least the labelling of the one before.
+# The largest number of searches with reduced prices, each of which starts from the last labelling.
 _AGAIN = 4
 
 
@@ -55,57 +55,56 @@ def solve_map(
     verbose: bool = False,
     callback: Callable[[MapProgress], object] | None = None,
 ) -> MapResult:
-    r"""The labelling of least energy, as far as it can be found, with a bound on every other.
+    r"""Find a labelling of least energy, with a bound on the energy of every labelling.
 
     [methods]
 
     Parameters
     ----------
     field : Field
-        Unaries plus potentials; ``+inf`` unaries are never chosen.
+        Unaries plus potentials; labels with ``+inf`` unaries are never chosen.
     method : str
-        "auto" takes the first of the table that fits (enumerate only where labellings are few,
-        elimination where it costs less than a search). Where that leaves a gap above ``tol``, and
-        without ``max_iter``, it tries what is cheap for the size of the field: elimination where
-        the graph is narrow, and messages, swap and convex, in this order, where a pass over the
-        field meets at most 4096 numbers (400 variables with three labels on a grid). The best
-        labelling and the best bound are kept; the result says which method found the labelling,
-        and why it ran.
+        "auto" takes the first suitable method of the table (enumerate only if labellings are few,
+        elimination if it is cheaper than a search). If that leaves a gap above ``tol``, and without
+        ``max_iter``, it tries further methods that are cheap for the field: elimination if the
+        treewidth is small, and messages, swap and convex, in this order, if a pass over the field
+        visits at most 4096 entries (400 variables with three labels on a grid). The best labelling
+        and the best bound are kept; the result names the method that found the labelling, and why
+        it ran.
     tol : float
-        Stop when ``relative_gap`` is at most this: the gap's share of what there was to gain, which
-        no constant and no unit changes. With ``tol=inf`` any labelling of a local optimum will do,
-        and moves skip the search for a bound beyond the trivial one.
+        Stop when ``relative_gap`` is at most this: the gap divided by the possible gain, which does
+        not depend on constants and units. With ``tol=inf`` any local optimum is accepted, and moves
+        compute no bound beyond the trivial one.
     max_iter : int, optional
-        The most rounds: sweeps over the labels for moves, passes for relaxations and messages, also
-        where these give the bound of moves. By default such passes end when the bound's rise,
-        extrapolated, cannot reach ``tol`` and closes next to nothing of the gap; with
-        ``max_iter`` they do not.
+        The largest number of rounds: sweeps over the labels for moves, passes for relaxations and
+        messages, also if these compute the bound of moves. By default such passes end if the
+        extrapolated rise of the bound cannot reach ``tol`` and closes almost nothing of the gap;
+        with ``max_iter`` they continue.
     time_limit : float, optional
-        The most seconds: then the search ends with the best so far, a bound that holds, and
-        ``reason`` says so. The answer then depends on the machine and on what else it does; without
-        a limit, or within it, it does not. Kernels and searches look at the clock many times a
-        second; one step of setting a method up is not cut short. 0 gives the start's answer.
+        The largest number of seconds. The search then ends with the best labelling so far and a
+        valid bound, and ``reason`` reports it. Only if the limit is reached does the answer depend
+        on the speed and the load of the machine. The clock is checked many times per second, but a
+        single step of a method's set-up is not interrupted. 0 returns the start.
     init : array of shape (N,), optional
-        Where moves start; elsewhere a labelling to beat. "enumerate", which meets all labellings,
-        checks it and makes no use of it.
+        The initial labelling of moves; for other methods a labelling that the result must not be
+        worse than. "enumerate" only checks it.
     n_jobs : int, optional
         Threads; None for all cores. The answer does not depend on it.
     rng : optional
-        Order of the moves, and the forests that messages relabel; None for the order of the
-        labels and a fixed seed, so that a call gives the same answer every time.
+        The source of randomness for the order of the moves and the forests that messages relabel.
+        None means the order of the labels and a fixed seed, so that results are reproducible.
     verbose : bool
         Show value, bound, gap and seconds on stderr: a bar in a terminal or a notebook (with rich),
         else lines.
     callback : callable, optional
-        Called with a ``MapProgress`` each round; the search stops when it returns a true value.
+        Called with a ``MapProgress`` after each round; a true return value stops the search.
 
     Returns
     -------
     MapResult
-        ``labels``, ``value``, ``bound``, ``gap``, ``exact``, ``method``, ``reason``,
-        ``timings``. Ctrl-C ends the search too, with the best so far and ``interrupted`` True;
-        while a method is set up, or its answer is written down, it raises ``KeyboardInterrupt`` as
-        usual.
+        ``labels``, ``value``, ``bound``, ``gap``, ``exact``, ``method``, ``reason``, ``timings``.
+        Ctrl-C also ends the search, with the best labelling so far and ``interrupted`` True. During
+        the set-up of a method, or while the result is assembled, it raises ``KeyboardInterrupt``.
 
     Examples
     --------
@@ -183,7 +182,7 @@ def solve_map(
 
 
 def _why_not_proved(result: MapResult, options: MapOptions) -> str:
-    """For methods whose answers are exact: why this one is not proved to be."""
+    """Return why the answer of an exact method is not proved, as part of a sentence."""
     if not METHODS[result.method].is_exact or options.deadline.expired:
         return ""
     why = "rounding leaves a gap"
@@ -197,35 +196,35 @@ def _why_not_proved(result: MapResult, options: MapOptions) -> str:
 
 
 def _told(result: MapResult, reason: str, deadline: Deadline) -> dict[str, Any]:
-    """Return the fields of a result about its end. A time limit is no interruption."""
+    """Return the fields of a result about its end; a time limit is no interruption."""
     if not deadline.expired:
         return {"reason": reason}
-    if result.exact:  # it came too late to take anything away
+    if result.exact:  # the limit had no effect
         return {"reason": reason, "interrupted": False, "converged": True}
     return {"reason": deadline.added_to(reason), "interrupted": False, "converged": False}
 
 
 def _search(field: Field, method: str, options: MapOptions) -> MapResult:
-    """The answer of a method, with the bound of another where it has none of its own."""
+    """Return the answer of a method, with the bound of another method if it has none."""
     record = METHODS[method]
     options.watch.lap("set-up")
     try:
         result = options.deadline.run(record.run, field, options)
-    except TimeUp:  # while it was set up
+    except TimeUp:  # during the set-up
         result = options.not_begun(field, method)
     options.watch.lap("search")
     proved = result.relative_gap <= options.tol
-    # Moves find labels and prove little: the relaxation supplies the bound.
+    # Moves give only a trivial bound, so the relaxation computes a better one.
     if not (record.gives_bound or proved or result.interrupted):
         certified, _ = attempt(options.deadline.run, _certify, field, result, options)
-        # Without an answer it ended while the dual was set up: the labelling stands.
+        # None means that it ended during the set-up of the dual; the labelling is kept.
         result = replace(result, interrupted=True) if certified is None else certified
         options.watch.lap("bound")
     return result
 
 
 def _affordable(field: Field, method: str) -> Iterator[str]:
-    """What "auto" tries too where a method has left a gap: what the size of the field makes cheap.
+    """Return the methods that "auto" tries next, which are cheap for the size of the field.
 
     Elimination, which is exact, comes first.
     """
@@ -238,7 +237,7 @@ def _affordable(field: Field, method: str) -> Iterator[str]:
 
 
 def _is_done(result: MapResult, options: MapOptions) -> bool:
-    """Whether nothing is left to be found, or no other search is to be made."""
+    """Return whether no further search is needed or allowed."""
     if result.exact or result.interrupted or result.relative_gap <= options.tol:
         return True
     return options.deadline.expired or options.max_iter is not None
@@ -247,9 +246,9 @@ def _is_done(result: MapResult, options: MapOptions) -> bool:
 def _try_too(
     field: Field, method: str, options: MapOptions, result: MapResult
 ) -> tuple[MapResult, str]:
-    """The best labelling and the best bound of a result and another search; what was better."""
+    """Return the best labelling and the best bound of a result and another search."""
     found, _ = attempt(_search, field, method, replace(options, known=result))
-    if found is None:  # it ended while the search was set up: the answer stands
+    if found is None:  # it ended during the set-up; the answer is kept
         return replace(result, interrupted=True), ""
     value, problem = min(found.value, result.value), options.problem
     if problem.costs_hide_digits(value, by_cut=METHODS[method].by_cut):
@@ -288,12 +287,12 @@ def _search_again(method: str, options: MapOptions, result: MapResult) -> MapRes
 
 
 def _certify(field: Field, result: MapResult, options: MapOptions) -> MapResult:
-    """The result of moves with a bound that is better than theirs.
+    """Return the result of moves with a better bound.
 
-    For pairs that of tree-reweighted messages. Where the field is small enough for triangles and
-    squares of tables to be factors, these may close what is left of the gap. For terms of more
-    variables the relaxation sees a table that is not Potts through a minorant; the dual of messages
-    sees the table itself. No labelling of theirs is worse than the one they start from.
+    For pairs it is the bound of tree-reweighted messages. If the field is small enough for
+    triangles and squares of tables to be factors, these may close the remaining gap. For terms of
+    more variables, the relaxation replaces a table that is not Potts by a minorant, while the dual
+    of messages uses the table itself. Their labellings are never worse than the start.
     """
     if has_pairs_only(field):
         result = certify_by_trees(field, result, options, METHODS[result.method].run)
@@ -315,13 +314,13 @@ def _certify(field: Field, result: MapResult, options: MapOptions) -> MapResult:
 
 
 def _less_rounding(problem: Conditioned, result: MapResult) -> MapResult:
-    """Return the result with a bound that is lowered by what rounding may have done to it."""
+    """Return the result with a bound that is lowered by its possible rounding error."""
     bound = problem.less_rounding_of_costs(result.value, result.bound)
     share = relative_gap(result.value - bound, result.value - problem.floor)
     return replace(result, bound=bound, relative_gap=share, exact=bound == result.value)
 
 
 def _remeasured(problem: Conditioned, result: MapResult) -> MapResult:
-    """Return the result with its gap measured against the least entries of the tables as given."""
+    """Return the result with its gap measured relative to the least entries of the given tables."""
     share = relative_gap(result.gap, result.value - problem.floor)
     return replace(result, relative_gap=share, exact=result.exact and share <= NEGLIGIBLE)
