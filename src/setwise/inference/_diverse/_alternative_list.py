@@ -73,7 +73,7 @@ def alternative_list(
 
 
 class _OnPath(ListSearch):
-    """Two labels: the medians of the path of all biases."""
+    """Lists for two labels: medians of the path of all biases."""
 
     def __init__(
         self, field: Field, m: int, wanted: Alternatives, cuts: BiasCuts, watch: Stopwatch
@@ -175,7 +175,7 @@ class _OnPath(ListSearch):
 
 
 class _ByWeights(ListSearch):
-    """Any field: one item after the other, each with the least weight that makes it differ."""
+    """Lists for any field: each item has the least weight that makes it differ."""
 
     def __init__(
         self, field: Field, m: int, wanted: Alternatives, n_jobs: int | None, watch: Stopwatch
@@ -185,7 +185,7 @@ class _ByWeights(ListSearch):
         self._wanted, self._n_jobs = wanted, n_jobs
         self._steps = GreedyStep("auto", n_jobs)
         self._wider = WiderSearch(field, wanted, n_jobs)
-        # Of each item after the first: is it from the wider search, and does it differ enough?
+        # For each item after the first: whether it is from the wider search, and differs enough.
         self._widened: list[bool] = []
         self._enough: list[bool] = []
         two = np.partition(field.unary, min(1, field.n_labels - 1), axis=1)

@@ -25,37 +25,37 @@ def perturbed_list(
     n_jobs: int | None = None,
     rng: object = None,
 ) -> IntArray:
-    r"""M-best by perturbation: the best labellings under Gumbel noise on the unaries.
+    r"""Return a list by perturbation: the best labellings under Gumbel noise on the unaries.
 
     .. math:: x^{(k)} = \arg\min_x E(x) - t \sum_i \gamma^{(k)}_{i x_i}
 
     Parameters
     ----------
     field : Field
-        E.
+        The energy E.
     m : int
-        How many labellings, the best one of the field itself among them; as many as there are
-        without a forbidden label, if that is fewer.
+        The number of labellings, including the best one of the field; at most the number of
+        labellings without a forbidden label.
     temperature : float
         t, the scale of the noise.
     n_draws : int, optional
-        How many labellings are drawn beside the best one; m - 1 unless more are asked for. Of more
-        the distinct ones of least energy are kept, as long as there are such. It ends earlier when
-        all labellings have been drawn.
+        The number of draws in addition to the best labelling; by default m - 1. From more draws,
+        the distinct labellings of least energy are kept first. The draws end early when all
+        labellings have been drawn.
     n_jobs : int, optional
-        Threads; None for all cores. The answer does not depend on it.
+        The number of threads; None for all cores. The answer does not depend on it.
     rng : None, int or numpy.random.Generator
-        Where randomness comes from.
+        The source of randomness.
 
     Returns
     -------
     array of shape (m, N)
-        By increasing energy; fewer rows where there are fewer labellings.
+        Labellings by increasing energy; fewer rows if there are fewer labellings.
 
     Raises
     ------
     KeyboardInterrupt
-        By Ctrl-C: an array cannot say that it is a part of a list.
+        At Ctrl-C, since an array cannot mark an incomplete list.
 
     Examples
     --------
@@ -86,35 +86,35 @@ def sampled_list(
     n_jobs: int | None = None,
     rng: object = None,
 ) -> IntArray:
-    """M-best by sampling: every variable on its own, from its marginals.
+    """Return a list by sampling each variable independently from its marginals.
 
     Parameters
     ----------
     field : Field
-        E.
+        The energy E.
     m : int
-        How many labellings, the best one of the field itself among them; as many as there are
-        without a forbidden label, if that is fewer.
+        The number of labellings, including the best one of the field; at most the number of
+        labellings without a forbidden label.
     temperature : float
-        That of the marginals.
+        The temperature of the marginals.
     n_draws : int, optional
-        How many labellings are drawn beside the best one; m - 1 unless more are asked for. Of more
-        the distinct ones of least energy are kept, as long as there are such. It ends earlier when
-        all labellings have been drawn.
+        The number of draws in addition to the best labelling; by default m - 1. From more draws,
+        the distinct labellings of least energy are kept first. The draws end early when all
+        labellings have been drawn.
     n_jobs : int, optional
-        Threads; None for all cores. The answer does not depend on it.
+        The number of threads; None for all cores. The answer does not depend on it.
     rng : None, int or numpy.random.Generator
-        Where randomness comes from.
+        The source of randomness.
 
     Returns
     -------
     array of shape (m, N)
-        By increasing energy; fewer rows where there are fewer labellings.
+        Labellings by increasing energy; fewer rows if there are fewer labellings.
 
     Raises
     ------
     KeyboardInterrupt
-        By Ctrl-C: an array cannot say that it is a part of a list.
+        At Ctrl-C, since an array cannot mark an incomplete list.
 
     Examples
     --------

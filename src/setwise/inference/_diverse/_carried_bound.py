@@ -1,4 +1,4 @@
-"""The relaxation's bound for one field after another that differ in a few terms."""
+"""Bounds of the relaxation for a sequence of fields that differ in a few terms."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from setwise.inference._relaxation._cooling import begin, stages
 from setwise.inference._relaxation._projected_logits import Descent
 from setwise.inference._relaxation._relaxation import Relaxation
 
-# The most passes over the relaxation of the first field, and over that of a later one. Both limits
-# are seldom reached, by fields on which the gap closes slowly. A quarter of the second (7) leaves
-# gaps up to a quarter larger.
+# The largest numbers of passes over the relaxation of the first field, and of a later one. They are
+# rarely reached, for fields on which the gap closes slowly. A quarter of the second (7) leaves gaps
+# up to a quarter larger.
 _PASSES_FIRST, _PASSES_NEXT = 200, 30
-# The passes between two looks at the bound, and the share of the gap that each look must find
-# closed for the search to go on. With single passes it ends too early, with gaps up to a half
-# larger; with twelve it makes up to three times as many passes for a fiftieth of the gap. Four
-# times the share saves a fifth of the passes and leaves gaps up to a twentieth larger.
+# The number of passes between two evaluations of the bound, and the share of the gap that must be
+# closed in between for the search to continue. With single passes it ends too early, with gaps up
+# to a half larger; with twelve it makes up to three times as many passes for a fiftieth of the gap.
+# Four times the share saves a fifth of the passes and leaves gaps up to a twentieth larger.
 _LOOK, _CLOSES = 3, 0.02
 
 
 class CarriedBound:
     """Bounds on the least energies of fields that share most of their terms.
 
-    The first field's relaxation is cooled down. The next ones start from its blocks wherever a
-    group of terms is the same, costs up to their scale, at the temperature that was reached, so
-    that a few passes do; they end when three passes close less than a fiftieth of the gap.
+    The relaxation of the first field is cooled. Later ones start from its blocks for groups of
+    terms that are equal (costs up to their scale), at the final temperature, so that a few passes
+    are enough. They end when three passes close less than a fiftieth of the gap.
     """
 
     def __init__(self) -> None:
@@ -40,12 +40,12 @@ class CarriedBound:
         self._descent: Descent | None = None
 
     def improve(self, field: Field, result: MapResult, options: MapOptions) -> MapResult:
-        """Return the result with the bound of the relaxation, where that is the better one."""
+        """Return the result with the bound of the relaxation, if that is better."""
         bound, interrupted = attempt(self._descend, field, result, options)
         descent, self._descent = self._descent, None
         if descent is None:  # ended before the first pass
             return options.improved(result, result.bound, interrupted, Sums(0.0))
-        if bound is None:  # ended in between: a bound holds after every pass
+        if bound is None:  # interrupted; the bound is valid after every pass
             bound = max(result.bound, min(descent.best_bound, result.value))
         return options.improved(result, bound, interrupted, Sums(descent.paid()))
 
@@ -86,7 +86,7 @@ class CarriedBound:
 
 
 def _parts(groups: list[Group], size: int) -> dict[bytes, tuple[slice, float]]:
-    """Return where the blocks of each group are, by what the group is, and their scale.
+    """Return the positions of each group's blocks, keyed by the group, and their scale.
 
     The blocks of a cost are those of a unit cost, scaled; for all others the scale is 1.
     """
@@ -101,7 +101,7 @@ def _parts(groups: list[Group], size: int) -> dict[bytes, tuple[slice, float]]:
                 parts[repr(slot).encode()] = place, float(cost)
         else:
             arrays = [group.variables, group.starts, group.parameters, group.own]
-            # Numbers alone may be those of another kind of terms.
+            # Other kinds of terms may have the same numbers.
             key = repr((group.kind, group.slots)).encode()
             key += b"".join(np.asarray(array).tobytes() for array in arrays)
             parts[key] = slice(start, end), 1.0

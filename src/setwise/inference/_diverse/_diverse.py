@@ -75,9 +75,9 @@ def diverse(
         a smaller gap: other lists, the pieces of a ``bias_path``, drawings of a user. They cost
         O(K m N) per step. Alternatives and joint lists do not accept candidates.
     time_limit : float, optional
-        The most seconds. The list then ends with the items so far and valid gaps, and ``reason``
-        says so. There is always a first item; with 0 it is that of the unaries. If the limit ends
-        the list, the answer depends on the machine and its load, otherwise it does not.
+        The largest number of seconds. The list then ends with the items so far and valid gaps, and
+        ``reason`` says so. There is always a first item; with 0 it is that of the unaries. If the
+        limit ends the list, the answer depends on the machine and its load, otherwise it does not.
     n_jobs : int, optional
         The number of threads; None for all cores. The answer does not depend on it.
     verbose : bool

@@ -1,4 +1,4 @@
-"""Greedy lists: item by item, each the best given those before it."""
+"""Greedy lists, in which each item is the best given the earlier ones."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def greedy_list(
     """Make the list of :func:`diverse`, its arguments checked."""
     parts, shares = zip(*diversity._shares_of(m), strict=True)
     most = most_items(field, m)
-    ends = max(shares) >= most  # no part has a list of more items than there are labellings
+    ends = max(shares) >= most  # lists end after all labellings
     parts_of_items = [
         (part, k) for part, n in zip(parts, shares, strict=True) for k in range(min(n, most - 1))
     ]
     nothing = np.zeros((0, field.n_variables), np.int64)
     for part in parts:
-        part._augment(field, nothing)  # does it fit the field?
+        part._augment(field, nothing)  # checks that the diversity fits the field
     search = _GreedyList(field, parts[0], parts_of_items, method, n_jobs, watch, candidates)
     watch.lap("set-up")
     ending = search.grow(control)
@@ -67,7 +67,7 @@ class _GreedyList(ListSearch):
         watch: Stopwatch,
         candidates: IntArray,
     ) -> None:
-        """``parts_of_items``: of each item after the first its diversity and its number there."""
+        """``parts_of_items`` has the diversity and the number of each item after the first."""
         super().__init__(field, Conditioned.of(field), 1 + len(parts_of_items), watch)
         self._diversity, self._parts, self._candidates = diversity, parts_of_items, candidates
         self._steps = GreedyStep(method, n_jobs)
@@ -95,7 +95,7 @@ class _GreedyList(ListSearch):
 
 
 def _better_candidate(problem: StepProblem, found: MapResult, candidates: IntArray) -> MapResult:
-    """Return the answer of a step, or the candidate that is better: the bound is the same."""
+    """Return the answer of a step, or a better candidate, with the same bound."""
     if len(candidates) == 0:
         return found
     energies = problem.field._energies(candidates)
@@ -121,7 +121,7 @@ def _as_step(field: Field, addition: Addition, best: MapResult) -> MapResult:
     augmented = addition.added_to(field)
     value = float(augmented._energies(best.labels[None])[0])
     extra = trivial_bound(augmented) - trivial_bound(field)
-    proved = best.value if best.exact else best.bound  # which is lowered by rounding
+    proved = best.value if best.exact else best.bound  # the bound is lowered by rounding errors
     bound = min(proved + extra, value)
     return replace(
         best,

@@ -1,4 +1,4 @@
-"""Lists that are best as a whole: all items at once."""
+"""Joint lists, whose items are optimised together."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _by_cuts(
         result = _handed_out(field, cuts.base, [(unaries, 0.0)], Control(), why)[0]
         return with_limit(replace(result, interrupted=ending.interrupted), ending)
     solved = sorted(search.found, key=lambda row: row[0])
-    # What does not depend on the items is shared by all.
+    # The constant part of the score is divided evenly among the items.
     each = -field.n_variables * float(costs[0] + costs[-1]) / m
     items = [
         (found, each - bias * float(np.count_nonzero(found.labels))) for _, bias, found in solved
@@ -95,7 +95,7 @@ def _by_cuts(
 
 
 class _NestedCuts(Search[DiverseProgress]):
-    """The best labellings for increasing biases: one cut per step, within the ones of the last."""
+    """A search for the best labellings for increasing biases, with one nested cut per step."""
 
     has_answer = True
     """The labelling with the least unaries."""
@@ -120,7 +120,7 @@ def _handed_out(
     control: Control[DiverseProgress],
     obstacle: str = "",
 ) -> tuple[DiverseResult, bool]:
-    """Return a list that is found, item by item; and whether it was ended before the last."""
+    """Report known items one by one; return the list, and whether the callback ended it early."""
     search = _FoundList(field, base, items)
     ending = drive(search, replace(control, deadline=Deadline()))
     if ending.cut_short:
@@ -129,7 +129,7 @@ def _handed_out(
 
 
 class _FoundList(ListSearch):
-    """Items that are known, handed out for the callback."""
+    """A search that reports known items to the callback."""
 
     has_answer = False
 
@@ -182,7 +182,7 @@ def _by_moves(
     if start.interrupted or control.deadline.expired:
         return start
     base = Conditioned.of(field)
-    # The greedy list ends with the labellings there are; a joint list may have some of them twice.
+    # The greedy list ends after all labellings; a joint list may repeat some.
     labelings = start.labelings[np.arange(m) % len(start.labelings)]
     search = _JointMoves(base.field, costs, labelings, n_jobs)
     ending = drive(search, silent)
@@ -198,7 +198,7 @@ def _by_moves(
     ]
     result, ended = _handed_out(field, base, list(zip(found, gains, strict=True)), control)
     if ended:
-        # The gap is that of the whole list, and tells nothing of a part.
+        # The gap is that of the whole list and is unknown for a part.
         unknown = np.full(len(result.values), np.inf)
         return replace(result, bounds=-unknown, relative_gaps=unknown, exact=False)
     result = replace(result, interrupted=ending.interrupted)
@@ -208,10 +208,10 @@ def _by_moves(
 
 
 class _JointMoves(Search[DiverseProgress]):
-    """A list of any number of labels: items in turn, each the best that moves find given the rest.
+    """A list for any number of labels, in which moves optimise one item after the other.
 
-    A step is one turn of all items. The joint score rises with every change, so that the search
-    ends by itself: after at most 5 steps on 108 grids of 3 to 8 labels.
+    A step optimises each item once. The joint score increases with every change, so the search ends
+    by itself, after at most 5 steps on 108 grids of 3 to 8 labels.
     """
 
     has_answer = True
@@ -261,7 +261,7 @@ def joint_bound(field: Field, costs: FloatArray, items: IntArray, n_jobs: int | 
 
 
 def label_counts(labelings: IntArray, n_labels: int) -> IntArray:
-    """Return how many of the labellings (m, N) have each label at each variable, (N, L)."""
+    """Return the number of labellings (m, N) that have each label at each variable, (N, L)."""
     counts: IntArray = np.stack(
         [np.count_nonzero(labelings == label, axis=0) for label in range(n_labels)], axis=1
     )

@@ -23,7 +23,7 @@ Item = tuple[MapResult, float]
 
 
 class ListSearch(Search[DiverseProgress]):
-    """A list as it grows. Items may be found in a field without constants: gaps are the same."""
+    """A growing list. Items may be found in a field without constants, which has the same gaps."""
 
     has_answer = True
     """The labelling of least unaries is an answer; see ``grow``."""
@@ -43,7 +43,7 @@ class ListSearch(Search[DiverseProgress]):
         """Return the best labelling of the field."""
 
     def as_first(self, best: MapResult) -> Item:
-        """Return a best labelling as an item, also where time was over before it was found."""
+        """Return a best labelling as an item, even if the time was over before it was found."""
         return best, 0.0
 
     @abstractmethod
@@ -78,7 +78,7 @@ class ListSearch(Search[DiverseProgress]):
         return len(self) == self.m
 
     def _add(self, found: MapResult, gain: float) -> None:
-        """Append an item; the last assignment counts, should Ctrl-C come in between."""
+        """Append an item; if Ctrl-C interrupts, only the last assignment matters."""
         value = float(self.field._energies(found.labels[None])[0])
         self._labels.append(found.labels)
         self._rows.append((value, gain, difference_below(value - gain, found.gap)))
@@ -99,7 +99,7 @@ class ListSearch(Search[DiverseProgress]):
         )
 
     def grow(self, control: Control[DiverseProgress]) -> Ending[DiverseProgress]:
-        """Make the list. There is a first item even where the time was over before."""
+        """Make the list. It has a first item even if the time was over before."""
         ending = drive(self, control)
         if len(self) == 0:
             if not ending.expired:
@@ -112,7 +112,7 @@ class ListSearch(Search[DiverseProgress]):
     def result(
         self, diversity: Diversity | None, obstacle: str | None, ending: Ending[DiverseProgress]
     ) -> DiverseResult:
-        """Return the list; ``obstacle`` says why nothing is guaranteed for it, if so."""
+        """Return the list; ``obstacle`` is the reason if it has no guarantee."""
         labelings = self.labelings
         values, gains, bounds = np.array(self._rows[: len(self)]).T
         rows = [(f.value - f.bound, f.relative_gap, f.exact, f.method) for f in self._found]
@@ -149,7 +149,7 @@ def with_limit(result: DiverseResult, ending: Ending[DiverseProgress]) -> Divers
 def with_end(
     result: DiverseResult, n: int, why: str = "the field has no more labellings"
 ) -> DiverseResult:
-    """Add to the reasons of a list why it has fewer items than were asked for."""
+    """Add to the reasons of a list why it has fewer items than requested."""
     told = f"The list ends at {n} items: {why}."
     return replace(result, reason=f"{result.reason.removesuffix('.')}. {told}")
 
@@ -162,20 +162,20 @@ def greedy_guarantee(
     gaps: FloatArray,
     n_labels: int,
 ) -> Guarantee:
-    r"""Return Lemma 2 for the shifted score, of a diversity without an obstacle and finite gaps.
+    r"""Return the guarantee of Lemma 2 for the shifted score, given finite gaps.
 
     With d submodular, S_t the first t items and S* any list of m items,
 
     .. math:: F_c(S^*) \le F_c(S^* + S_t) \le F_c(S_t) + \sum_{y \in S^*} F_c(y \mid S_t)
               \le F_c(S_t) + m \, (F_c(y_{t+1} \mid S_t) + \varepsilon_{t+1}),
 
-    the first step by the choice of c: an item of the list, put behind S* and those before it, adds
-    c - E(y) + d(y | S_{t-1} + S*) >= 0. Among all S* copies of y itself take most off that gain,
-    as the diversity says (``copies_take_most``), so that c is known. Unrolled, this is Lemma 2 with
-    the factor 1 - (1 - 1/m)^m; and each t gives a bound on F_c(S*) of its own.
+    where the first step holds by the choice of c: an item of the list that is added to S* and the
+    earlier items has c - E(y) + d(y | S_{t-1} + S*) >= 0. Among all S*, copies of y reduce that
+    gain most (``copies_take_most``), which determines c. Unrolled, this is Lemma 2 with the factor
+    1 - (1 - 1/m)^m, and each t gives its own bound on F_c(S*).
     """
     m = len(labelings)
-    labelings = labelings.astype(np.min_scalar_type(n_labels - 1))  # less to read
+    labelings = labelings.astype(np.min_scalar_type(n_labels - 1))  # less memory to read
     least = [
         diversity._gain(labels, np.concatenate([labelings[:k], np.tile(labels, (m, 1))]), n_labels)
         for k, labels in enumerate(labelings)

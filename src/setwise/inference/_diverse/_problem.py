@@ -24,7 +24,7 @@ from setwise.inference._map._result import MapResult
 
 @dataclass(frozen=True, eq=False)
 class StepProblem:
-    r"""The least :math:`E(y) - d(y \mid S)`: a field, and what the diversity adds to it.
+    r"""The problem min :math:`E(y) - d(y \mid S)`: a field, and the terms of the diversity.
 
     ``balls`` are the functions of a count that are not concave, both the field's own and the added
     ones. No cut can contain them, so the search uses multipliers. Any potential that consists of
@@ -62,7 +62,7 @@ class StepProblem:
         return Field._of(self.field.unary, self.others) if self.balls else self.field
 
     def _largest_change(self) -> float:
-        """Return the most that the addition changes a finite unary, after rounding."""
+        """Return the largest change of a finite unary by the addition, after rounding."""
         if not self.addition.prices:
             return 0.0
         allowed = np.isfinite(self.base.unary)
@@ -77,7 +77,7 @@ class StepProblem:
         """
         field, step = self.base, self.field
         room = float(field._energies(found.labels[None])[0]) - given_bound(field) + abs(gain)
-        record = METHODS.get(found.method)  # None of multipliers, which are no method of MAP
+        record = METHODS.get(found.method)  # None for multipliers, which are no MAP method
         if record is not None and record.adds_paid_only:
             rounding = rounding_of(found.value - given_bound(step))
         else:

@@ -32,11 +32,11 @@ class DiverseProgress(Progress):
     gain : float
         The gain d(y | S) in diversity, for the set S of the earlier items.
     bound : float
-        No labelling has E(y) - d(y | S) below this, S the items before.
+        No labelling has E(y) - d(y | S) below this, where S are the earlier items.
     relative_gap : float
-        The share of the gap of what there was to gain in the step.
+        The gap divided by the possible gain of the step.
     seconds : float
-        Since the start of the search.
+        The seconds since the start of the search.
 
     Examples
     --------
@@ -53,11 +53,11 @@ class DiverseProgress(Progress):
 
     @property
     def n_items(self) -> int:
-        """Items so far."""
+        """The number of items so far."""
         return self.n_iter
 
     def _apart(self) -> float:
-        """E(y) - d(y | S) - bound: what a step minimises is not the energy alone."""
+        """The gap E(y) - d(y | S) - bound, since a step does not minimise the energy alone."""
         return self.value - self.gain - self.bound
 
 
@@ -70,7 +70,7 @@ class Guarantee(Record):
 
     .. math:: F_c(S) \ge \rho \, F_c(S^*) - \varepsilon, \qquad \rho = 1 - (1 - 1/m)^m \ge 1 - 1/e.
 
-    The relative form of Section 5, for F without the shift: with :math:`F_{\min} = -m c`,
+    The relative form of Section 5 for F without the shift is, with :math:`F_{\min} = -m c`,
     :math:`(F(S) - F_{\min}) / (F(S^*) - F_{\min}) \ge \rho - \varepsilon / (F(S^*) - F_{\min})`.
 
     Attributes
@@ -80,8 +80,8 @@ class Guarantee(Record):
     slack : float
         :math:`\varepsilon`, the sum of the gaps of the steps.
     shift : float
-        c, so large that no item of the list would lose by being added to any list of m items that
-        holds those before it.
+        c, so large that no item of the list has a negative gain when it is added to any list of m
+        items with the earlier items.
     score : float
         :math:`F_c(S)`, not negative.
     bound : float
@@ -112,12 +112,12 @@ class Guarantee(Record):
 
     @property
     def ratio(self) -> float:
-        """score / bound: the list is at least this close to the best one, for the shifted score."""
+        """The ratio score / bound, a lower bound on the shifted score relative to the best list."""
         return self.score / self.bound if self.bound > 0 else 1.0
 
     @property
     def f_min(self) -> float:
-        """F_min = -m c of the relative form; ``bound`` and ``score`` are F - F_min."""
+        """The value F_min = -m c of the relative form; ``bound`` and ``score`` are F - F_min."""
         return -self.n_items * self.shift
 
 
@@ -128,15 +128,15 @@ class DiverseResult(Record):
     Attributes
     ----------
     labelings : array of shape (m, N)
-        The items, in the order found, those of a joint list by increasing energy; the first is the
-        best labelling of the field alone, as far as it was found, but in a joint list, which may do
-        without it.
+        The items in the order of the search, those of a joint list by increasing energy. The first
+        is the best labelling of the field that was found, except in a joint list, which may not
+        contain it.
     values : array of shape (m,)
         The energies E of the items.
     gains : array of shape (m,)
         The gain d(y | S) in diversity of each item, for the set S of the earlier items.
     bounds : array of shape (m,)
-        No labelling has E(y) - d(y | S) below this, S the items before.
+        No labelling has E(y) - d(y | S) below this, where S are the earlier items.
     methods : tuple of str
         The method of each step.
     repeated : array of shape (m,), bool
@@ -145,36 +145,36 @@ class DiverseResult(Record):
     guarantee : Guarantee or None
         The guarantee relative to the best list; None if there is none.
     reason : str
-        What the guarantee assumes, or why there is none; why the list is shorter than asked for, as
-        that the field has no more labellings, or that ``time_limit`` ended it. Of alternatives, how
-        they were found, and what is not as asked for.
+        The assumptions of the guarantee, or why there is none; and why the list is shorter than
+        requested, for instance because the field has no more labellings or ``time_limit`` ended it.
+        For alternatives, how they were found, and which requirements are not met.
     interrupted : bool
         Whether a callback or Ctrl-C ended the list before m items.
     relative_gaps : array of shape (m,)
-        The share of each gap of what there was to gain in its step, E(y) - d(y | S) minus the sum
-        of the least values of all terms: as ``relative_gap`` of a ``MapResult``.
+        Each gap divided by the possible gain of its step, E(y) - d(y | S) minus the sum of the
+        least values of all terms, as in ``relative_gap`` of a ``MapResult``.
     exact : bool
-        Whether every step is the best one, up to rounding: as ``exact`` of a ``MapResult``.
+        Whether every step is optimal up to rounding, as in ``exact`` of a ``MapResult``.
     biases : array of shape (m,), or None
-        Of lists by biases, two labels, made jointly or as alternatives: item i has the least
+        For joint lists or alternatives of two labels, which use biases: item i has the least
         :math:`E(y) + b_i |y|` of all labellings, :math:`|y|` its number of ones. ``gains`` are then
-        :math:`-b_i |y|`, of a joint list with its share of what does not depend on the items, and
-        ``bounds`` and ``gaps`` are those of each item's own problem. A joint list of more labels
-        has one gap, and each item an equal part of it: the sum of ``bounds`` is below
-        :math:`\sum_y E(y) - d(S)` of every list of m items.
+        :math:`-b_i |y|`, plus a share of the constant part for a joint list, and ``bounds`` and
+        ``gaps`` are those of each item's own problem. A joint list of more labels has one gap, and
+        each item an equal part of it: the sum of ``bounds`` is below :math:`\sum_y E(y) - d(S)` of
+        every list of m items.
     shares : array of shape (m,), or None
-        Of alternatives on a path: for how large a share of the biases each item is the nearest.
+        For alternatives on a path, the share of the biases for which each item is the nearest.
     probabilities : array of shape (N,), or None
-        Of alternatives on a path: for how large a share of the biases each variable has label 1, up
-        to ``probability_gaps``. One answer from all of them is ``decide(probabilities, loss)``.
+        For alternatives on a path, the share of the biases for which each variable has label 1, up
+        to ``probability_gaps``. ``decide(probabilities, loss)`` combines them to a single answer.
     probability_gaps : array of shape (N,), or None
-        By how much ``probabilities`` may be off, where the path was not followed to its end. 0, up
-        to rounding, where it was.
+        The largest errors of ``probabilities`` if the path was not followed to its end; 0 up to
+        rounding if it was.
     timings : mapping of str to float
         The times in seconds of "set-up", "first item", "next items" and "answer". They are not part
         of the answer.
     shape : tuple of int, or None
-        The field's: the sides of the image, where they are known.
+        The sides of the image, if the field has them.
 
     Examples
     --------
@@ -214,13 +214,13 @@ class DiverseResult(Record):
 
     @property
     def probability_image(self) -> FloatArray | None:
-        """``probabilities`` in the shape of the image; None where there are none."""
+        """``probabilities`` in the shape of the image, or None."""
         given = self.probabilities
         return None if given is None else in_image(given, self.shape)
 
     @property
     def gaps(self) -> FloatArray:
-        """(m,): E(y) - d(y | S) - bound of each step, never negative."""
+        """The gap E(y) - d(y | S) - bound of each step, (m,), never negative."""
         gaps: FloatArray = (self.values - self.gains - self.bounds).clip(min=0.0)
         return gaps
 

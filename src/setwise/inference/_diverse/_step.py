@@ -1,4 +1,4 @@
-"""One step of a diverse list: MAP inference in the field that the diversity makes."""
+"""One step of a diverse list: MAP inference in the field with the terms of the diversity."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NEAR, _SMALL, _PASSES = 0.01, 1500, 40
 
 
 class GreedyStep:
-    """The steps of one list; flows and labellings carry over from each to the next."""
+    """The steps of one list, with warm starts from earlier flows and labellings."""
 
     def __init__(self, method: str, n_jobs: int | None) -> None:
         self._method, self._n_jobs = method, n_jobs
@@ -37,7 +37,7 @@ class GreedyStep:
         self._bounds = CarriedBound()
 
     def first(self, problem: StepProblem) -> MapResult:
-        """Return the best labelling of a field to which nothing is added."""
+        """Return the best labelling of a field without an addition."""
         if self._search.takes_by_cut(problem):
             return self._multipliers(problem)
         return self._moves(problem.field, [None])
@@ -58,7 +58,7 @@ class GreedyStep:
         return self._bounded(field, self._with_messages(problem, self._multipliers(problem)))
 
     def _moves(self, field: Field, inits: Sequence[IntArray | None]) -> MapResult:
-        """Return the best that moves find from any start; other methods need but one."""
+        """Return the best labelling of moves from all starts; other methods use one start."""
         found = solve_map(field, tol=np.inf, init=inits[0], n_jobs=self._n_jobs)
         by_messages = _by_messages(field) and not field.is_submodular
         if found.interrupted:
@@ -100,7 +100,7 @@ class GreedyStep:
         return MapOptions.read(field).improved(better, bound, passed.interrupted)
 
     def _bounded(self, field: Field, found: MapResult) -> MapResult:
-        """Return the answer with the bound of the relaxation, where no cut gave one."""
+        """Return the answer with the bound of the relaxation, if no cut gave one."""
         if self._search.is_exact or found.interrupted:
             return found
         options = MapOptions.read(field, n_jobs=self._n_jobs)

@@ -1,4 +1,4 @@
-"""The parameters of a diversity that give the best lists."""
+"""The search for the parameters of a diversity with the best lists."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ class TuningProgress(Progress):
     value : float
         The oracle accuracy of the latest point, which is ``score``.
     bound, relative_gap : float
-        ``inf``: nothing is known of points to come.
+        ``inf``, since nothing is known about later points.
     seconds : float
-        Since the start of the search.
+        The seconds since the start of the search.
 
     Examples
     --------
@@ -72,14 +72,14 @@ class TuningProgress(Progress):
     [(1, 2, 0.5), (2, 2, 1.0)]
     """
 
-    _sense: ClassVar[float] = -1.0  # scores are better higher
+    _sense: ClassVar[float] = -1.0  # higher scores are better
 
     n_points: int
     parameters: dict[str, object]
 
     @property
     def n_done(self) -> int:
-        """Points done."""
+        """The number of points done."""
         return self.n_iter
 
     @property
@@ -107,7 +107,7 @@ class TuningResult(Record):
     interrupted : bool
         Whether the callback or Ctrl-C ended the search.
     reason : str
-        Why it ended, in words: that every point was tried, ``time_limit``, or who ended it.
+        Why the search ended: every point was tried, ``time_limit``, the callback or Ctrl-C.
 
     Examples
     --------
@@ -161,12 +161,12 @@ def tune_diversity(
     scoring : {"accuracy", "iou"}
         As in :func:`oracle_accuracy`.
     regions : sequence of array-like of int, optional
-        The variable of each pixel, where fields are over superpixels and truths over pixels.
+        The variable of each pixel, if fields are over superpixels and truths over pixels.
     ignore : int
         The label of pixels that do not count.
     time_limit : float, optional
-        The most seconds. The search then ends with the points that are done, at least one, and
-        ``reason`` says so. The number of these points depends on the machine and its load.
+        The largest number of seconds. The search then ends with the points that are done, at least
+        one, and ``reason`` says so. The number of these points depends on the machine and its load.
     n_jobs : int, optional
         The number of threads, one per image; None for all cores. The answer does not depend on it.
     verbose : bool
@@ -178,7 +178,7 @@ def tune_diversity(
     Returns
     -------
     TuningResult
-        The ``diversity``, ``parameters`` and ``score`` of the best point, and those of every point.
+        The ``diversity``, ``parameters`` and ``score`` of the best point, and of every point.
         Ctrl-C also ends the search with the points that are done; before the first one is done, it
         raises ``KeyboardInterrupt``.
 

@@ -57,11 +57,11 @@ class WiderSearch:
         return part <= 1.0 or all(largest_part(row, self._edges) >= part for row in changed)
 
     def enough(self, earlier: IntArray) -> IntArray | None:
-        """Return a labelling that differs enough from all ``earlier`` ones, if one is found."""
+        """Return a labelling that differs enough from all ``earlier`` ones, or None."""
         return self._of_share(earlier, 1.0)
 
     def less(self, earlier: IntArray) -> IntArray | None:
-        """Return one that differs by less, but as much as can be found; None if none differs."""
+        """Return a labelling with the largest smaller difference found; None if none differs."""
         share, size = 0.5, max(self._difference, self._part)
         while share * size > 1.0:
             found = self._of_share(earlier, share)
@@ -91,7 +91,7 @@ class WiderSearch:
         return None
 
     def _changed_region(self, earlier: IntArray, share: float) -> IntArray | None:
-        """Return the best labelling with a connected region of another label, the rest settled."""
+        """Return the best labelling with a connected region of another label."""
         best, field = earlier[0], self._field
         size = int(np.ceil(max(share * self._difference, share * self._part, 1.0)))
         cheapest, least, region = None, np.inf, np.zeros(0, np.int64)
@@ -139,7 +139,7 @@ class WiderSearch:
         return orders
 
     def _changed_once(self, earlier: IntArray) -> IntArray | None:
-        """Return an item with one variable changed: there is always one that is not in the list.
+        """Return an item with one variable changed, so that it is not in the list.
 
         All labellings of finite energy are joined by such changes, unless potentials forbid some.
         """

@@ -1,4 +1,4 @@
-"""Upper bounds on log Z that pass after pass lowers, with the dual that certifies them."""
+"""The minimisation of upper bounds on log Z, with a dual that certifies them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from setwise.inference._marginals._search import (
 
 
 class BoundDescent(ABC):
-    """A bound that passes lower, with the largest value of its dual that was seen.
+    """An upper bound that is lowered by passes, with the largest value of its dual so far.
 
-    Every bound on the way holds; the least is kept.
+    All intermediate bounds are valid; the least is kept.
     """
 
     constant: float
@@ -42,7 +42,7 @@ class BoundDescent(ABC):
 
     @abstractmethod
     def begin(self) -> None:
-        """Compute the bound of the start, and forget what was known of others."""
+        """Compute the bound of the start, and forget earlier bounds and duals."""
 
     @abstractmethod
     def sweep(self) -> None:
@@ -50,33 +50,33 @@ class BoundDescent(ABC):
 
     @abstractmethod
     def measure(self) -> None:
-        """Measure the gap between the least bound and the largest value of the dual seen."""
+        """Measure the gap between the least bound and the largest value of the dual so far."""
 
     @abstractmethod
     def state(self) -> FloatArray:
-        """Return what a search can go on from, or the gradient is taken at."""
+        """Return the state for a warm start, at which the gradient is computed."""
 
     @abstractmethod
     def measure_start(self, limit: float) -> int:
-        """Measure the gap of the start where it is used. Return when it is due next."""
+        """Measure the gap of the start if needed. Return the pass of the next measurement."""
 
     @abstractmethod
     def advance(self, tol: float, limit: float, due: int) -> bool:
-        """Make a pass, and what follows it. Return whether the gap is to be measured."""
+        """Make a pass and the steps after it. Return whether to measure the gap."""
 
     @property
     def is_settled(self) -> bool:
-        """Whether no change waits for the next pass to show its worth."""
+        """Whether no change has to be confirmed by the next pass."""
         return True
 
     def probabilities(self) -> FloatArray:
-        """Return the marginals last measured, of shape (N, L)."""
+        """Return the last measured marginals, of shape (N, L)."""
         p: FloatArray = np.exp(self._logs)
         p /= p.sum(axis=1, keepdims=True)
         return p
 
     def _forget(self) -> None:
-        """Forget the gap and the dual: from here on the bound is another one."""
+        """Forget the gap and the dual, because the bound has changed."""
         self._last, self._dual = inf, -inf
         self.gap = self.relative_gap = inf
 
@@ -87,7 +87,7 @@ class BoundDescent(ABC):
         self.relative_gap = self._relative(self.gap)
 
     def _relative(self, nats: float) -> float:
-        """Return nats as a part of the size of the bound."""
+        """Return nats relative to the size of the bound."""
         return gap_over_value(nats, self.value + self._least)
 
     def _is_above_last(self, value: float) -> bool:
@@ -95,7 +95,7 @@ class BoundDescent(ABC):
 
 
 def lowered(descent: BoundDescent, field: Field, options: MarginalsOptions) -> MarginalsSolution:
-    """Lower a bound until its gap is small. It is rounded up, in the unit of log Z."""
+    """Lower a bound until its gap is small, and round it up, in units of log Z."""
     return options.run(_Lowering(descent, field, options))
 
 

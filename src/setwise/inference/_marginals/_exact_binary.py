@@ -1,9 +1,9 @@
 r"""The exact least upper bound on log Z for two labels, by cuts.
 
 With :math:`G(A) = E(x) - E(0)`, :math:`A = \{i: x_i = 1\}`, the bound is :math:`\min_{s \in B(G)}
-\sum_i \log(1 + e^{-s_i / t})` (Claim 1 and equation (5)). One s minimises every such sum of one
-convex function of the coordinates, so the temperature has no part in it, and its level sets are
-minimisers of :math:`G(A) - \lambda |A|`: divide and conquer.
+\sum_i \log(1 + e^{-s_i / t})` (Claim 1 and equation (5)). One s minimises all such sums of a convex
+function of the coordinates, so it does not depend on the temperature. Its level sets are minimisers
+of :math:`G(A) - \lambda |A|`, which are found by divide and conquer.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from setwise.inference._relaxation._relaxation import Relaxation
 
 
 def exact_binary(field: Field, options: MarginalsOptions) -> MarginalsSolution:
-    r"""Minimise the bound by levels of cuts (16 on a photograph, N at most), all blocks at once.
+    r"""Minimise the bound by levels of cuts (16 on a photograph, at most N).
 
-    Regions become auxiliary nodes, one for each kink of their function: few for robust terms and
-    label costs, as many as variables for powers, so that these are refused where the arcs would be
-    more than 4e6. ``n_iter`` counts the levels; ``tol`` and ``max_iter`` have no effect.
+    Each level cuts all blocks at once. Regions become auxiliary nodes, one per kink of their
+    function: few for robust terms and label costs, one per variable for powers, which raise an
+    error above 4e6 arcs. ``n_iter`` counts the levels; ``tol`` and ``max_iter`` have no effect.
 
     After each level s lies in the base polytope of the cut over variables and auxiliary nodes B, so
-    :math:`G(A) \ge s(A) + \sum_{b \in B} \min(s_b, 0)`: a callback or Ctrl-C may end the search
-    there, and the bound holds. At the end the auxiliary nodes have no costs left. The bound is
+    :math:`G(A) \ge s(A) + \sum_{b \in B} \min(s_b, 0)`: if a callback or Ctrl-C ends the search
+    there, the bound is valid. At the end the auxiliary nodes have no costs left. The bound is
     raised by the rounding errors of the flows of all levels.
     """
     return options.run(_Levels(field, options))
 
 
 class _Levels(MarginalsSearch):
-    """Levels of cuts, and the bound of the s after each."""
+    """A search by levels of cuts, with the bound of s after each."""
 
     def __init__(self, field: Field, options: MarginalsOptions) -> None:
         super().__init__(options)
@@ -74,7 +74,7 @@ class _Levels(MarginalsSearch):
         return float(np.logaddexp(0.0, -nodes[: self._n] / self._t).sum()) - left / self._t
 
     def _lost_by(self, nodes: FloatArray) -> float:
-        """Return the nats by which rounding may have lowered the bound of s."""
+        """Return the possible rounding error of the bound of s, in nats."""
         sizes = float(np.abs(nodes).sum()) + self._largest
         return self._rounding + (8.0 + 4.0 * self._point.n_levels) * EPS * sizes / self._t
 
@@ -86,7 +86,7 @@ class _Levels(MarginalsSearch):
             self.reassess()
 
     def reassess(self) -> None:
-        """Measure the gap, which takes the Lovász extension at the probabilities."""
+        """Measure the gap, which needs the Lovász extension at the probabilities."""
         t, unary, nodes = self._t, self._unary, self._point.s
         s, value = nodes[: self._n], self._value_at(nodes)
         p = np.empty(unary.shape)
@@ -118,10 +118,10 @@ class _Levels(MarginalsSearch):
 class _BasePoint:
     """The s in the base polytope whose level sets minimise G(A) - lambda |A|, level by level.
 
-    s has an entry for each node, the n variables first. A block is cut at the mean of its costs;
-    one that the cut leaves whole has s equal to the mean. Flow is kept: it moves cost along the
-    edges and leaves less capacity, none across a cut. So s is the boundary of a flow within the
-    capacities, and lies in the base polytope up to rounding.
+    s has an entry per node, the n variables first. A block is cut at the mean of its costs; if the
+    cut does not divide it, s equals the mean. The flow is kept: it moves costs along the edges and
+    leaves less capacity, none across a cut. So s is the boundary of a feasible flow, and lies in
+    the base polytope up to rounding.
     """
 
     def __init__(self, cut: ConcaveCut, n: int) -> None:
@@ -135,7 +135,7 @@ class _BasePoint:
         self._place = np.empty(len(self.s), np.int64)
 
     def split(self) -> bool:
-        """Cut each block that is not done. Return whether all are done then."""
+        """Cut each unfinished block. Return whether all are finished."""
         nodes, edges, place = self.left, self._edges, self._place
         member, free = self._block[nodes], self._is_variable[nodes]
         weight = np.bincount(member, free)
@@ -152,7 +152,7 @@ class _BasePoint:
         moved -= np.bincount(heads, flows, len(nodes))
         self.n_levels += 1
         self.s[nodes] += moved
-        # what is left below the mean could not flow out of the lower part: the cut's value
+        # the remaining excess below the mean is the value of the cut
         value = np.bincount(member, (excess + moved) * mask)
         scale = np.bincount(member, np.abs(self.s[nodes]) + np.abs(excess))
         lower = np.bincount(member, mask)

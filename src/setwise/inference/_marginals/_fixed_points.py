@@ -18,8 +18,8 @@ from setwise.inference._marginals._search import (
     Standing,
 )
 
-# The number of sweeps before messages are damped: what has not converged by then may be cycling.
-# Damping from the fifth on takes up to twice as many sweeps.
+# The number of sweeps before messages are damped, because messages that have not converged may be
+# cycling. Damping from the fifth on takes up to twice as many sweeps.
 UNDAMPED = 20
 # The share of the old message that damping keeps. Any share between 0.1 and 0.9 works.
 DAMPING = 0.5
@@ -30,14 +30,15 @@ def mean_field(field: Field, options: MarginalsOptions) -> MarginalsSolution:
 
     It accepts any field; the lower bound documents which expectations are replaced by upper bounds.
     The problem is not convex: the answer is a local maximum, found from the unaries (or from the
-    probabilities of ``init``), and it bounds log Z from below only. O(N L) a sweep for Potts
-    terms, O(E L^2) for tables, O(N L n) for regions of n variables (n up to 48; beyond, O(N L)).
+    probabilities of ``init``), and only a lower bound on log Z. A sweep costs O(N L) for Potts
+    terms, O(E L^2) for tables, and O(N L n) for regions of n variables (for n up to 48, otherwise
+    O(N L)).
     """
     return options.run(_MeanField(field, options))
 
 
 def belief_propagation(field: Field, options: MarginalsOptions) -> MarginalsSolution:
-    """Pass messages over all variables and back until none moves by more than ``tol``.
+    """Pass messages over all variables and back until none changes by more than ``tol``.
 
     On a tree the marginals are exact after one sweep. On other graphs the messages need not
     converge, and the marginals are often overconfident. The method gives no bound. After 20 sweeps
@@ -49,7 +50,7 @@ def belief_propagation(field: Field, options: MarginalsOptions) -> MarginalsSolu
 
 
 class _Sweeps(MarginalsSearch):
-    """Sweeps that have converged when the last changed nothing by more than ``tol``."""
+    """Sweeps that converge when the largest change is at most ``tol``."""
 
     change = inf
 

@@ -4,8 +4,8 @@ r"""The lower bound on log Z of a product of trees.
 
 The components c of the variables are trees with all edges among them, and the strongest edges that
 allow it; on a grid of equal weights they are its rows. All edges between components factorise.
-Counts are taken by concave functions of their expectations, for their variables are not
-independent, so that a bound of a fully factorised Q may be above.
+Counts enter by concave functions of their expectations, because their variables are not
+independent, so the bound of a fully factorised Q may be higher.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ STEEPEST = 600.0
 
 
 class Forested(Factorized):
-    """A product of trees and its bound on log Z, to be raised by sweeps over the trees."""
+    """A product of trees and its lower bound on log Z, which sweeps over the trees raise."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Forested(Factorized):
         strengths: FloatArray | None = None,
         n_threads: int = 1,
     ) -> None:
-        """``strengths`` (E,) are those of the edges, of ``pairs_of`` the field."""
+        """``strengths`` (E,) are the strengths of the edges in ``pairs_of`` the field."""
         super().__init__(field, q, temperature, n_threads)
         order = _strongest_first(self._pairs, temperature, strengths)
         borders = [term.edges for term in self._transitions]
@@ -77,7 +77,7 @@ class Forested(Factorized):
         return float(self._kernel.sweep(self._temperature, self._threads))
 
     def bound(self, exact: int | None = None) -> float:
-        """Return H(Q) - E_Q[E] / t after a sweep, or less where an expectation is replaced."""
+        """Return H(Q) - E_Q[E] / t after a sweep, or less if an expectation is replaced."""
         lacking = self._follow()
         value = self._kernel.value(self._temperature, self._threads)
         value -= (lacking + self._constant) / self._temperature
@@ -107,12 +107,12 @@ def forest_bound(
 ) -> Raised:
     """Raise the lower bound of trees on log Z by a few sweeps from q. Return it with its marginals.
 
-    They end when one raises it by less than a thousandth of what there is to ``upper``, in large
-    fields a hundredth: the interval is hardly wider, and the call takes a third less time.
+    They end when one raises it by less than a thousandth of the distance to ``upper``, in large
+    fields a hundredth, where the interval is hardly wider and the call takes a third less time.
     """
     forest = Forested(field, q, temperature, strengths, n_threads)
     best = Raised(-np.inf, q)
-    for _ in range(sweeps):  # no generator: Python loses a Ctrl-C that comes while it closes one
+    for _ in range(sweeps):  # not a generator, whose closing would lose a Ctrl-C
         change = forest.sweep()
         value, before = forest.bound(), best.bound
         if value > before:
@@ -127,8 +127,8 @@ def lower_bound(
 ) -> tuple[Raised, bool]:
     """Bound log Z from below, starting at the probabilities found.
 
-    Return the bound, and whether a search was cut short: then the probabilities as they are have to
-    do, if there is time for that.
+    Return the bound, and whether a search was interrupted. Then the bound of the given
+    probabilities is used, if there is time for it.
     """
     q = allowed(solution.probabilities.astype(np.float64, copy=False), field)
     t, n_threads = options.temperature, options.n_threads

@@ -1,4 +1,4 @@
-"""The least upper bound on log Z by Frank-Wolfe, which needs only greedy vertices."""
+"""The least upper bound on log Z by the Frank-Wolfe method, which needs only greedy vertices."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from setwise.inference._relaxation._relaxation import Relaxation
 
 
 def frank_wolfe(field: Field, options: MarginalsOptions) -> MarginalsSolution:
-    r"""Algorithm 1: :math:`s \leftarrow s + \gamma_k (x - s)` with x the greedy vertex at p.
+    r"""Run Algorithm 1: :math:`s \leftarrow s + \gamma_k (x - s)` with x the greedy vertex at p.
 
     .. math:: x = \arg\max_{x \in B(F)} \langle p, x \rangle, \qquad \gamma_k = 2 / (k + 2),
        \quad k = 0, 1, \dots
 
     The gap is :math:`\langle s - x, \nabla g(s) \rangle = \langle x - s, p \rangle` (printed with
-    the other sign) and falls as O(1 / (t k)), Claim 3. A start gives the p of the first
-    vertex. Memory: 5 arrays of N L numbers, beside the groups' own.
+    the other sign) and decreases as O(1 / (t k)), Claim 3. A start gives the p of the first vertex.
+    Memory is 5 arrays of N L numbers, plus that of the groups.
     """
     return options.run(_FrankWolfe(field, options))
 
 
 class _FrankWolfe(MarginalsSearch):
-    """s in the base polytope at a temperature, and the greedy vertex that s moves towards."""
+    """A point s in the base polytope, and the greedy vertex that s moves towards."""
 
     def __init__(self, field: Field, options: MarginalsOptions) -> None:
         super().__init__(options)
@@ -72,14 +72,14 @@ class _FrankWolfe(MarginalsSearch):
             self._look()
 
     def _look(self) -> None:
-        """Find p, the vertex x that maximises <p, x>, and the gap <s - x, grad> = <x - s, p>."""
+        """Compute p, the vertex x that maximises <p, x>, and the gap <s - x, grad> = <x - s, p>."""
         t, threads = self._t, self._threads
         objective, _ = self._kernel.evaluate(t, threads)
         self._n_looks += 1
         self._kernel.probabilities(t, self._p, threads)
         self._kernel.vertex(self._p, self._vertex, threads)
         self._kernel.scores(self._s)
-        # a step rounds s, each on top of those before
+        # the rounding errors of all steps accumulate
         sizes = np.maximum(np.abs(self._s), np.abs(self._vertex)).max(axis=1)
         self._lost = (8.0 + 4.0 * self._n_looks) * EPS * float(sizes.sum()) / t
         bound = (objective - self._relaxation.constant) / t

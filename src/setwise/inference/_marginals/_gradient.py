@@ -26,14 +26,14 @@ class LogPartitionGradient(Record):
     Attributes
     ----------
     unary : array of shape (N, L)
-        With respect to the unaries: :math:`-p / t`.
+        The gradient in the unaries, :math:`-p / t`.
     weights : array of shape (K,)
-        With respect to a factor on each of ``field.potentials``: minus the Lovász extension of the
-        potential at p, constant included, over t. It is **not** minus the potential's expectation
-        under the factorised distribution, which is smaller than the extension. Of a result of
-        ``trees`` pairs have their expectation under the bound's own marginals of pairs, at the
-        shares of edges that the result has; so have functions of counts of a result of ``counts``.
-        Of one of ``elimination`` it is the potential's expectation under the field itself.
+        The gradient in a factor of each of ``field.potentials``: minus the Lovász extension of the
+        potential at p, including its constant, over t. It is **not** minus the potential's
+        expectation under the factorised distribution, which is smaller than the extension. For a
+        result of ``trees``, pairs have minus their expectation under the bound's own marginals of
+        pairs, at the result's shares of edges; likewise functions of counts for a result of
+        ``counts``. For ``elimination`` it is minus the potential's expectation under the field.
 
     Examples
     --------
@@ -53,9 +53,9 @@ def log_partition_gradient(
 ) -> LogPartitionGradient:
     r"""Compute the gradient of ``log_partition_upper`` in unaries and weights of potentials.
 
-    The bound is :math:`U = \max_p \sum_i H(p_i) - f(p) / t`, f the Lovász extension of the energy
-    (of ``trees`` with the information of pairs, and their expected energies), so its gradient is
-    minus that of f in the parameters at the maximiser p, and as exact as p.
+    The bound is :math:`U = \max_p \sum_i H(p_i) - f(p) / t`, where f is the Lovász extension of the
+    energy (for ``trees`` with the information of pairs, and their expected energies). So its
+    gradient is minus that of f in the parameters at the maximiser p, and as accurate as p.
 
     Parameters
     ----------
@@ -64,12 +64,12 @@ def log_partition_gradient(
     result : MarginalsResult
         A result for this field, by a method with an upper bound.
     n_jobs : int, optional
-        Threads; None for all cores.
+        The number of threads; None for all cores.
 
     Returns
     -------
     LogPartitionGradient
-        ``unary`` (N, L) and ``weights``, one for each potential. O(N L) for each potential, O(N L
+        ``unary`` (N, L) and ``weights``, one per potential. The cost is O(N L) per potential, O(N L
         log n) with regions of n variables.
 
     Examples
@@ -91,7 +91,7 @@ def log_partition_gradient(
             f"got {result.probabilities.shape}"
         )
     t = result.temperature
-    # large constants would cost the digits of small potentials, as in a search
+    # large constants would cost digits of small potentials, as in a search
     problem = Conditioned.of(field)
     weights = _weights_without_constants(problem.field, result, as_threads(n_jobs))
     return LogPartitionGradient(

@@ -7,8 +7,8 @@ q_{iG}))`, a function of a count is a sum over a Poisson binomial distribution. 
 cannot be computed is replaced by an upper bound on it, so the result is still a lower bound:
 
 - a count over more than 4,096 variables: h(E K) >= E h(K) for the least concave h above the table;
-- label transitions: the same, of the number of edges that join two labels;
-- a table that forbids what Q has in it: infinite, and no bound;
+- label transitions: the same for the number of edges that join two labels;
+- a table that forbids a labelling with positive probability: infinite, so there is no bound;
 - a robust term: weight min(1, (size - n_j) / truncation) of the label j that is the most common at
   the start, which is never less than the least over all labels.
 """
@@ -40,12 +40,12 @@ from setwise.fields._terms import (
 )
 from setwise.inference._conditioning._magnitude import largest_energy, rounding_of_logs
 
-# The number of variables in a block whose law is kept during sweeps, at O(n) per variable. Sweeps
-# that replace larger blocks by their means still end near the same bound.
+# The largest number of variables in a block whose distribution is kept during sweeps, at O(n) per
+# variable. Sweeps that replace larger blocks by their means still end near the same bound.
 SMALL = 48
-# The number of sweeps of a lower bound at most: with two the bound is lower, more are never used.
+# The largest number of sweeps of a lower bound. With two the bound is lower; more are never needed.
 SWEEPS = 10
-# The number of sweeps that show which of several starts is ahead.
+# The number of sweeps after which several starts are compared.
 TRIAL = 3
 # A sweep that gains less than this share of the interval is the last. Four times more or less
 # changes the number of sweeps by one at most.
@@ -64,14 +64,14 @@ Terms = tuple[tuple[Any, Term], ...]
 
 
 class Factorized:
-    """A factorised Q and its bound on log Z, to be raised by sweeps over the variables.
+    """A factorised Q and its lower bound on log Z, which sweeps over the variables raise.
 
     Parameters
     ----------
     field : Field
         Any field.
     q : array of shape (N, L)
-        The start; rows sum to 1, 0 where a unary is infinite.
+        The initial Q; rows sum to 1, with 0 for infinite unaries.
     temperature : float
         t.
     n_threads : int
@@ -134,7 +134,7 @@ class Factorized:
                     tables = np.ascontiguousarray(term._flat())
                     price = _beyond(field, temperature)
                     self._kernel.add_cliques(term.cliques, term.sides, tables, price)
-        for transition in self._transitions:  # after all other tables: these follow Q
+        for transition in self._transitions:  # after all other tables, because these depend on Q
             shape = (len(transition.edges), field.n_labels, field.n_labels)
             self._kernel.add_tables(transition.edges, np.zeros(shape))
         self._kernel.close()
@@ -178,7 +178,7 @@ class Factorized:
             if size
         ]
         self._robust[self._n_counts] = term
-        own = np.zeros(len(term.members), np.int64)  # until there is a Q
+        own = np.zeros(len(term.members), np.int64)  # initial value, until Q is known
         self._add_counts(term.members, sizes, np.concatenate(tables), own)
 
     def _commonest(self, term: RobustTerm) -> IntArray:
@@ -191,7 +191,7 @@ class Factorized:
     def _tangent(self, term: TransitionTerm) -> tuple[FloatArray, float]:
         """Return tables (E, L, L) of a tangent to the term at Q, and the difference there.
 
-        h joined linearly between integers is concave, and is h itself where it is evaluated.
+        The linear interpolation of h between integers is concave, and equals h at integers.
         """
         n_edges, n_labels = len(term.edges), len(term.costs)
         met = self._q[term.edges[:, 0]].T @ self._q[term.edges[:, 1]]
@@ -241,7 +241,7 @@ class Factorized:
 
 
 def _beyond(field: Field, temperature: float) -> float:
-    """Return a cost so large that a label has no probability if 1e-3 of Q incurs it."""
+    """Return a cost so large that a label has probability 0 if a share of 1e-3 of Q has it."""
     nats = field.n_variables * np.log(field.n_labels) + 745.0
     return float(1e3 * (2.0 * largest_energy(field) + temperature * nats))
 
@@ -340,7 +340,7 @@ def _near(labels: IntArray, q: FloatArray) -> FloatArray:
 def _raise(factorized: Factorized, sweeps: int) -> bool:
     """Make sweeps. Return whether q still moved in the last one."""
     moves = True
-    for _ in range(sweeps):  # no generator: Python loses a Ctrl-C that comes while it closes one
+    for _ in range(sweeps):  # not a generator, whose closing would lose a Ctrl-C
         moves = factorized.sweep() > 1e-3
         if not moves:
             break

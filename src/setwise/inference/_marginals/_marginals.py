@@ -1,4 +1,4 @@
-"""Approximate marginals and bounds on the partition function, by the method that fits a field."""
+"""Approximate marginals and bounds on the partition function, by a suitable method."""
 
 from __future__ import annotations
 
@@ -40,12 +40,13 @@ from setwise.inference._marginals._methods import METHODS, Run
 from setwise.inference._marginals._result import MarginalsProgress, MarginalsResult
 from setwise.inference._marginals._search import MarginalsOptions, MarginalsSolution, allowed
 
-# The share of the entropy possible above which an interval is wide. On 16 x 16 grids of random
-# tables, where the marginals of ``trees`` still tell sure variables from unsure ones, widths stay
-# below 0.22 of it; on spin glasses with weights of 2 and more, where all come out near 1/2, they
-# are above 0.4.
+# An interval counts as wide above this share of the possible entropy. On 16 x 16 grids of random
+# tables, where the marginals of ``trees`` still distinguish certain from uncertain variables,
+# widths stay below 0.22 of it; on spin glasses with weights of 2 and more, where all come out near
+# 1/2, they are above 0.4.
 _WIDE = 0.25
-# An interval of log Z itself has at either end the rounding of the sums, and that of a constant.
+# The rounding errors at each end of an exact interval of log Z: rounding errors of the sums and of
+# a constant.
 _ROUNDINGS = 4.0
 CROSSED = "the interval of the samples ends below log Z, so that no upper bound is known"
 DType = str | type[Any] | np.dtype[Any]
@@ -77,17 +78,17 @@ def marginals(
 
     .. math:: \log Z_t \le \max_\mu \sum_i H(\mu_i) - \sum_e \rho_e I(\mu_e) - E(\mu) / t
 
-    over marginals of variables and pairs that agree (``trees``; other terms enter by their Lovász
-    extensions). ``projection`` has neither pairs nor shares: a submodular energy is
-    :math:`E(x) = c + F(\{(i, x_i)\})` with F submodular on the pairs (variable, label); each point
-    s of its base polytope B(F) gives an upper bound, and the best one a factorised distribution:
+    over consistent marginals of variables and pairs (``trees``; other terms enter by their Lovász
+    extensions). ``projection`` has neither pairs nor shares: a submodular energy is :math:`E(x) = c
+    + F(\{(i, x_i)\})` with F submodular on the pairs (variable, label); each point s of its base
+    polytope B(F) gives an upper bound, and the best one a factorised distribution:
 
     .. math:: \log Z_t \le -c / t + \min_{s \in B(F)} \sum_i \log \sum_j \exp(-s_{ij} / t), \qquad
        p_{ij} \propto \exp(-s_{ij} / t)
 
     (equations (2) and (13) of Zhang, Djolonga and Krause, *Higher-Order Inference for Multi-class
-    Log-supermodular Models*). Its dual is :math:`\min_p f(p) - t \sum_i H(p_i)`, f the Lovász
-    extension: the relaxation of the MAP problem, smoothed (equation (9)).
+    Log-supermodular Models*). Its dual is :math:`\min_p f(p) - t \sum_i H(p_i)` with the Lovász
+    extension f, which is the smoothed relaxation of the MAP problem (equation (9)).
 
     [methods]
 
@@ -96,20 +97,23 @@ def marginals(
     field : Field
         Unaries plus potentials; ``+inf`` unaries have probability 0.
     method : str
-        "auto" is elimination where that is cheap (forests, small narrow graphs), counts for two
-        labels with functions of counts (both where no start is given), trees where there are pairs
-        and all else is submodular, projection for other submodular energies, belief_propagation
-        where tables forbid labellings, else mean_field; the result says which and why.
+        "auto" is elimination if that is cheap (forests, small graphs of small treewidth), counts
+        for two labels with functions of counts (both if no start is given), trees if there are
+        pairs and all other terms are submodular, projection for other submodular energies,
+        belief_propagation if tables forbid labellings, and mean_field otherwise. The result names
+        the method and the reason.
     tol : float
         Stop when ``relative_gap`` is at most this; mean field and belief propagation stop when no
-        probability, or message, moves by more.
+        probability, or message, changes by more.
     max_iter : int, optional
-        The most passes, or samples; by default 10,000, fewer for methods without a certificate.
+        The largest number of passes, or samples; by default 10,000, fewer for methods without a
+        certificate.
     time_limit : float, optional
-        The most seconds. The search then ends with the best answer so far and valid bounds, and
-        ``reason`` says so. If the limit ends the search, the answer depends on the machine and its
-        load, otherwise it does not. The limit does not interrupt one step of the set-up of a
-        method, nor the sums for the bounds of the answer. 0 gives the unaries' probabilities.
+        The largest number of seconds. The search then ends with the best answer so far and valid
+        bounds, and ``reason`` says so. If the limit ends the search, the answer depends on the
+        machine and its load, otherwise it does not. The limit does not interrupt one step of the
+        set-up of a method, nor the sums for the bounds of the answer. 0 gives the unaries'
+        probabilities.
     temperature : float
         t > 0.
     init : MarginalsResult, optional
@@ -131,8 +135,8 @@ def marginals(
         Show value, bound, gap and seconds on stderr: a bar in a terminal or a notebook (with rich),
         else lines.
     callback : callable, optional
-        Called with a ``MarginalsProgress`` after each pass (level of cuts, sample); the search
-        stops when it returns a true value.
+        Called with a ``MarginalsProgress`` after each pass (level of cuts, sample); a true return
+        value stops the search.
 
     Returns
     -------
@@ -146,17 +150,18 @@ def marginals(
     Warns
     -----
     UserWarning
-        Where "auto" chose a method whose search came to its own end and whose bounds are proved,
-        but ``width`` is at least 2 nats (``total_variation`` is 1 then) and more than a quarter of
-        the entropy that is possible, the sum over variables of the logarithm of the number of
-        their labels that are not forbidden: the probabilities may then say little about the field.
-        Python shows it once for each line of code.
+        If "auto" chose a method whose search ended by itself and whose bounds are proved, but
+        ``width`` is at least 2 nats (then ``total_variation`` is 1) and more than a quarter of the
+        possible entropy, the sum over variables of the logarithm of the number of their allowed
+        labels. The probabilities may then be uninformative. Python shows the warning once per line
+        of code.
 
     Notes
     -----
-    Memory, in arrays of N L numbers: at most 3 G + 6 of ``dtype`` for ``projection``, G the number
-    of groups of disjoint blocks (rows, columns, one a layer of regions), of which G + 1 stay in the
-    result; after that about 8 float64 ones for the last pass of float32, and for the lower bound.
+    Memory in arrays of N L numbers is at most 3 G + 6 of ``dtype`` for ``projection``, where G is
+    the number of groups of disjoint blocks (rows, columns, one per layer of regions). G + 1 of
+    these remain in the result. The last pass of float32 and the lower bound then use about 8
+    float64 arrays.
 
     Examples
     --------
@@ -211,7 +216,7 @@ def marginals(
     of = record.of
     try:
         solution = deadline.run(record.run, problem, options)
-    except TimeUp:  # while it was set up
+    except TimeUp:  # during the set-up
         solution = _not_begun(problem, options, gives_bound=record.gives_bound)
         of = f"the {'unaries alone' if start is None else 'start'}: there was no time for more"
     if chosen and record.falls_back and not solution.converged:
@@ -240,15 +245,15 @@ def marginals(
         reason, converged = f"{reason}; {CROSSED}", False
         upper = excess = relative_gap = inf
     t = options.temperature
-    # Large numbers excuse no interval: constants and prices that nothing pays are taken out, and
-    # what counts as rounding is limited by the entropy of all labellings.
+    # Large numbers must not make an interval count as exact. So constants and large prices are
+    # removed, and rounding errors are limited by the entropy of all labellings.
     width = (solution.upper + lost) - (below.bound - lost)
     rounding = 2.0 * lost + _ROUNDINGS * rounding_of_logs(problem, t)
     negligible = NEGLIGIBLE * max(1.0, field.n_variables * np.log(field.n_labels))
     probabilities, of_lower = (
         allowed(p.astype(np.float64), problem) if p[np.isinf(problem.unary)].any() else p
         for p in (solution.probabilities, below.probabilities)
-    )  # a label's price may have been too small
+    )  # a reduced price may have been too small
     post = MarginalsResult(
         probabilities=probabilities.astype(options.dtype, copy=False),
         log_partition_upper=upper,
@@ -298,7 +303,7 @@ def _warn_if_wide(post: MarginalsResult, field: Field) -> None:
 def _fallen_back(
     other: Method[Run], field: Field, solution: MarginalsSolution, options: MarginalsOptions
 ) -> MarginalsSolution:
-    """Return the answer of another method, or the present one if the other gives none.
+    """Return the answer of another method, or the current one if the other has none.
 
     Cold and strong functions of counts have steep bounds, in which the steps of ``counts`` get
     stuck.
@@ -310,9 +315,9 @@ def _fallen_back(
 
 
 def _not_begun(field: Field, options: MarginalsOptions, *, gives_bound: bool) -> MarginalsSolution:
-    r"""Return the answer of a search that the time limit did not let begin.
+    r"""Return the answer of a search that the time limit ended before it began.
 
-    With :math:`\ell` the sum of the least values of all terms but the unaries,
+    Let :math:`\ell` be the sum of the least values of all terms except unaries. Then
 
     .. math:: \log Z_t \le \sum_i \log \sum_j \exp(-u_{ij} / t) - \ell / t,
 
@@ -331,8 +336,9 @@ def _not_begun(field: Field, options: MarginalsOptions, *, gives_bound: bool) ->
         terms = trivial_bound(field) - float(least.sum())
         paid = float(np.log(sums).sum()) + (float(np.abs(least).sum()) + abs(terms)) / t
         upper = float(np.log(sums).sum()) - trivial_bound(field) / t
-        upper += 4.0 * EPS * (field.n_variables + 1) * paid  # of the sums
-        upper += (4.0 + field.n_labels) * EPS * field.n_variables  # of what they are logarithms of
+        upper += 4.0 * EPS * (field.n_variables + 1) * paid  # rounding errors of the sums
+        # Rounding errors of the arguments of logarithms.
+        upper += (4.0 + field.n_labels) * EPS * field.n_variables
     gap = upper - lower
     return MarginalsSolution(
         probabilities=start,
@@ -359,7 +365,7 @@ def with_limited_costs(problem: Conditioned, options: MarginalsOptions) -> tuple
     rounding = max(rounding_of_costs(field), rounding_of(field._favourites().largest))
     if rounding <= NEGLIGIBLE * t:
         return field, 0.0
-    limit = options.deadline.inherited  # any labelling will do
+    limit = options.deadline.inherited  # any labelling is sufficient
     found = solve_map(field, tol=np.inf, n_jobs=options.n_threads, time_limit=limit)
     paid = completed(found).value - problem.floor
     if rounding <= NEGLIGIBLE * paid:
@@ -384,7 +390,7 @@ def _as_dtype(dtype: object) -> str:
 def _as_start(
     init: object, field: Field, record: Method[Any]
 ) -> tuple[FloatArray | None, FloatArray | None]:
-    """Return the probabilities and the state to go on from. Raise if they are of another field."""
+    """Return the probabilities and the state of a start. Raise if they are of another field."""
     if init is None:
         return None, None
     if not isinstance(init, MarginalsResult):

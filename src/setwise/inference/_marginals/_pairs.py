@@ -12,7 +12,7 @@ from setwise._foundation._arguments import FloatArray, IntArray
 from setwise.fields._edges import Grid, grid_of
 from setwise.fields._terms import PottsTerm, TableTerm
 
-# Stands for the logarithm of a probability of 0: its exponential is 0 in double precision.
+# The logarithm of a probability of 0; its exponential is 0 in double precision.
 NEVER = -750.0
 
 
@@ -30,7 +30,7 @@ class Pairs:
 
     @property
     def heights(self) -> FloatArray:
-        """(E,): the largest difference between two energies of a pair."""
+        """The largest difference between two energies of each pair, (E,)."""
         tables = self.tables
         spread = tables.max(axis=(1, 2)) - tables.min(axis=(1, 2)) if len(tables) else np.zeros(0)
         return np.concatenate([self.weights, spread])
@@ -39,7 +39,7 @@ class Pairs:
 def pairs_of(terms: Iterable[tuple[Any, Any]], shape: tuple[int, ...]) -> Pairs:
     """Collect the Potts terms and tables among the terms of a field of shape (N, L).
 
-    Edges that are listed more than once become one, and edges without weight none.
+    Repeated edges are merged, and edges without weight are omitted.
     """
     n, n_labels = shape
     potts = [term for _, term in terms if isinstance(term, PottsTerm)]
@@ -82,14 +82,14 @@ def pairs_of(terms: Iterable[tuple[Any, Any]], shape: tuple[int, ...]) -> Pairs:
 def expected_energies(
     kernel: Any, edges: IntArray, term: PottsTerm | TableTerm, p: FloatArray
 ) -> FloatArray:
-    """Return (E,): the energy of each edge of a term, expected under the kernel's marginals."""
+    """Return the expected energy of each edge of a term, (E,), under the kernel's marginals."""
     logs = logs_of(p)
     n, n_labels = p.shape
     keys = keys_of(edges, n)
     order = np.argsort(keys, kind="stable")
     wanted = keys_of(term.edges, n)
     energies: FloatArray = np.zeros(len(wanted))
-    paid = np.flatnonzero(np.isin(wanted, keys))  # those without weight have no pair
+    paid = np.flatnonzero(np.isin(wanted, keys))  # edges without weight have no pair
     places = order[np.searchsorted(keys, wanted[paid], sorter=order)]
     chunk = max(1, 1_000_000 // n_labels**2)
     for start in range(0, len(paid), chunk):
@@ -107,12 +107,12 @@ def expected_energies(
 
 
 def keys_of(edges: IntArray, n: int) -> IntArray:
-    """Return (E,): a number for the ends of each edge, in either order."""
+    """Return a number for the ends of each edge, (E,), independent of their order."""
     return np.asarray(edges.min(axis=1, initial=n) * n + edges.max(axis=1, initial=-1))
 
 
 def logs_of(p: FloatArray) -> FloatArray:
-    """Return the logarithms of p, NEVER where it is 0."""
+    """Return the logarithms of p, with NEVER for 0."""
     logs = np.full(p.shape, NEVER)
     np.log(p, out=logs, where=p > 0)
     return logs

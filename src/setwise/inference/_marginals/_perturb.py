@@ -20,34 +20,33 @@ from setwise.inference._marginals._search import (
     Standing,
 )
 
-# The number of samples at most by default, and before the interval of their mean is relied on.
+# The default largest number of samples, and the least number for an interval of their mean.
 SAMPLES = 100
 FEWEST = 10
-# The probability that the interval of the mean holds the expectation.
+# The probability that the interval of the mean contains the expectation.
 COVERED = 0.99
 
 
 def perturb(field: Field, options: MarginalsOptions) -> MarginalsSolution:
     r"""Sample :math:`\max_x \sum_i \gamma_{i x_i} - E(x) / t` with Gumbel noise of mean 0.
 
-    Its expectation is at least log Z for any energy, with equality for unaries alone (Hazan and
-    Jaakkola, *On the Partition Function and Random Maximum A-Posteriori Perturbations*, 2012);
-    ``probabilities`` are how often each label was the best one. The mean over samples is known up
-    to chance: ``upper`` is the upper end of its interval of 99 % (Student's, as if samples were
-    normal), ``gap`` half of that interval, and sampling ends when that is within ``tol`` relative
-    to the mean, after 10 samples at least and ``max_iter`` (100) at most. ``history`` holds the
-    samples. An interval that ends below the lower bound, which is proved, has failed: ``upper`` is
-    then ``inf``, and ``reason`` says so.
+    Its expectation is at least log Z for any energy, with equality for unaries only (Hazan and
+    Jaakkola, *On the Partition Function and Random Maximum A-Posteriori Perturbations*, 2012).
+    ``probabilities`` are the frequencies of labels in the best labellings. The mean over samples
+    has a statistical error: ``upper`` is the upper end of its interval of 99 % (Student's, as if
+    samples were normal), and ``gap`` is half of that interval. Sampling ends when the gap is within
+    ``tol`` relative to the mean, after at least 10 and at most ``max_iter`` (100) samples.
+    ``history`` has the samples. If the interval ends below the proved lower bound, it has failed:
+    ``upper`` is then ``inf``, and ``reason`` reports it.
 
-    With two labels and a cut each sample is exact, and the flow of the last one is where the next
-    starts. Otherwise a sample is minus the *bound* of ``solve_map``, never what it found, which
-    would bound nothing.
+    With two labels and a cut each sample is exact and starts from the last flow. Otherwise a sample
+    is minus the *bound* of ``solve_map``, because minus its value would give no bound.
     """
     return options.run(_Samples(field, options))
 
 
 class _Sampled(NamedTuple):
-    """The samples so far, how often each label was the best, and the interval of their mean."""
+    """The samples so far, the frequencies of labels, and the interval of their mean."""
 
     samples: list[float]
     votes: FloatArray
@@ -103,7 +102,7 @@ class _Samples(MarginalsSearch):
 
 
 class _CutMaximizer:
-    """The best of two labels for each variable, by a cut."""
+    """A maximizer for two labels, by a cut."""
 
     def __init__(self, field: Field) -> None:
         self._field, self._cut = field, TwoLabelCut(field)
@@ -114,7 +113,7 @@ class _CutMaximizer:
 
 
 class _MapMaximizer:
-    """The labels that ``solve_map`` finds in any field, and its bound."""
+    """A maximizer for any field, by ``solve_map`` and its bound."""
 
     def __init__(self, field: Field, tol: float, n_jobs: int | None) -> None:
         self._field, self._tol, self._n_jobs = field, tol, n_jobs
@@ -126,7 +125,7 @@ class _MapMaximizer:
 
 
 def maximizer(field: Field, tol: float, n_jobs: int | None) -> _CutMaximizer | _MapMaximizer:
-    """Return a maximizer: it finds the best labellings of a field under changing unaries."""
+    """Return a maximizer, which finds the best labellings of a field under changing unaries."""
     if field.n_labels == 2:
         try:
             return _CutMaximizer(field)

@@ -21,20 +21,20 @@ from setwise.inference._relaxation._relaxation import Relaxation
 def projection(field: Field, options: MarginalsOptions) -> MarginalsSolution:
     r"""Minimise :math:`\sum_i \log \sum_j \exp(-s_{ij} / t)` over the base polytope, by blocks.
 
-    With all labels but j fixed, the best block of label j is the Euclidean projection of
-    :math:`s + t\,\mathrm{logit}\,p_j`, so a pass over all blocks has no step size; passes are
-    extrapolated, and one that raises the bound is undone. Memory: 2 G + 4 arrays of N L numbers of
-    ``dtype``, G the number of groups of disjoint blocks (4-connected grid and one layer of regions:
-    3), and as many numbers as ``state`` holds (G arrays). With "float32" s lies in the base
-    polytope up to rounding, 6e-8 of its entries, so one pass in double precision comes last, from
-    which the bound, the gap and the probabilities are. The bounds are raised by what rounding may
-    have taken from them, those before that pass by as much more.
+    With all labels but j fixed, the best block of label j is the Euclidean projection of :math:`s +
+    t\,\mathrm{logit}\,p_j`, so a pass over all blocks has no step size. Passes are extrapolated,
+    and a pass that raises the bound is undone. Memory is 2 G + 4 arrays of N L numbers of
+    ``dtype``, where G is the number of groups of disjoint blocks (3 for a 4-connected grid and one
+    layer of regions), and G more arrays for ``state``. With "float32" s lies in the base polytope
+    up to rounding errors of 6e-8 of its entries. Therefore the last pass is in double precision,
+    and determines the bound, the gap and the probabilities. Bounds are raised by their possible
+    rounding errors, which are larger before that pass.
     """
     return options.run(_Projection(field, options))
 
 
 class _Projection(MeasuredSearch):
-    """Passes of projected logits, and for single precision a last one in double precision."""
+    """Passes of projected logits, with a last pass in double precision for single precision."""
 
     descent: Descent
 
@@ -91,7 +91,7 @@ class _Projection(MeasuredSearch):
         return self._proved
 
     def _conclude(self) -> None:
-        """Make the answer; for single precision with one pass in double precision."""
+        """Make the answer; in single precision, after one pass in double precision."""
         options, t = self.options, self._t
         if self._found is None:
             self._found = self._as_left()
@@ -133,7 +133,7 @@ class _Projection(MeasuredSearch):
 
 
 def _state_of(options: MarginalsOptions, relaxation: Relaxation) -> FloatArray | None:
-    """Return the blocks of the start, if there is one. Raise if they are of another field."""
+    """Return the blocks of the start, or None. Raise if they are of another field."""
     state = options.state
     if options.start is not None and state is None:
         raise ValueError("init must be a result of projection, got one without its blocks")

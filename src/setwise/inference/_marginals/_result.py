@@ -57,48 +57,47 @@ class MarginalsResult(Record, Certificate):
         upper end of an interval of 99 %, and ``inf`` if that is below ``log_partition_lower``,
         which shows that the interval has failed.
     log_partition_lower : float
-        log Z is at least this: :math:`H(Q) - E_Q[E] / t` of a factorised Q (of ``trees`` perhaps a
-        product of trees), which coordinate ascent found from ``probabilities``; neither end need be
-        close to log Z.
+        A lower bound on log Z: :math:`H(Q) - E_Q[E] / t` of a factorised Q (for ``trees`` possibly
+        a product of trees), found by coordinate ascent from ``probabilities``. Neither bound need
+        be close to log Z.
     excess : float
-        The duality gap of the upper bound, which is ``gap``: the least upper bound that the method
-        could reach is at most this far below. It goes to 0; ``width`` need not.
+        The duality gap of the upper bound, which is ``gap``: the least upper bound of the method is
+        lower by at most this. It converges to 0; ``width`` need not.
     relative_gap : float
         gap / max(1, abs(upper bound of the problem with min_j u_ij = 0 and F(empty) = 0)).
     n_iter : int
         The number of passes.
     converged : bool
         Whether ``relative_gap`` is at most ``tol``; for mean field and belief propagation, which
-        have none, whether nothing moved by more than ``tol`` in the last pass. It describes the
+        have none, whether nothing changed by more than ``tol`` in the last pass. It describes the
         search, not the accuracy of log Z, which ``width`` and ``width_per_variable`` give.
     certified : bool
-        Whether ``gap`` is a proof. False for mean field, belief propagation and for perturb, whose
-        upper bound holds up to chance.
+        Whether ``gap`` is a proof. False for mean field and belief propagation, and for perturb,
+        whose upper bound is statistical.
     method : str
         The method that ran.
     reason : str
-        Why it was chosen, in one sentence; and that ``time_limit`` ended the search, if it did.
+        Why the method was chosen, in one sentence, and whether ``time_limit`` ended the search.
     temperature : float
         t.
     history : list of float
-        The upper bound after each pass that was kept (of mean field the lower one, of perturb the
-        samples).
+        The upper bound after each pass that was kept (for mean field the lower bound, for perturb
+        the samples).
     interrupted : bool
         Whether a callback or Ctrl-C ended the search. All other attributes are valid nevertheless.
     state : array or None
         The state for a warm start by ``init``, besides the probabilities.
     timings : mapping of str to float
-        Where the time went, in seconds: "set-up", "search", "bound" (the lower one) and "answer".
-        No part of the answer.
+        The times in seconds of "set-up", "search", "bound" (the lower one) and "answer". They are
+        not part of the answer.
     shape : tuple of int, or None
-        The field's: the sides of the image, where they are known.
+        The sides of the image, if the field has them.
     of : str
-        Whose ``probabilities`` are, and why: those of the upper bound (which are minus its
-        gradient in the unaries, and rather too flat than too sure), of the lower one, of the field
-        itself, or of no bound.
+        The origin of ``probabilities``: the upper bound (minus its gradient in the unaries, which
+        is more likely too flat than overconfident), the lower bound, the field itself, or no bound.
     lower_probabilities : array of shape (N, L) or None
-        The marginals of the Q that has the lower bound. No event has probabilities under P and
-        under Q that differ by more than ``total_variation``.
+        The marginals of the Q of the lower bound. The probabilities of any event under P and under
+        Q differ by at most ``total_variation``.
     exact : bool
         Whether log Z is known up to the rounding of its sums, and so are the probabilities.
 
@@ -140,7 +139,7 @@ class MarginalsResult(Record, Certificate):
 
     @property
     def value(self) -> float:
-        """The value of the problem that was minimised: ``log_partition_upper``."""
+        """The value of the minimised problem, ``log_partition_upper``."""
         return self.log_partition_upper
 
     @property
@@ -154,7 +153,7 @@ class MarginalsResult(Record, Certificate):
 
     @property
     def width(self) -> float:
-        """log_partition_upper - log_partition_lower, never negative; log Z lies within."""
+        """The width log_partition_upper - log_partition_lower, at least 0; log Z is between."""
         return max(0.0, self.log_partition_upper - self.log_partition_lower)
 
     @property
@@ -167,8 +166,8 @@ class MarginalsResult(Record, Certificate):
         r"""An upper bound on the total variation distance between P and the lower bound's Q.
 
         KL(Q, P) is log Z minus the lower bound, at most ``width``, so by Pinsker's inequality the
-        distance is at most :math:`\sqrt{\text{width} / 2}`; and it is at most 1. Of perturb it
-        holds up to chance, as its width does.
+        distance is at most :math:`\sqrt{\text{width} / 2}`; and it is at most 1. For perturb it is
+        statistical, like its width.
         """
         return min(1.0, float(np.sqrt(self.width / 2.0)))
 

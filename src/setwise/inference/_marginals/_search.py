@@ -46,11 +46,11 @@ class MarginalsOptions:
     began: float = field(default_factory=perf_counter)
 
     def above(self, value: float) -> float:
-        """Return an upper bound on the log Z of the caller's field, from one on the method's."""
+        """Return an upper bound on log Z of the caller's field, from one for the method's field."""
         return difference_above(value + self.margin, self.offset)
 
     def below(self, value: float) -> float:
-        """Return a lower bound on the log Z of the caller's field, from one on the method's."""
+        """Return a lower bound on log Z of the caller's field, from one for the method's field."""
         return difference_below(value - self.margin, self.offset)
 
     def outwards(self, value: float) -> float:
@@ -58,7 +58,7 @@ class MarginalsOptions:
         return self.below(value) if self.from_below else self.above(value)
 
     def progress(self, n_iter: int, standing: Standing, seconds: float) -> MarginalsProgress:
-        """Return the record for the callback: the one place where values on the way are rounded."""
+        """Return the record for the callback, with bounds rounded as in the result."""
         value = self.outwards(standing.value)
         bound = difference_below(value, standing.gap) if standing.gap < inf else -inf
         return MarginalsProgress(n_iter, value, bound, standing.relative_gap, seconds)
@@ -77,7 +77,7 @@ class MarginalsOptions:
 
 @dataclass(frozen=True, eq=False)
 class MarginalsSolution:
-    """A method's answer; bounds on log Z, so divided by the temperature."""
+    """A method's answer, with bounds on log Z, that is, energies over the temperature."""
 
     probabilities: FloatArray
     upper: float
@@ -117,7 +117,7 @@ class MarginalsSearch(Search[MarginalsProgress]):
 
     @abstractmethod
     def standing(self) -> Standing:
-        """Return the bound of the last step, and its gap where that is known."""
+        """Return the bound of the last step, and its gap if that is known."""
 
     @abstractmethod
     def solution(self) -> MarginalsSolution:
@@ -128,7 +128,7 @@ class MarginalsSearch(Search[MarginalsProgress]):
 
 
 class ExactSum(MarginalsSearch):
-    """log Z itself, in one step: a method that needs no search."""
+    """A method that computes log Z in one step, without a search."""
 
     has_answer = False
 
@@ -137,7 +137,7 @@ class ExactSum(MarginalsSearch):
         options: MarginalsOptions,
         compute: Callable[[], tuple[FloatArray, float, float]],
     ) -> None:
-        """``compute`` returns the marginals, log Z, and what rounding may have moved it by."""
+        """``compute`` returns the marginals, log Z, and a bound on its rounding error."""
         super().__init__(options)
         self._compute, self.limit = compute, 1
 
@@ -163,19 +163,19 @@ class ExactSum(MarginalsSearch):
 
 
 class MeasurableBound(Protocol):
-    """A bound that passes lower, and whose gap takes a pass or two of its own to measure."""
+    """A bound that is lowered by passes, and whose gap costs a pass or two to measure."""
 
     relative_gap: float
 
     def measure(self) -> None:
-        """Measure the gap of the bound as it is."""
+        """Measure the gap of the current bound."""
 
 
 class MeasuredSearch(MarginalsSearch):
-    """Passes over a bound whose gap is measured where it is expected to matter.
+    """Passes over a bound whose gap is measured when it is expected to be small enough.
 
-    Where the gap has not fallen by a tenth in half as many passes as there were before, and in a
-    hundred, only rounding is left, and the search ends.
+    The search ends if the gap has not decreased by a tenth in the last third of the passes, and in
+    a hundred passes, because only rounding errors remain.
     """
 
     descent: MeasurableBound
@@ -187,7 +187,7 @@ class MeasuredSearch(MarginalsSearch):
         self.n_passes = 0
 
     def begin(self, first: int) -> None:
-        """Plan to measure the gap after pass ``first``; that of the start is ``inf`` or known."""
+        """Plan to measure the gap after pass ``first``; that of the start is known or ``inf``."""
         relative_gap = self.descent.relative_gap
         self._schedule = Schedule(self.tol, relative_gap)
         self._schedule.next = first
@@ -229,10 +229,10 @@ class MeasuredSearch(MarginalsSearch):
 class Schedule:
     """A plan of the passes after which a gap that costs as much as a pass is measured.
 
-    Far from the minimum the gap falls as a power of the number of passes (about the second), near
-    it by a factor in each pass. The next measurement comes halfway between what the two predict
-    from the fall since the last one, after at most ten more passes, and after at most twice as many
-    as there were.
+    Far from the minimum the gap decreases as a power of the number of passes (about the second),
+    near it by a factor per pass. The next measurement is halfway between the predictions of the two
+    laws from the last decrease, after at most ten more passes, and after at most twice the passes
+    so far.
     """
 
     def __init__(self, tol: float, relative_gap: float) -> None:
@@ -247,7 +247,7 @@ class Schedule:
         self.next = passes + int(max(1, min(10, 2 * passes, ahead)))
 
     def _ahead(self, passes: int, relative_gap: float) -> float:
-        """Return after how many more passes the gap may reach ``tol``."""
+        """Return the predicted number of passes until the gap reaches ``tol``."""
         if not 0.0 < self._tol < relative_gap < self._measured or self._last == 0:
             return passes if self._tol == 0.0 else min(passes, 3)
         togo, fall = log(relative_gap / self._tol), log(self._measured / relative_gap)

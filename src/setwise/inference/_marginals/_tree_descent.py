@@ -38,34 +38,35 @@ from setwise.inference._relaxation._relaxation import Relaxation
 # Up to this number of message entries in one direction chosen forests cover a graph. Their bound
 # costs as much as many passes; on larger graphs too the interval would be about a sixth narrower.
 SMALL = 20_000
-# The number of forests at most. With ten the bound is up to 16 % wider, with more hardly narrower.
+# The largest number of forests. With ten the interval is up to 16 % wider, with more hardly
+# narrower.
 FORESTS = 40
 # No more forests are chosen when the next has at most this share more information than the mean.
 # Four times more widens the interval of strong couplings by a quarter.
 ENOUGH = 0.02
-# Steps that raise the bound are halved down to this. Of trees no search that was measured came near
-# it, of counts strong ones do, where four times more or less takes more passes.
+# The least step to which steps that raise the bound are halved. No measured search of trees came
+# near it; strong functions of counts do, and four times more or less takes more passes.
 LEAST_STEP = 1.0 / 64.0
-# The number of passes between two looks at the bound of many forests, at most: a look costs as much
-# as many passes, and takes none away.
+# The largest number of passes between two evaluations of the bound of many forests, each of which
+# costs as much as many passes.
 PATIENCE = 16
 
 
 def trees(field: Field, options: MarginalsOptions) -> MarginalsSolution:
-    r"""Lower the tree-reweighted bound, and the Lovász extension of all that is not a pair in it.
+    r"""Minimise the tree-reweighted bound, with the Lovász extension of all terms except pairs.
 
     .. math:: \log Z \le \max_\mu \sum_i H(\mu_i) - \sum_e \rho_e I(\mu_e) - E(\mu)
 
-    over marginals of variables and pairs that agree (Wainwright, Jaakkola and Willsky, *A New Class
-    of Upper Bounds on the Log Partition Function*, 2005). The variables are in an order, leaves
-    first, and the edges from one to later ones share out 1, :math:`\rho_e`: all of it on a forest,
-    where the bound is log Z. They begin evenly, and edges whose ends say more about each other get
-    more in three rounds. Where E L is at most 20,000 the shares are those of a mean of up to 40
-    spanning forests, each the one whose edges say most at the time. Pairs may have any tables;
-    other terms must be submodular. A pass is O(E L) for Potts terms, O(E L^2) for tables, and that
-    of ``projection`` for the other terms; memory: 2 E numbers of ``dtype`` and 8 N a label, and the
-    blocks of the other terms. In single precision messages to later variables are rounded up, and
-    all sums are in double precision, so that the bound holds; the gap then ends near 1e-6.
+    over consistent marginals of variables and pairs (Wainwright, Jaakkola and Willsky, *A New Class
+    of Upper Bounds on the Log Partition Function*, 2005). The variables are ordered, leaves first,
+    and the shares :math:`\rho_e` of the edges from a variable to later ones sum to 1. On a forest
+    each share is 1, and the bound is log Z. Shares are equal at first, and three rounds raise those
+    of more informative edges. If E L is at most 20,000, the shares are those of a mean of up to 40
+    spanning forests, each the most informative one at the time. Pairs may have any tables; other
+    terms must be submodular. A pass is O(E L) for Potts terms, O(E L^2) for tables, and that of
+    ``projection`` for the other terms. Memory is 2 E numbers of ``dtype`` and 8 N per label, plus
+    the blocks of the other terms. In single precision messages to later variables are rounded up,
+    and all sums are in double precision, so that the bound is valid; the gap then ends near 1e-6.
     """
     t = options.temperature
     descent = TreeDescent(field, t, options.n_threads, options.dtype)
@@ -85,20 +86,21 @@ def trees(field: Field, options: MarginalsOptions) -> MarginalsSolution:
 class TreeDescent(BoundDescent):
     r"""An upper bound on log Z that keeps the pairs of a field and relaxes its other terms.
 
-    With s in the base polytopes of the terms that are not pairs, no energy is below that of the
-    pairs and the unaries :math:`u + s`, whose log Z is bounded by the elimination of one variable
-    after the other (``cpp/marginals/tree_bound.hpp``), for any messages back. A pass makes the
-    messages back, moves s, and eliminates all variables.
+    If s is in the base polytopes of the terms that are not pairs, every energy is at least that of
+    the pairs and the unaries :math:`u + s`. Its log Z is bounded by eliminating one variable after
+    the other (``cpp/marginals/tree_bound.hpp``), for any backward messages. A pass computes the
+    backward messages, moves s, and eliminates all variables.
 
     s moves as in ``projection``: the Euclidean projection of s plus :math:`\eta t` times the logits
-    of the present marginals, from where Nesterov's momentum leads. With :math:`\eta = 1` and no
-    momentum that is the exact step of a field without pairs; with pairs a variable answers for its
-    neighbours too, and the step may be too long. Messages on graphs with many cycles may swing
-    likewise. So a pass that raises the bound takes back its move of s, ends the momentum and halves
-    that step, or that of messages if they alone raise it, and those that follow lengthen them
-    again. Every bound on the way holds; the least is kept, and so is the largest value of the dual.
-    A bound that is the mean over many forests costs as much as many passes: it is looked at after
-    1, 2, 4 of them and so on, up to ``PATIENCE``, for as long as it falls.
+    of the present marginals, at the point extrapolated by Nesterov's momentum. With :math:`\eta =
+    1` and no momentum this is the exact step of a field without pairs. With pairs a variable also
+    affects its neighbours, and the step may be too long. Messages on graphs with many cycles may
+    oscillate likewise. Therefore a pass that raises the bound undoes its move of s, ends the
+    momentum and halves the step of s, or that of messages if they alone raise the bound; later
+    passes lengthen the steps again. All intermediate bounds are valid. The least bound and the
+    largest value of the dual are kept. The bound of a mean over many forests costs as much as many
+    passes, so it is evaluated after 1, 2, 4 passes and so on, up to ``PATIENCE``, while it
+    decreases.
     """
 
     def __init__(
@@ -117,7 +119,7 @@ class TreeDescent(BoundDescent):
         self._heights = pairs.heights / temperature
         self._shares = Shares(order.first(pairs.edges), n)
         self._covers: list[Cover] = []
-        self._lost = 0.0  # nats: by how much rounding may have put s outside the base polytopes
+        self._lost = 0.0  # the possible distance, in nats, of s from the base polytopes by rounding
         if not self._shares.is_forest and pairs.edges.size // 2 * unary.shape[1] <= SMALL:
             self._covers = [Cover(1.0, order.variables, self._shares.now)]
             self._shares.rounds = 0
@@ -140,7 +142,7 @@ class TreeDescent(BoundDescent):
         self._blocks: Any = None
         if self._relaxation.groups and unary.shape[1] > 1:
             self._blocks = self._relaxation.fill(_core.RelaxationState, np.zeros(unary.shape))
-        elif self._relaxation.groups:  # one label: blocks where they start are as good as any
+        elif self._relaxation.groups:  # one label: the initial blocks are optimal
             self._relaxation.fill(_core.RelaxationState, np.zeros(unary.shape)).scores(self._s)
         self._reset_blocks()
         self.informations = np.zeros(len(pairs.edges))
@@ -156,7 +158,7 @@ class TreeDescent(BoundDescent):
         return int(2 * len(self._edges) * self._unary.shape[1] + blocks)
 
     def fits(self, state: FloatArray) -> bool:
-        """Return whether a state is of a field like this one."""
+        """Return whether a state is of a similar field."""
         if not self._covers:
             return len(state) == self.size + (0 if self._shares.is_forest else len(self._edges))
         return len(state) > self.size and bool(self._covers_of(state))
@@ -168,7 +170,7 @@ class TreeDescent(BoundDescent):
         return [cover._replace(shares=cover.shares[back]) for cover in covers]
 
     def _by_ends(self) -> IntArray:
-        """Return (E,): the edges ordered by their ends. The kernel's order varies with tables."""
+        """Return the edges ordered by their ends, (E,). The kernel's order depends on tables."""
         return np.argsort(keys_of(self._edges, len(self._unary)), kind="stable")
 
     def state(self) -> FloatArray:
@@ -189,13 +191,13 @@ class TreeDescent(BoundDescent):
         return state
 
     def resume(self, state: FloatArray) -> None:
-        """Go on from the state of a field like this one."""
+        """Continue from the state of a similar field."""
         blocks = self.set_messages(state)
         if self._blocks is not None:
             self._blocks.set_blocks(self._relaxation.within(blocks), self._threads)
             self._reset_blocks()
             self._kernel.beliefs(self._logs, self._threads)
-            self._move_blocks()  # those of other weights need not lie in this base polytope
+            self._move_blocks()  # blocks of other weights need not lie in this base polytope
 
     def set_messages(self, state: FloatArray) -> FloatArray:
         """Take the messages and the covers of a state. Return its blocks."""
@@ -208,7 +210,7 @@ class TreeDescent(BoundDescent):
             self._shares.set(state[self.size :][np.argsort(self._by_ends())])
             self._kernel.set_shares(self._shares.now)
         end, order = 2 * len(self._edges) * n_labels, self._by_ends()
-        # beyond what edges can say, as those of larger ones are, messages would cost digits
+        # messages of a field with larger edges are clipped, as they would cost digits
         shares = shares_of(self._covers) if self._covers else self._shares.now
         lowest = np.repeat(-(1.0 + 1e-6) * (self._heights / shares)[order], 2)[:, None]
         messages = np.clip(state[:end].reshape(-1, n_labels), lowest, 0.0)
@@ -216,7 +218,7 @@ class TreeDescent(BoundDescent):
         return np.ascontiguousarray(state[end : self.size], np.float64)
 
     def resume_near(self, probabilities: FloatArray) -> None:
-        """Go on from marginals."""
+        """Continue from marginals."""
         self._logs = logs_of(probabilities)
         self._kernel.set_beliefs(self._logs, self._threads)
         if self._blocks is not None:
@@ -232,7 +234,7 @@ class TreeDescent(BoundDescent):
             self._kernel.set_unary((self._unary + self._s) / self._t)
 
     def _move_blocks(self) -> None:
-        """Project s, carried on by its momentum, plus a multiple of the logits, block by block."""
+        """Project s, extrapolated by momentum, plus a multiple of the logits, block by block."""
         theta = (1.0 + sqrt(1.0 + 4.0 * self._theta**2)) / 2.0
         momentum = (self._theta - 1.0) / theta
         temperature = self._move * self._t
@@ -260,9 +262,9 @@ class TreeDescent(BoundDescent):
         self.history = [self.value]
 
     def _share_out(self) -> None:
-        """Choose forests to cover the graph, one per round: those of most information.
+        """Choose forests that cover the graph, in each round the most informative one.
 
-        End when the information of the next is hardly more than that of the mean.
+        This ends when the information of the next is hardly more than that of the mean.
         """
         shares = shares_of(self._covers)
         for k in range(FORESTS):
@@ -270,7 +272,7 @@ class TreeDescent(BoundDescent):
                 self._kernel.forward(1)
                 self._kernel.backward(0.7, self._logs, 1)
                 if self._blocks is not None:
-                    self._theta = 1.0  # no momentum: nobody looks whether the bound falls
+                    self._theta = 1.0  # no momentum, because the bound is not evaluated
                     self._move_blocks()
             self._kernel.beliefs(self._logs, 1)
             self._kernel.dual(self._logs, self.informations, 1)
@@ -300,7 +302,7 @@ class TreeDescent(BoundDescent):
             self._move_blocks()
         value = self._kernel.forward(self._threads) + self._lost
         self.n_iter += 1
-        self._unseen += bool(self._covers)  # of one order the pass itself tells
+        self._unseen += bool(self._covers)  # with one order, the pass computes the bound
         if not self._covers:
             self._look(value)
         elif self._unseen >= self._patience:
@@ -308,7 +310,7 @@ class TreeDescent(BoundDescent):
         self.history.append(self.value)
 
     def _look(self, value: float) -> None:
-        """Take the bound of the last passes, and set the steps of the next."""
+        """Evaluate the bound of the last passes, and set the steps of the next."""
         self._unseen = 0
         self.value = min(self.value, value)
         if self._is_above_last(value):
@@ -317,7 +319,7 @@ class TreeDescent(BoundDescent):
                 self._move = max(self._move / 2, LEAST_STEP)
                 self._blocks.revert(self._threads)
                 self._reset_blocks()
-                value = self._eliminate()  # with the messages alone
+                value = self._eliminate()  # with new messages only
                 self.value = min(self.value, value)
             if self._is_above_last(value):
                 self._step = max(self._step / 2, LEAST_STEP)
@@ -328,14 +330,14 @@ class TreeDescent(BoundDescent):
             self._patience = min(2 * self._patience, PATIENCE)
 
     def _is_time_for_shares(self) -> bool:
-        """Return whether to move shares: after the first passes, with blocks after each second."""
+        """Return whether to move shares: after the first passes, with blocks every second pass."""
         done = ROUNDS - self._shares.rounds
         return self.n_iter == (done + 1) * (1 if self._blocks is None else 2)
 
     def _move_shares(self, tol: float) -> None:
-        """Move the shares. They are kept while the bound of the pass that follows is lower.
+        """Move the shares. They are kept if the bound of the following pass is lower.
 
-        Where they would not lower it by more than ``tol`` they stay as they are.
+        They are not moved if that would lower the bound by at most ``tol``.
         """
         if self._awaits and self.history[-1] >= self.history[-2]:
             self._shares.take_back()
@@ -353,15 +355,15 @@ class TreeDescent(BoundDescent):
             self._awaits = True
 
     def _set_shares(self) -> None:
-        """Set shares that changed, and forget the bound and the dual of the others."""
+        """Set changed shares, and forget the bound and the dual of the earlier ones."""
         self._kernel.set_shares(self._shares.now)
         self._forget()
 
     def measure(self) -> None:
         r"""Measure the gap between the least bound and the largest value of the dual so far.
 
-        The dual is :math:`\max \sum_i H(\mu_i) - \sum_e \rho_e I(\mu_e) - E(\mu)` over
-        marginals of variables and pairs that agree, E with the Lovász extension of other terms.
+        The dual is :math:`\max \sum_i H(\mu_i) - \sum_e \rho_e I(\mu_e) - E(\mu)` over consistent
+        marginals of variables and pairs, where E has the Lovász extension of other terms.
         """
         if self._unseen:
             self._look(self._bound())
@@ -388,5 +390,5 @@ class TreeDescent(BoundDescent):
         return (self._shares.rounds == 0 and is_near) or self.n_iter in (due, limit)
 
     def expected_energies(self, term: PottsTerm | TableTerm, p: FloatArray) -> FloatArray:
-        """Return (E,): the expected energy of each edge of a term, under the marginals of pairs."""
+        """Return the expected energy of each edge of a term, (E,), under the marginals of pairs."""
         return expected_energies(self._kernel, self._edges, term, p)

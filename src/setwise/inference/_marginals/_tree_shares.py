@@ -1,14 +1,15 @@
 r"""Orders of elimination for a bound of trees, and the shares of edges.
 
-With :math:`\sum_e \rho_e = 1` over the edges from each variable to later ones any shares give a
-bound, exact on a forest, and its derivative with respect to one is minus the information that the
-ends have about each other. ``Shares`` are those of one order:
-:math:`\rho_e \propto \rho_e \exp(\eta I_e)` is a step of mirror descent. On a grid each pixel's
-edges to the right and down are weighed against each other, as contrast would have it.
+Any shares with :math:`\sum_e \rho_e = 1` over the edges from each variable to later ones give a
+bound, which is exact on a forest. Its derivative with respect to a share is minus the mutual
+information of the ends. ``Shares`` are those of one order: :math:`\rho_e \propto \rho_e \exp(\eta
+I_e)` is a step of mirror descent. On a grid these are the shares of each pixel's edges to the right
+and down.
 
 A ``Cover`` is one of several orders, whose bounds have a weighted mean. With forests T of weights
-:math:`\alpha_T`, an edge has the share :math:`\rho_e = \sum_{T \ni e} \alpha_T`: forests of much
-information are worth most (Frank-Wolfe, as in Wainwright, Jaakkola and Willsky, 2005).
+:math:`\alpha_T`, an edge has the share :math:`\rho_e = \sum_{T \ni e} \alpha_T`: the most
+informative forests lower the bound most (Frank-Wolfe, as in Wainwright, Jaakkola and Willsky,
+2005).
 """
 
 from __future__ import annotations
@@ -24,14 +25,16 @@ from setwise._foundation._arguments import FloatArray, IntArray
 from setwise.fields._edges import Grid
 from setwise.inference._marginals._pairs import Pairs
 
-# The number of variables, about, that one thread eliminates at a time: it changes no bound.
+# The approximate number of variables that one thread eliminates at a time. It does not change
+# bounds.
 TILE = 1024
 # eta, in shares per nat. A quarter of it, or four times as much, widens the interval by 5 to 20 %.
 STEP = 2.0
-# The least share of an edge, as a part of an even one: a share of 0 would make its bound infinite.
+# The least share of an edge relative to an even share, since a share of 0 would make the bound
+# infinite.
 LEAST = 0.05
-# The number of rounds that move shares. One leaves the interval 2 % wider; twelve take twice as
-# many passes for nothing.
+# The number of rounds that move shares. With one the interval is 2 % wider; twelve take twice the
+# passes without a gain.
 ROUNDS = 3
 
 
@@ -45,7 +48,7 @@ class Order:
     """(B + 1,): where the blocks start; many of them can be done at once"""
 
     def first(self, edges: IntArray) -> IntArray:
-        """Return (E,): the end of each edge that is eliminated first."""
+        """Return the end of each edge that is eliminated first, (E,)."""
         position = np.empty(len(self.variables), np.int64)
         position[self.variables] = np.arange(len(self.variables))
         places = position[edges]
@@ -53,9 +56,9 @@ class Order:
 
 
 def order_of(pairs: Pairs, n: int) -> Order:
-    """Order by tiles of a grid; else as numbered, or variables with the fewest edges first.
+    """Order by tiles of a grid, or by number, or variables with the fewest edges first.
 
-    A variable with d edges to later ones gives each a share of 1 / d: the fewer the better.
+    A variable with d edges to later ones gives each a share of 1 / d, so a small d is better.
     """
     grid = pairs.grid
     if grid is not None and prod(grid.sides) == n:
@@ -74,10 +77,10 @@ def order_of(pairs: Pairs, n: int) -> Order:
 
 
 def _tiles(grid: Grid) -> Order | None:
-    """Return tiles of a grid, each scanned in C order; None where its directions oppose each other.
+    """Return tiles of a grid, each scanned in C order; None if its directions conflict.
 
-    In an image the columns are skewed so that no direction leads back into an earlier tile: (r, c)
-    goes with (r, c + a r).
+    In an image the columns are skewed, (r, c) to (r, c + a r), so that no direction leads back into
+    an earlier tile.
     """
     steps = np.array(grid.steps, np.int64).reshape(-1, len(grid.sides))
     place = np.indices(grid.sides).reshape(len(grid.sides), -1)
@@ -112,7 +115,7 @@ class Shares:
     def move(self, informations: FloatArray) -> float:
         """Raise the shares of edges whose ends have more information (E,), in nats.
 
-        Return by how much the bound would fall, in nats, if it were linear.
+        Return the decrease of the bound, in nats, if it were linear.
         """
         self.rounds -= 1
         self.before = self.now
@@ -125,7 +128,7 @@ class Shares:
         self.now, self.rounds = self.before, 0
 
     def set(self, shares: FloatArray) -> None:
-        """Take the shares of an earlier search, lowered where they sum to more than 1, for good."""
+        """Set the shares of an earlier search permanently, lowered if they sum to more than 1."""
         shares = np.clip(shares.astype(np.float64), LEAST / self._counts[self._first] / 2, 1.0)
         sums = np.bincount(self._first, shares, minlength=len(self._counts))
         self.now, self.rounds = shares / np.maximum(sums, 1.0)[self._first], 0
@@ -147,13 +150,13 @@ class Cover(NamedTuple):
 
 
 def shares_of(covers: list[Cover]) -> FloatArray:
-    """Return (E,): the mean of the covers' shares."""
+    """Return the mean of the covers' shares, (E,)."""
     total: FloatArray = np.sum([cover.weight * cover.shares for cover in covers], axis=0)
     return np.minimum(total, 1.0)
 
 
 def strongest_forest(edges: IntArray, informations: FloatArray, n: int) -> Cover:
-    """Return the spanning forest of most information, of weight 1."""
+    """Return the spanning forest of most information, with weight 1."""
     kept = np.empty(len(edges), np.uint8)
     _core.spanning_forest(edges, n, informations, kept)
     order = np.empty(n, np.int64)
@@ -192,7 +195,7 @@ def from_numbers(numbers: FloatArray, edges: IntArray, n: int) -> list[Cover]:
         Cover(float(row[0]), row[1 : 1 + n].astype(np.int64), row[1 + n :].copy())
         for row in numbers[1:].reshape(count, size)
     ]
-    total = sum(cover.weight for cover in covers)  # not quite 1 in single precision
+    total = sum(cover.weight for cover in covers)  # not exactly 1 in single precision
     covers = [cover._replace(weight=cover.weight / total) for cover in covers]
     shared = [_shared_out(cover, edges) for cover in covers]
     return [cover for cover in shared if cover] if all(shared) else []
@@ -201,7 +204,7 @@ def from_numbers(numbers: FloatArray, edges: IntArray, n: int) -> list[Cover]:
 def _shared_out(cover: Cover, edges: IntArray) -> Cover | None:
     """Return the cover if the shares of edges from each variable to later ones sum to at most 1.
 
-    Thirds in single precision sum to a little more, and are lowered.
+    In single precision, thirds sum to slightly more and are lowered.
     """
     n = len(cover.order)
     if (

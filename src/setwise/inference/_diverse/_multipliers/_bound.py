@@ -21,17 +21,17 @@ from setwise.diversities._base import distances
 from setwise.inference._diverse._multipliers._pool import Forced, LabelingPool
 from setwise.inference._relaxation._count_tables import CountTables
 
-# The most cuts for one bound. Cuts need fewer. Where moves take their place, which prove nothing,
-# as many moves as this are made; a quarter of them gives lists of much the same energies.
+# The largest number of cuts for one bound, which is rarely reached. If moves replace cuts, without
+# a proof, this number of moves is made; a quarter of it gives lists of similar energies.
 _MOST_CUTS = 40
-# The share of a table's height that better multipliers may still gain when the search ends. A
-# quarter of it takes up to a third more cuts on grids and closes 1 to 70 per cent of the gaps; with
-# four times as much, up to 40 per cent of the cuts are saved, and gaps grow up to fourfold.
+# The search ends if better multipliers may gain at most this share of a table's height. A quarter
+# of it takes up to a third more cuts on grids and closes 1 to 70 per cent of the gaps; with four
+# times as much, up to 40 per cent of the cuts are saved, and gaps grow up to fourfold.
 _SOLVED = 0.01
 
 
 class Bounded(NamedTuple):
-    """A bound on the labellings that have some labels, and where it came from."""
+    """A bound on the labellings with some fixed labels, and its origin."""
 
     bound: float
     paid: float
@@ -44,7 +44,7 @@ class Bounded(NamedTuple):
 
 
 class BallProblem:
-    """Balls in a rest of a field, and what the labellings of a pool cost in it."""
+    """Balls and the rest of a field, with the energies of the labellings of a pool."""
 
     def __init__(self, pool: LabelingPool, centers: IntArray, tables: CountTables) -> None:
         self.pool, self.centers, self.tables = pool, centers, tables
@@ -58,7 +58,7 @@ class BallProblem:
         return self._counts
 
     def values(self) -> FloatArray:
-        """Return the energies of all labellings of the pool, those of the balls included."""
+        """Return the energies of all labellings of the pool, including the balls."""
         heights = self.tables.heights(np.array(self.counts()))
         return np.asarray(np.array(self.pool.energies) + heights.sum(axis=1))
 
@@ -67,9 +67,9 @@ class BallProblem:
 
         The best one is the value of a concave function of the multipliers. Its cutting-plane model
         is the best mixture of the labellings found so far (``best_mixture``); the slopes at the
-        mixture are the next multipliers, their best labelling joins the mixture, and the search
-        ends when that promises less than a hundredth of a table's height (fully corrective
-        Frank-Wolfe). ``start`` are multipliers for a first labelling, if the pool may have none.
+        mixture are the next multipliers, whose best labelling is added to the mixture (fully
+        corrective Frank-Wolfe). The search ends when the predicted gain is below a hundredth of a
+        table's height. ``start`` are multipliers for a first labelling, if the pool may have none.
         """
         pool, tables = self.pool, self.tables
         n_cuts, fits = 0, [all(y[v] == k for v, k in forced) for y in pool.labelings]

@@ -1,4 +1,4 @@
-"""The labellings that searches over multipliers have met, and the cut that finds the next."""
+"""The labellings that searches over multipliers have found, and the cut for the next one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Forced = tuple[tuple[int, int], ...]
 
 
 class LabelingPool:
-    """Labellings in the smallest type that holds them, and their energies in a rest of a field.
+    """Labellings, in the smallest integer type, and their energies in the rest of a field.
 
     The rest is a step's field without its balls. Its graph is reused while its potentials are the
     same. For two labels and a submodular rest each labelling is one cut, with a warm start.
@@ -38,7 +38,7 @@ class LabelingPool:
         self._n_jobs = n_jobs
         self._rest: Field | None = None
         self._cut: TwoLabelCut | None = None
-        # What label 1 costs more than 0, and the energy beyond the unaries and what a cut counts.
+        # The costs of label 1 minus those of label 0, and the constant that a cut omits.
         self._costs: FloatArray = np.zeros(0)
         self._level: float | None = None
         self.labelings: list[IntArray] = []
@@ -76,7 +76,7 @@ class LabelingPool:
                 self._costs = rest.unary[:, 1] - rest.unary[:, 0]
 
     def add(self, labels: IntArray) -> float:
-        """Keep a labelling that was made elsewhere, and return its energy."""
+        """Keep a labelling that was found elsewhere, and return its energy."""
         return self._keep(labels, _energy(self.rest, labels))
 
     def find(
@@ -89,8 +89,8 @@ class LabelingPool:
     ) -> float:
         r"""Add the labelling of least :math:`R(y) - \sum_s \mu_s \mathrm{Ham}(y, c_s)`.
 
-        Return by how much another labelling with the labels ``forced`` may be better, ``inf`` if
-        nothing is proved. A ``share`` of the labelling's cost may be lost to rounding.
+        Return the gap to other labellings with the labels ``forced``, ``inf`` if nothing is proved.
+        The rounding error may be a ``share`` of the labelling's cost.
         """
         if self._cut is None:
             self.add(self._by_moves(centers, multipliers))
@@ -112,7 +112,7 @@ class LabelingPool:
         return self._cut.lost
 
     def forget(self) -> None:
-        """Forget all but the latest labellings and the first, which anchors every mixture."""
+        """Forget all but the latest labellings and the first, which is part of every mixture."""
         del self.labelings[1:-_MOST_KEPT], self.energies[1:-_MOST_KEPT]
 
     def _by_moves(self, centers: IntArray, multipliers: FloatArray) -> IntArray:

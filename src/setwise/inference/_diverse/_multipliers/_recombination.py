@@ -20,12 +20,11 @@ _AT_ONCE = 8
 class Recombination:
     r"""Labellings between two others, best under an energy plus functions of counts.
 
-    The variables in which y and z differ fall into parts that no edge joins. With pairwise terms
-    the energy is a sum over the parts that are switched from y to z, and so is every Hamming
-    distance. Where both y and z are best for the same multipliers each part alone changes the
-    Lagrangian by nothing, so that every subset of the parts is as good as they are for it, and one
-    of them may be the best for the functions themselves: where a search over multipliers leaves a
-    gap between two cuts, this is what closes most of it.
+    The variables in which y and z differ form connected parts. With pairwise terms the energy is a
+    sum over the parts that are switched from y to z, and so is every Hamming distance. If y and z
+    are both optimal for the same multipliers, switching a part does not change the Lagrangian. All
+    subsets of the parts are then equally good for it, and one of them may be best for the functions
+    themselves. This closes most of the gap that a search over multipliers leaves between two cuts.
     """
 
     def __init__(self, field: Field) -> None:
@@ -45,9 +44,9 @@ class Recombination:
     def between(
         self, y: IntArray, z: IntArray, centers: IntArray, tables: CountTables
     ) -> IntArray | None:
-        """Return y with some parts switched to z, each to gain by the sum; None if none gains.
+        """Return y with parts switched to z that lower the sum; None if no part does.
 
-        Other terms than pairs are left out of the sums: the caller compares energies.
+        Terms other than pairs are omitted from the sums; the caller compares energies.
         """
         changed = np.flatnonzero(y != z)
         if len(changed) == 0:
@@ -68,7 +67,7 @@ class Recombination:
                 break
             taken[best] = True
             counts = counts + moved[best].sum(axis=0)
-            rises[best], moved[best] = np.inf, 0  # no second time
+            rises[best], moved[best] = np.inf, 0  # do not choose it again
             height = tables.heights(counts).sum()
         if not taken.any():
             return None
@@ -87,7 +86,7 @@ class Recombination:
         return np.split(changed[order], np.cumsum(np.bincount(part, minlength=len(rises)))[:-1])
 
     def _parts(self, y: IntArray, z: IntArray, changed: IntArray) -> tuple[IntArray, FloatArray]:
-        """Return the part of each changed variable, and what the switch of each part costs."""
+        """Return the part of each changed variable, and the cost of switching each part."""
         place = np.full(len(y), -1)
         place[changed] = np.arange(len(changed))
         touched = [self._touched(self._edges, place)]

@@ -14,21 +14,21 @@ from setwise.inference._diverse._multipliers._pool import LabelingPool
 from setwise.inference._diverse._problem import StepProblem
 from setwise.inference._relaxation._count_tables import CountTables
 
-# Where a gap stays, these multiples of the best multipliers are tried too, on fields of at most
-# this many entries and in branches; on such fields also parts of every labelling that is kept.
+# If a gap remains, these multiples of the best multipliers are tried too, on fields of at most
+# _SMALL entries and in branches; on such fields parts of every kept labelling are tried as well.
 # Other multiples give other lists, none of them better throughout.
 _SMALL, _SCALES = 100_000, (0.5, 1.5, 2.0, 3.0)
 # Branches end at a gap of this share of a table's height, or with this many bounds. A quarter of
-# the share takes half as many cuts again and leaves a quarter of the gaps; the number of bounds is
-# for fields on which the gap does not close, and is not reached on grids of 400 pixels.
+# the share takes half as many cuts again and leaves a quarter of the gaps; the number of bounds
+# matters if the gap does not close, and is not reached on grids of 400 pixels.
 _CLOSED, _MOST_BRANCHES = 0.05, 64
 
 
 @dataclass(frozen=True, eq=False)
 class BallAnswer:
-    """A labelling, its energy, and a bound on every other, ``-inf`` where there is none.
+    """A labelling, its energy, and a bound on all labellings, ``-inf`` if there is none.
 
-    ``paid`` is the sum of the sizes of what the bound is a sum of.
+    ``paid`` is the sum of the absolute summands of the bound.
     """
 
     labels: IntArray
@@ -44,7 +44,7 @@ class _Scored(NamedTuple):
 
 
 class HammingSearch:
-    """Searches over multipliers, one after the other: what one found is where the next starts.
+    """Searches over multipliers, each of which starts from the results of the last.
 
     With ``branches``, for two labels and a submodular rest, problems with a gap are divided. If the
     labellings of the best mixture differ in a part, one subproblem fixes a variable of it to label
@@ -57,7 +57,7 @@ class HammingSearch:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the last field's labellings were cuts, so that its bound is one."""
+        """Whether the labellings of the last field were cuts, so that its bound is proved."""
         return self._pool.is_exact
 
     def takes_by_cut(self, problem: StepProblem) -> bool:
@@ -68,7 +68,7 @@ class HammingSearch:
         return self.is_exact
 
     def solve(self, problem: StepProblem) -> BallAnswer:
-        """Return the best labelling met, and a bound by multipliers for the balls."""
+        """Return the best labelling found, and a bound by multipliers for the balls."""
         pool, balls = self._pool, problem.balls
         pool.read(problem)
         kind = np.min_scalar_type(pool.rest.n_labels - 1)
@@ -85,7 +85,7 @@ class HammingSearch:
         return found
 
     def offer(self, labels: IntArray) -> None:
-        """Keep a labelling that was found elsewhere for the searches to come."""
+        """Keep a labelling that was found elsewhere for later searches."""
         if self._pool.labelings:
             self._pool.add(labels.astype(self._pool.labelings[0].dtype))
 
@@ -109,7 +109,7 @@ class HammingSearch:
     def _branch(
         self, problem: BallProblem, best: _Scored, root: Bounded
     ) -> tuple[_Scored, Bounded, int]:
-        """Return the best labelling met, the least of the bounds, and the number of cuts."""
+        """Return the best labelling found, the least of the bounds, and the number of cuts."""
         leaves, n_cuts = [root], root.n_cuts
         closed = max(problem.tolerance, _CLOSED * problem.tables.spread)
         for _ in range(0, _MOST_BRANCHES, 2):
@@ -122,7 +122,7 @@ class HammingSearch:
                 forced = (*leaf.forced, (variable, label))
                 half = problem.bound(forced, leaf.multipliers)
                 n_cuts += half.n_cuts
-                if half.bound < leaf.bound:  # which holds of it too
+                if half.bound < leaf.bound:  # the bound of the parent is valid too
                     half = half._replace(bound=leaf.bound, paid=leaf.paid)
                 leaves.append(half)
                 best = self._mix_all(problem, self._best_kept(problem, best), half)
@@ -139,7 +139,7 @@ class HammingSearch:
         return int(largest[len(largest) // 2])
 
     def _best_kept(self, problem: BallProblem, best: _Scored | None = None) -> _Scored:
-        """Return the best of the labellings that were met, and of ``best``."""
+        """Return the best of the labellings that were found, and of ``best``."""
         values = problem.values()
         k = int(values.argmin())
         if best is not None and best.value <= values[k]:

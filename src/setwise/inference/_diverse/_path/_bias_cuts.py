@@ -30,9 +30,9 @@ _SEED = 16.0
 
 
 class Piece(NamedTuple):
-    """A labelling of the path: the bias that it is best for, its ones and its energy.
+    """A labelling of the path: a bias for which it is optimal, its ones and its energy.
 
-    ``lost`` is by how much another may be better, by what rounding took from the flow.
+    ``lost`` bounds the gap to other labellings that is due to rounding of the flow.
     """
 
     bias: float
@@ -43,7 +43,7 @@ class Piece(NamedTuple):
 
 
 class BiasCuts:
-    """The cuts of one field of two labels under biases, each from the flow of the last."""
+    """The cuts of one field of two labels under biases, each started from the last flow."""
 
     def __init__(self, field: Field, n_jobs: int | None = None) -> None:
         if field.n_labels != 2:
@@ -53,14 +53,14 @@ class BiasCuts:
         self._costs = self.base.field.unary[:, 1] - self.base.field.unary[:, 0]
         self._cut = TwoLabelCut(self.base.field, as_threads(n_jobs))
         self._rounding = rounding_of_costs(self.base.field, by_cut=True)
-        # What the flows of each bias lost; the sums of energies lose as much.
+        # The rounding errors of the flow of each bias, which sums of energies have too.
         self._lost: dict[float, float] = {}
         self._share = field.n_variables * EPS
         self.n_cuts = 0
 
     @classmethod
     def of(cls, field: Field, n_jobs: int | None = None) -> BiasCuts | None:
-        """Return the cuts of a field, or None if it has not two labels or is no cut."""
+        """Return the cuts of a field, or None if it does not have two labels or is no cut."""
         try:
             return cls(field, n_jobs) if field.n_labels == 2 else None
         except ValueError:  # not submodular, or a cut with too many arcs
@@ -107,8 +107,7 @@ class BiasCuts:
     def end(self, bias: float, above: BoolArray | None, below: BoolArray | None) -> Piece:
         """Return the best labelling for a bias, within ``above`` and with all of ``below``.
 
-        Best labellings of larger and of smaller biases lie within each other: these two only see to
-        it that rounding makes no exception.
+        Optimal labellings are nested by bias. The two limits enforce this in spite of rounding.
         """
         ones = self._cut.ones(self._costs + bias, self._share)
         if above is not None and below is not None:
@@ -121,9 +120,10 @@ class BiasCuts:
     def path(
         self, reach: float, difference: float, most: int, best: Piece | None = None
     ) -> BiasPath:
-        """Follow the path; neighbours that differ by at most ``difference`` variables stay so.
+        """Follow the path, without cuts between labellings that differ in few variables.
 
-        ``best`` is the labelling that is best without a bias, if it is known.
+        Labellings that differ in at most ``difference`` variables stay neighbours. ``best`` is the
+        optimal labelling without a bias, if it is known.
         """
         n, before = len(self._costs), self.n_cuts
         middle = self.end(0.0, None, None) if best is None else best
@@ -131,7 +131,8 @@ class BiasCuts:
         first = self.end(-reach, everyone, middle.ones) if reach > 0.0 else middle
         final = self.end(reach, middle.ones, nobody) if reach > 0.0 else middle
         ends = [first, middle, final]
-        # The widest difference first, so that a path cut short is the best one of its length.
+        # The widest difference comes first, so that an incomplete path is the best one of its
+        # length.
         waiting: list[tuple[int, int]] = []
         for k in range(2):
             if ends[k].size > ends[k + 1].size:
@@ -180,13 +181,14 @@ class BiasCuts:
                 known = k in neighbours
                 slacks.append(0.0 if known else max(bias - upper.bias, end.bias - bias))
                 chain.append(end)
-            elif end.bias == 0.0:  # of equal labellings the one that is best without a bias
+            # Of equal labellings, keep the one that is optimal without a bias.
+            elif end.bias == 0.0:
                 chain[-1] = end
             k = following[k]
         last = np.full(len(self._costs), -1, np.int64)
         for number, end in enumerate(chain):
             last[end.ones] = number
-        # Rounding may put two crossings of nearly equal lines the wrong way round.
+        # Rounding may swap two crossings of nearly equal lines.
         breakpoints = np.maximum.accumulate(np.array(breaks, np.float64))
         return BiasPath(
             breakpoints=breakpoints,
@@ -215,7 +217,7 @@ def usual_reach(field: Field, preferences: FloatArray) -> float:
 
 
 def _weight_of_pairs(field: Field) -> float:
-    """Return what the pairs of a variable weigh on average."""
+    """Return the mean weight of the pairs of a variable."""
     total = 0.0
     for _, term in field._terms():
         if isinstance(term, PottsTerm):

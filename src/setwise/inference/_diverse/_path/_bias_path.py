@@ -7,7 +7,7 @@ from setwise.fields._field import Field, as_field
 from setwise.inference._diverse._path._bias_cuts import BiasCuts
 from setwise.inference._diverse._path._nested_path import BiasPath
 
-# The most cuts that a path may take, and the default: as a rule more than a path has breakpoints.
+# The largest and default number of cuts of a path, usually more than it has breakpoints.
 MOST_CUTS = 1 << 16
 
 
@@ -19,13 +19,13 @@ def bias_path(
     max_cuts: int = MOST_CUTS,
     n_jobs: int | None = None,
 ) -> BiasPath:
-    r"""All best labellings of two labels as a bias against label 1 runs from -reach to reach.
+    r"""Compute all best labellings of two labels for biases against label 1 in [-reach, reach].
 
     :math:`\min_y E(y) + b\,|y|` is concave and piecewise linear in b, and for a submodular E its
-    minimisers are nested. Between two labellings of the path the next cut is made at the bias
-    where their lines cross; if it finds nothing below, they are neighbours (Eisner and Severance,
-    1976). Variables that both agree on are fixed, so that cuts get smaller, and the sets are
-    nested to the last bit. 2 K + 3 cuts for K breakpoints at most.
+    minimisers are nested. Between two labellings of the path the next cut is made at the bias where
+    their lines cross. If it finds no lower energy, they are neighbours (Eisner and Severance,
+    1976). Variables on which both agree are fixed, so that cuts become smaller and the sets are
+    exactly nested. K breakpoints need at most 2 K + 3 cuts.
 
     Parameters
     ----------
@@ -34,16 +34,16 @@ def bias_path(
     reach : float, optional
         The largest bias, in the units of the energy. By default the upper quartile of
         :math:`|u_{i1} - u_{i0}|` over the variables without a forbidden label or a seed: a bias
-        that outweighs the preferences of three variables in four. Where these have none, as with
-        seeds alone, what a variable's pairs weigh on average.
+        that exceeds the preferences of three variables in four. If these have none, as with seeds
+        only, the mean weight of a variable's pairs.
     resolution : float
-        A share of the variables: two labellings that differ by no more are taken for neighbours. 0
-        for every breakpoint.
+        A share of the variables: two labellings that differ in at most this share count as
+        neighbours. 0 finds every breakpoint.
     max_cuts : int
-        The most cuts, at least 3; the largest differences are looked into first.
+        The largest number of cuts, at least 3; the largest differences are searched first.
     n_jobs : int, optional
-        Threads of the cuts of large fields of pairs; None for all cores. The answer does not depend
-        on it.
+        The number of threads for cuts of large fields of pairs; None for all cores. The answer does
+        not depend on it.
 
     Returns
     -------
@@ -53,7 +53,7 @@ def bias_path(
     Raises
     ------
     KeyboardInterrupt
-        By Ctrl-C.
+        At Ctrl-C.
 
     Examples
     --------

@@ -12,8 +12,8 @@ from setwise.fields._field import Field
 from setwise.fields._terms import PottsTerm, TableTerm
 from setwise.inference._diverse._path._nested_path import BiasPath
 
-# The factor by which the least difference falls until there are as many items as asked for. The
-# first level that has them is found by bisection, so smaller steps cost little.
+# The factor by which the least difference decreases until there are enough items. The first level
+# with enough items is found by bisection, so smaller steps cost little.
 _RELAXED = 0.8
 
 
@@ -50,7 +50,7 @@ class Medians:
     def choose(self, m: int, allowed: BoolArray) -> IntArray | None:
         """Choose m points, each ``allowed`` (K, K) to follow the one before; None if impossible.
 
-        Exact, by dynamic programming over the last point chosen: O(m K^2).
+        This is exact, by dynamic programming over the last chosen point, in O(m K^2).
         """
         cost = np.where(allowed, self._cost, np.inf)
         least, came = self._before, []
@@ -68,7 +68,7 @@ class Medians:
 
 
 class DifferentPieces:
-    """Pieces of a path that differ enough, in all and in their largest connected part."""
+    """Pieces of a path with enough differences, in total and in the largest connected part."""
 
     def __init__(self, field: Field, path: BiasPath) -> None:
         self._path, self._n = path, field.n_variables
@@ -76,10 +76,10 @@ class DifferentPieces:
         self._parts: dict[tuple[int, int], int] = {}
 
     def choose(self, m: int, through: int, difference: float, part: float) -> tuple[IntArray, bool]:
-        """Return the medians, and whether they differ by as many variables as asked for.
+        """Return the medians, and whether they have the requested differences.
 
-        Where there are no m pieces that differ so much, the least difference falls by fifths until
-        there are.
+        If there are no m pieces with these differences, the least difference is lowered by a fifth
+        repeatedly.
         """
         sizes = self._path.sizes.astype(np.float64)
         m = min(m, self._path.n_pieces)
@@ -91,7 +91,7 @@ class DifferentPieces:
         found = self._medians(points, m, apart, *levels[0])
         if found is not None:
             return found, True
-        # What differs enough at one level does so at the next: bisect for the first with m pieces.
+        # The number of pieces grows from level to level, so bisect for the first with m pieces.
         low, high = 0, len(levels) - 1
         found = self._medians(points, m, apart, *levels[high])
         while high - low > 1:
@@ -138,9 +138,9 @@ def edges_of(field: Field) -> IntArray:
 
 
 def largest_part(changed: BoolArray, edges: IntArray) -> int:
-    """Return how many variables the largest part of a set has that its edges join.
+    """Return the size of the largest connected part of a set of variables.
 
-    A field without edges has no parts: there the whole set counts.
+    Without edges, it is the size of the whole set.
     """
     if len(edges) == 0:
         return int(np.count_nonzero(changed))

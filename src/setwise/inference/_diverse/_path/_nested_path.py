@@ -13,7 +13,7 @@ from setwise._foundation._base_classes import Record
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BiasPath(Record):
-    r"""The labellings of least :math:`E(y) + b \, |\{i : y_i = 1\}|`, as b runs from -r to r.
+    r"""The labellings of least :math:`E(y) + b \, |\{i : y_i = 1\}|` for all b in [-r, r].
 
     They are nested: the larger the bias, the smaller the set of ones. Piece k is the best labelling
     from ``breakpoints[k - 1]`` to ``breakpoints[k]``; piece 0 has the most ones.
@@ -21,7 +21,7 @@ class BiasPath(Record):
     Attributes
     ----------
     breakpoints : array of shape (K,)
-        Where the best labelling changes, increasing, between -r and r.
+        The increasing biases between -r and r at which the best labelling changes.
     last : array of shape (N,)
         The last piece in which each variable is 1; -1 for none.
     sizes : array of shape (K + 1,)
@@ -29,15 +29,15 @@ class BiasPath(Record):
     values : array of shape (K + 1,)
         The energies E of the pieces, without the bias.
     biases : array of shape (K + 1,)
-        A bias for which each piece was found to be the best.
+        A bias for which each piece is optimal.
     reach : float
         r.
     whole : bool
-        Whether every breakpoint within the reach is there. Otherwise pieces may be missing between
-        two that differ by no more variables than ``resolution`` allows, or ``max_cuts`` ran out.
+        Whether all breakpoints within the reach were found. Otherwise pieces may be missing between
+        two that differ in few variables (``resolution``), or because of ``max_cuts``.
     slacks : array of shape (K,)
-        The variables that change at a breakpoint change within this distance of it if no piece is
-        left out. 0 where the pieces on both sides are known to be neighbours.
+        On the complete path, the variables that change at a breakpoint change within this distance
+        of it. It is 0 if the pieces on both sides are known to be neighbours.
     n_cuts : int
         The number of cuts, each with a warm start from the flow of the last.
 
@@ -102,10 +102,10 @@ class BiasPath(Record):
 
     @property
     def probability_gaps(self) -> FloatArray:
-        """The most that ``probabilities`` may differ from those of the whole path, (N,).
+        """The largest error of ``probabilities`` compared with those of the complete path, (N,).
 
-        Best labellings are nested, so a variable with one label at two biases has it in between. 0
-        where ``whole``, up to rounding.
+        Labellings are nested, so a variable with the same label at two biases has it in between. If
+        ``whole``, the errors are 0 up to rounding.
         """
         if self.reach == 0.0:
             return np.zeros(len(self.last))

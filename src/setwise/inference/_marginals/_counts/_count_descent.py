@@ -42,8 +42,8 @@ from setwise.inference._marginals._tree_shares import (
     strongest_forest,
 )
 
-# The fall of the bound, relative to its size, that parts of a small field are moved for, before the
-# first pass that a callback sees. Four times more or less changes nothing; 0 wastes passes.
+# Parts of a small field are moved before the first reported pass while the bound decreases by more
+# than this, relative to its size. Four times more or less changes nothing; 0 wastes passes.
 CLOSE = 1e-5
 # The number of passes between two moves of the parts. With one the parts are evaluated too early,
 # and the interval can be twice as wide; twelve gain nothing.
@@ -53,16 +53,16 @@ EVERY = 3
 class CountDescent(BoundDescent):
     r"""An upper bound on log Z of two labels that keeps pairs and functions of counts.
 
-    With any costs d of the members that count, and parts :math:`\kappa` of the entropies,
+    For any costs d of the counted members, and parts :math:`\kappa` of the entropies,
 
     .. math:: \log Z \le B(u - d) + \sum_f \kappa_f \log \sum_{b} \exp((-h_f(|b|) - d_f(b)) /
        \kappa_f),
 
-    B the bound of trees that have the rest of each variable's entropy. Its derivative in d is the
-    difference of two probabilities that a member counts, the trees' and the count's. A step of
-    Newton's method makes them agree: the trees' variables as if they were independent, and those of
-    a count as if their covariance, but for its diagonal, were that of the count. A step that raises
-    the bound is taken back and halved.
+    where B is the bound of trees with the rest of each variable's entropy. Its derivative in d is
+    the difference of two probabilities that a member counts, under the trees and under the count. A
+    step of Newton's method makes them equal. It treats the trees' variables as independent, and
+    approximates the off-diagonal covariance of a count's variables by that of the count. A step
+    that increases the bound is undone and halved.
     """
 
     def __init__(self, field: Field, temperature: float, n_threads: int) -> None:
@@ -143,7 +143,7 @@ class CountDescent(BoundDescent):
     # ------------------------------------------------------------------------------------ the bound
 
     def _weighed(self) -> CountLaws:
-        """Return the laws of the counts at the current costs."""
+        """Return the distributions of the counts at the current costs."""
         parts = self._parts.now
         logits = -self._costs / parts[self._parts.owner]
         heights = self._heights / np.repeat(parts, self.counted.sizes + 1)
@@ -198,7 +198,7 @@ class CountDescent(BoundDescent):
         self.history = [self.value]
 
     def _choose_forests(self) -> None:
-        """Choose spanning forests that cover the graph, in each round that of most information."""
+        """Choose spanning forests that cover the graph, the most informative one per round."""
         self._chooses = True
         for k in range(FORESTS):
             for _ in range(2):
@@ -234,7 +234,7 @@ class CountDescent(BoundDescent):
             self._move = max(self._move / 2, LEAST_STEP)
             self._costs = before
             self._set_costs()
-            value = self._eliminate()  # with the messages alone
+            value = self._eliminate()  # with new messages only
             self.value = min(self.value, value)
             if self._is_above_last(value):
                 self._step = max(self._step / 2, LEAST_STEP)
@@ -271,7 +271,7 @@ class CountDescent(BoundDescent):
         self._awaits = True
 
     def _information_of_edges(self) -> FloatArray:
-        """Return (N,): the information of each variable's edges to later ones."""
+        """Return the information of each variable's edges to later variables, (N,)."""
         covers = self._covers or [Cover(1.0, self._first, self._shares.now)]
         total: FloatArray = np.zeros(len(self._unary))
         for cover in covers:

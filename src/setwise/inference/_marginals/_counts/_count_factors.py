@@ -136,7 +136,7 @@ class Counted:
 
 @dataclass(frozen=True, eq=False)
 class CountLaws:
-    r"""The laws of members with odds :math:`e^a` and weights :math:`e^{-h(k)}` of their count."""
+    r"""Distributions of members with odds :math:`e^a` and count weights :math:`e^{-h(k)}`."""
 
     logs: FloatArray
     """log Z of each function, (F,), where members that do not count have weight 1"""
@@ -166,7 +166,7 @@ def count_laws(
         laws.counts,
         n_threads,
     )
-    # of sums of m positive terms, log2(m) of them one after the other, or of logarithms
+    # rounding of sums of m positive terms in log2(m) stages, or of logarithms
     most = counted.sums(np.abs(logits) + 1.0)
     if f:
         first = np.cumsum(counted.sizes + 1) - counted.sizes - 1

@@ -2,7 +2,7 @@ r"""The contribution of counts to a bound: their parts of entropies, steps of co
 
 The derivative of the bound with respect to :math:`\kappa_f` is that of the edges' information which
 the trees lose minus the total correlation of the count's variables: :math:`\kappa_f` grows by the
-ratio of what the count says, a variable, to what all parts of its variables say.
+ratio of the count's information per variable to that of all parts of its variables.
 """
 
 from __future__ import annotations
@@ -12,16 +12,17 @@ import numpy as np
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
 from setwise.inference._marginals._counts._count_factors import Counted, CountLaws
 
-# The share of a variable's entropy that its counts begin with where it has edges too. With a
-# quarter of it the search takes two to ten times as many passes, and the interval is wider.
+# The initial share of a variable's entropy for its counts if it has edges too. With a quarter of it
+# the search takes two to ten times as many passes, and the interval is wider.
 FIRST = 0.3
-# The share that all counts of a variable may have. The trees need a positive rest.
+# The largest share of all counts of a variable. The trees need a positive rest.
 MOST = 0.98
-# The share that a count keeps: at a share of 0 its part of the bound would be no longer smooth.
+# The least share of a count: with a share of 0 its part of the bound would not be smooth.
 LEAST = 1e-3
 # The number of rounds that move the parts. Most searches end them before the third.
 ROUNDS = 8
-# The most that a Newton step moves a logit by. Without a limit strong functions of counts diverge.
+# The largest change of a logit by a Newton step. Without a limit strong functions of counts
+# diverge.
 LONGEST = 4.0
 
 
@@ -29,7 +30,7 @@ class CountParts:
     """The parts of counts, and the rounds that move them."""
 
     def __init__(self, counted: Counted, n: int, has_edges: BoolArray) -> None:
-        """``has_edges`` (N,): which of n variables have edges to later ones."""
+        """``has_edges`` (N,) is a mask of the n variables that have edges to later ones."""
         self._counted = counted
         self.owner: IntArray = np.repeat(np.arange(len(counted.sizes)), counted.sizes)
         """(P,): the count of each member"""
@@ -132,8 +133,8 @@ def dual_of_counts(
 ) -> float:
     """Return the contribution to the dual of counts whose members have marginals mu (P,).
 
-    Where these differ from the marginals of the laws, each member is changed independently, with
-    the probability of the difference.
+    If these differ from the marginals of the distributions, each member is changed independently,
+    with the probability of the difference.
     """
     more, less = np.maximum(mu - laws.q, 0.0), np.maximum(laws.q - mu, 0.0)
     slopes = np.diff(heights)

@@ -1,4 +1,4 @@
-"""log Z with functions of counts that are not relaxed: exact without pairs, otherwise a bound.
+"""Unrelaxed functions of counts: exact log Z without pairs, otherwise a bound.
 
 The module also computes the gradient in the weight of each potential.
 """
@@ -28,29 +28,30 @@ from setwise.inference._marginals._pairs import expected_energies, pairs_of
 from setwise.inference._marginals._result import MarginalsResult
 from setwise.inference._marginals._search import ExactSum, MarginalsOptions, MarginalsSolution
 
-# The number of products in a pass, which is the sum of the squared sizes of all counts: at most
-# MOST where counts are asked for (a few seconds), and for "auto" FEW where one pass is all, or
-# FEW_A_PASS where there may be hundreds.
+# The largest numbers of products in a pass, the sum of the squared sizes of all counts: MOST if the
+# method is requested (a few seconds), and for "auto" FEW if there is a single pass, or FEW_A_PASS
+# if there may be hundreds.
 MOST = 1e9
 FEW = 2e7
 FEW_A_PASS = 4e6
 
 
 def counts(field: Field, options: MarginalsOptions) -> MarginalsSolution:
-    r"""Keep every function of a count: exact alone, one more kind of tree among pairs.
+    r"""Compute marginals with unrelaxed functions of counts: exact without pairs, else a bound.
 
-    Sums over independent variables and a function of a count are sums over counts, for any
-    function: with neither pairs nor counts that share a variable, log Z and the marginals are
-    exact. Otherwise, with two labels, the counts f have parts :math:`\kappa_f` of the entropies of
-    their variables, and the trees of pairs the rest:
+    Sums over independent variables with any function of a count are sums over counts. Without pairs
+    and without counts that share a variable, log Z and the marginals are therefore exact.
+    Otherwise, with two labels, the counts f have parts :math:`\kappa_f` of the entropies of their
+    variables, and the trees of pairs have the rest:
 
     .. math:: \log Z \le \max_\mu \sum_i H(\mu_i) - \sum_e \rho_e I(\mu_e)
        - \sum_f \kappa_f I(\mu_f) - E(\mu)
 
-    over marginals of variables, pairs and counts that agree, I of a count being the total
-    correlation of its variables. :math:`\kappa = 0` is the convex closure of the function, of a
-    submodular one the Lovász extension that ``trees`` has; :math:`\kappa` moves towards those that
-    say most. A pass is one of ``trees`` and O(n^2) for each count of n variables.
+    over consistent marginals of variables, pairs and counts, where I of a count is the total
+    correlation of its variables. With :math:`\kappa = 0` it is the convex closure of the function,
+    which for a submodular function is the Lovász extension, as in ``trees``. During the search
+    :math:`\kappa` grows for the most informative counts. A pass costs one pass of ``trees`` and
+    O(n^2) for each count of n variables.
     """
     if not has_exact_counts(field):
         return _bounded(field, options)
@@ -66,7 +67,7 @@ def counts(field: Field, options: MarginalsOptions) -> MarginalsSolution:
 def exact_counts(
     field: Field, temperature: float, n_threads: int
 ) -> tuple[Counted, CountLaws, FloatArray, float]:
-    """Return the counts of a field without pairs, their laws, the marginals (N, L) and log Z."""
+    """Return the counts of a field without pairs, their distributions, marginals and log Z."""
     constant, unary, terms = field._folded()
     counted = Counted.of(merged(terms, *unary.shape), unary)
     scores = -unary / temperature
@@ -146,7 +147,7 @@ def _work(field: Field) -> float:
 
 
 def counts_weights(field: Field, result: MarginalsResult, n_threads: int) -> FloatArray:
-    """Return minus the expected potentials (K,) over t, under the laws of pairs and counts."""
+    """Return minus the expected potentials (K,) over t, under the marginals of pairs and counts."""
     t, p = result.temperature, result.probabilities.astype(np.float64)
     other = ValueError("result must be of this field, got one of other edges or regions")
     if lacks_counts(field) is not None:
