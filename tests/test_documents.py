@@ -241,6 +241,7 @@ def decide_for_rows() -> object:
 CALLS = {
     "From scores to coefficients": fit_a_set_classifier,
     "From a field to a labelling": lambda: sw.solve_map(a_field()).label_image,
+    "Two labels by one cut": lambda: sw.solve_map(a_field(n_labels=2)).label_image,
     "From a field to marginals": lambda: sw.marginals(a_field(12)).width,
     "To a list": lambda: sw.diverse(a_field(), 3, sw.diversities.HammingBall(20.0, 0.05)).gaps,
     "To alternatives": lambda: sw.diverse(a_field(n_labels=2), 6).gaps,
