@@ -57,7 +57,7 @@ class DiverseProgress(Progress):
         return self.n_iter
 
     def _apart(self) -> float:
-        """The gap E(y) - d(y | S) - bound, since a step does not minimise the energy alone."""
+        """Return E(y) - d(y | S) - bound, since a step does not minimise the energy alone."""
         return self.value - self.gain - self.bound
 
 
