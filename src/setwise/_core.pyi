@@ -677,18 +677,18 @@ class Stop:
     def run(self, function: Callable[..., _Answer], /, *arguments: object) -> _Answer: ...
 
 def poll() -> None:
-    """Raises ``CancelledError`` in a thread whose ``Stop`` was asked for; calls what it heeds."""
+    """Raise ``CancelledError`` if the thread's ``Stop`` was set, and call the thread's check."""
 
 def heed(
     check: Callable[[], object] | None, function: Callable[..., _Answer], /, *arguments: object
 ) -> _Answer:
-    """What the function says; its polls, in this thread, call the check. None: nothing at all."""
+    """Return ``function(*arguments)``, whose polls in this thread call ``check``, if given."""
 
 def heeds() -> bool:
     """Whether the polls of this thread call a check."""
 
 def watch_polls(function: Callable[[], object] | None) -> None:
-    """Calls the function at every poll, which then looks for Ctrl-C each time: for tests."""
+    """Call the function at every poll, which then checks for Ctrl-C each time; for tests."""
 
 class DenseRows:
     def __init__(self, X: _Doubles, intercept: bool) -> None: ...

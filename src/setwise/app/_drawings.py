@@ -16,7 +16,7 @@ from setwise.app._drawing._jobs import Work, WorkQueue
 from setwise.app._drawing._memory import MemoryBudget
 
 MEMORY_LIMIT = 2 * 2**30  # enough for one picture of the largest working size
-MOST_DRAWINGS = 200  # bounds what is not counted, such as the objects of each drawing
+MOST_DRAWINGS = 200  # limits uncounted memory, such as the objects of each drawing
 # The number of threads. With three, two slow jobs leave one thread for masks of other drawings.
 _THREADS = 3
 

@@ -22,7 +22,7 @@ _SETTING = "distributed.scheduler.no-workers-timeout"
 
 
 class WorkerWatch:
-    """The reason for which work was cancelled."""
+    """A watch of the cluster, which records why work was cancelled."""
 
     def __init__(self, client: Client, patience: float) -> None:
         self._client = client

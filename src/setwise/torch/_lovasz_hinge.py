@@ -127,16 +127,16 @@ class LovaszHingeLoss(SurrogateLoss):
         the number of sets. A module checks its weights when it is made; a function checks weights
         on the CPU there, and weights on a GPU by an assertion on the GPU.
     buckets : int, optional
-        None sorts the errors. A number, 2 to 65536, counts them in so many buckets instead, for
-        Jaccard, Dice, F-beta and increasing losses of the number of mistakes: the errors s of a set
-        are rounded to ``buckets`` equal steps of (0, largest s]. The value is off by at most half
-        the width of a step times the 1-norm of the gains, which is the loss of everything wrong (1
-        for Jaccard). The gradient is a subgradient at the rounded errors. float16 and bfloat16
-        logits have a bucket for each value of g y, so that the answer is exact. On CUDA float32
-        errors have buckets of 1 + s: 2^b per octave with b = min(log2(buckets) - 3, 11), so that a
-        large error does not widen the other buckets. If errors are below 127, the value is below
-        the exact one by at most 2^-b (exact value + loss of everything wrong). Beyond 127, a bucket
-        is an eighth of an octave at b = 10.
+        None sorts the errors. A number from 2 to 65536 counts them in this number of buckets
+        instead, for Jaccard, Dice, F-beta and increasing losses of the number of mistakes: the
+        errors s of a set are rounded to ``buckets`` equal steps of (0, largest s]. The value is off
+        by at most half the width of a step times the 1-norm of the gains, which is the loss of
+        everything wrong (1 for Jaccard). The gradient is a subgradient at the rounded errors.
+        float16 and bfloat16 logits have a bucket for each value of g y, so that the answer is
+        exact. On CUDA float32 errors have buckets of 1 + s: 2^b per octave with b =
+        min(log2(buckets) - 3, 11), so that a large error does not widen the other buckets. If
+        errors are below 127, the value is below the exact one by at most 2^-b (exact value + loss
+        of everything wrong). Beyond 127, a bucket is an eighth of an octave at b = 10.
     across_ranks : bool
         Whether a process group computes one loss over the batch of all ranks. Logits and targets
         are gathered along dimension 0, and with DistributedDataParallel the gradient is that of the

@@ -186,11 +186,11 @@ class LovaszSoftmaxLoss(HoldsLoss):
         Whether the input holds logits. Otherwise it holds probabilities in [0, 1]; on the CPU
         other numbers are refused.
     buckets : int, optional
-        None sorts the errors. A number, 2 to 65536, rounds them to so many equal steps of [0, 1]
-        and counts, for Jaccard, Dice, F-beta and increasing losses of the number of mistakes. The
-        value of a class is off by
-        at most half the width of a step times the 1-norm of the gains, which is 1 / (2 buckets) for
-        Jaccard and Dice. The gradient is a subgradient at the rounded errors.
+        None sorts the errors. A number from 2 to 65536 rounds them to this number of equal steps of
+        [0, 1] and counts, for Jaccard, Dice, F-beta and increasing losses of the number of
+        mistakes. The value of a class is off by at most half the width of a step times the 1-norm
+        of the gains, which is 1 / (2 buckets) for Jaccard and Dice. The gradient is a subgradient
+        at the rounded errors.
     average : {"images", "classes"}
         With ``per_image``, "images" is the mean over images of the mean over the classes that
         count there, and "classes" the mean over classes of the mean over images with the class.

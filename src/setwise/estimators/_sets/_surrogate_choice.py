@@ -1,4 +1,4 @@
-"""Which surrogate a fit minimises: the one that was named, or the one that suits the loss."""
+"""The choice of the surrogate that a fit minimises."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from setwise.surrogates import get as get_surrogate
 
 
 def own_loss(surrogate: str | Surrogate, loss: Loss | str) -> Loss:
-    """Return the loss that is meant: that of a surrogate which brings one, else the one given.
+    """Return the loss of a fit: that of a surrogate object, otherwise the given one.
 
-    "jaccard", the default, stands for nothing beside a surrogate with a loss of its own.
+    The default "jaccard" is ignored if the surrogate has its own loss.
     """
     if isinstance(surrogate, Surrogate):
         left = isinstance(loss, str) and loss == "jaccard"
@@ -22,7 +22,7 @@ def own_loss(surrogate: str | Surrogate, loss: Loss | str) -> Loss:
 
 
 def first_surrogate(surrogate: str | Surrogate, loss: Loss | str) -> Surrogate:
-    """Return what is known before the sets are; "auto" may become another (``settled``)."""
+    """Return the surrogate before the sets are known; "auto" may change it later (``settled``)."""
     meant = own_loss(surrogate, loss)
     if isinstance(surrogate, str) and surrogate == "auto":
         return LovaszHinge(meant) if meant.is_submodular else DecomposedHinge(meant)
@@ -37,14 +37,14 @@ def first_surrogate(surrogate: str | Surrogate, loss: Loss | str) -> Surrogate:
 
 
 def settled(surrogate: Surrogate, named: str | Surrogate, sets: Arrangement) -> Surrogate:
-    """Return the surrogate for these sets: what a loss does not know, its functions may.
+    """Return the surrogate for these sets, whose set functions may have further properties.
 
     Parameters
     ----------
     surrogate : Surrogate
-        What ``first_surrogate`` gave.
+        The result of ``first_surrogate``.
     named : str or Surrogate
-        What the user gave.
+        The argument of the user.
     sets : Arrangement
     """
     loss = surrogate.loss
@@ -63,12 +63,12 @@ def settled(surrogate: Surrogate, named: str | Surrogate, sets: Arrangement) -> 
 
 
 def _require_parts(loss: Loss, sets: Arrangement) -> None:
-    """Raise unless the loss can be decomposed on the largest set, where that is hardest."""
+    """Raise unless the loss can be decomposed on the largest set."""
     plain = loss._unscaled()[0]
     if plain._has_closed_parts:
         return
     truth = max(sets.distinct(loss._key), key=len)
-    plain._set_function(truth)  # raises for sets that the loss cannot take, of whatever surrogate
+    plain._set_function(truth)  # raises for sets that the loss does not support
     try:
         decomposition(plain, truth)
     except ValueError as error:

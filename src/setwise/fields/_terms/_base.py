@@ -63,10 +63,10 @@ class Term(Immutable, ABC):
 
     @abstractmethod
     def _magnitude(self, by_cut: bool) -> float:
-        """Return the largest number, in size, that a search, or a cut, adds and subtracts."""
+        """Return the largest absolute number that a search, or a cut, adds and subtracts."""
 
     def _reduced(self, n_variables: int, n_labels: int) -> tuple[Term | None, float]:
-        """Return the term less a constant, None if nothing is left, and the constant."""
+        """Return the term minus a constant, None if nothing remains, and the constant."""
         return self, 0.0
 
     def _limited(self, limit: float) -> Term:
@@ -77,11 +77,11 @@ class Term(Immutable, ABC):
         return self
 
     def _split(self, n_variables: int, n_labels: int) -> Sequence[Term]:
-        """Return the terms that searches read in place of this one; they may be rounded."""
+        """Return the terms that searches use instead of this one; they may be rounded."""
         return (self,)
 
     def _split_size(self) -> float:
-        """Return the sum of the sizes of the tables that a search splits into unaries and more."""
+        """Return the sum of the absolute entries of tables that a search splits."""
         return 0.0
 
     def _n_summands(self, n_variables: int) -> int:
@@ -91,7 +91,7 @@ class Term(Immutable, ABC):
     def _numbers(self, n_labels: int) -> Numbers | None:
         """Return numbers (R, C) such that each energy is a sum of at most one number per row.
 
-        The second part of the answer is how many times each row counts. None: it is no such sum.
+        The second result has the multiplicity of each row. None if it is no such sum.
         """
         return None
 
@@ -116,7 +116,7 @@ def rounding_of_heights(heights: FloatArray) -> float:
 
 
 def distinct(tables: FloatArray) -> tuple[FloatArray, int]:
-    """Return the different tables, and how often each is used: one for all if they share memory."""
+    """Return the different tables and their multiplicities; a single table if they share memory."""
     if len(tables) > 1 and tables.strides[0] == 0:
         return tables[:1], len(tables)
     return tables, 1

@@ -79,7 +79,7 @@ class CliqueTerm(Term):
         return self.tables.reshape(len(self.tables), prod(self.tables.shape[1:]))
 
     def _rows(self) -> tuple[FloatArray, int]:
-        """Return the different tables as rows, and how often each is used."""
+        """Return the different tables as rows, and their multiplicities."""
         tables, uses = distinct(self.tables)
         return tables.reshape(len(tables), prod(tables.shape[1:])), uses
 

@@ -1,4 +1,4 @@
-"""Functions of two counts: how many elements of each side of a split."""
+"""Functions of two counts, the numbers of elements on each side of a split."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Counts(SetFunction):
     formula : callable or array of shape (m + 1, r + 1)
         l(n, q), called with arrays; or its values on the grid of all counts, m = |P|, r = |V - P|.
     positive : boolean array of shape (n,)
-        Which elements lie in P.
+        A mask of the elements of P.
 
     Examples
     --------

@@ -123,7 +123,7 @@ class _OnPath(ListSearch):
         self._path, self._numbers = path, chosen[order]
 
     def _most_cuts(self) -> int:
-        """Return how many cuts may be made: enough for the whole path, where that is affordable."""
+        """Return the largest number of cuts, enough for the complete path if that is affordable."""
         n = self.field.n_variables
         whole, visited = 2 * n + 3, n + len(edges_of(self.base.field))
         if whole * visited <= _WHOLE_PATH:

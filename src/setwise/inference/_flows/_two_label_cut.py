@@ -20,8 +20,8 @@ class TwoLabelCut:
     earlier calls were.
 
     After each answer ``value`` is the energy of its potentials, up to a constant that is the same
-    for all answers. ``lost`` is by how much another labelling may be better, since rounding lowered
-    the flow: 0 if that is within a few units in the last place.
+    for all answers. ``lost`` bounds the gap to other labellings that is due to rounding of the
+    flow. It is 0 if that is within a few units in the last place.
 
     With ``apart`` changes that affect many variables are solved in blocks, on all threads.
     """

@@ -50,7 +50,8 @@ class Samples(Record):
     n_labels : int
         L.
     n_chains, burn_in, thin : int
-        How many chains, sweeps of each before its first sample, and between two.
+        The numbers of chains, of sweeps before the first sample of a chain, and of sweeps between
+        two samples.
     temperature : float
         t.
     interrupted : bool
@@ -96,7 +97,7 @@ class Samples(Record):
 
     @property
     def probabilities(self) -> FloatArray:
-        """(N, L): how often each variable had each label."""
+        """The relative frequencies of labels, (N, L)."""
         counts = np.empty((self.labelings.shape[1], self.n_labels))
         for j in range(self.n_labels):
             counts[:, j] = np.count_nonzero(self.labelings == j, axis=0)

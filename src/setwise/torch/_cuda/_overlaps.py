@@ -111,7 +111,7 @@ class Overlaps:
         program.launch(arguments, stream)
 
     def mean(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the mean () and its slopes (T, C, 2)."""
+        """Return the mean, a scalar tensor, and its slopes (T, C, 2)."""
         device, groups, number = self._logits.device, self._groups, self._logits.shape[1]
         program = self._sums
         stream = torch._C._cuda_getCurrentRawStream(device.index)

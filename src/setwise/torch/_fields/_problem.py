@@ -123,7 +123,7 @@ class LevelledLogits(NamedTuple):
     """Logits in double precision, and what was taken out of them.
 
     In single precision the difference itself would be rounded for labels far below the best one,
-    which couplings may choose all the same.
+    which couplings may choose nevertheless.
     """
 
     logits: Tensor

@@ -206,11 +206,11 @@ class TreeSweeps:
         return self._sweeps.dual_pass()
 
     def paid(self) -> float:
-        """The sum of the absolute summands of the bound."""
+        """Return the sum of the absolute summands of the bound."""
         return self._sweeps.paid()
 
     def sums(self) -> Sums:
-        """The summands of the bound; messages are sums over the edges of a variable."""
+        """Return the summands of the bound; messages are sums over the edges of a variable."""
         return Sums(self.paid(), EPS * self._degree * self._prices, self._degree)
 
     def decode(self) -> IntArray:

@@ -163,7 +163,7 @@ def region_bound(
 
 
 def _measured(layers: list[_Layer], s: Tensor, found: GridAnswer) -> tuple[Tensor, Tensor]:
-    """Return bound and gap; both contain by how much s exceeds the functions of the layers."""
+    """Return bound and gap, both including the excess of s over the functions of the layers."""
     upper, gap = found.upper, found.gap
     for k, layer in enumerate(layers):
         layer.launch(1, s[k], found.p, found.p)
