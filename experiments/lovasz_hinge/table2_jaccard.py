@@ -105,7 +105,7 @@ def is_close(c: float, progress: Any) -> bool:
 
 
 def fitted(trained: str, c: float, sample: Sample) -> sw.SetClassifier:
-    """Return a classifier for one class, with C counted as in GRID for a sample of n."""
+    """Return a fitted classifier for one class, with C counted as in GRID."""
     model = sw.SetClassifier(
         JACCARD,
         SURROGATES[trained],

@@ -231,7 +231,8 @@ ROWS = (
 
 def answers_of(split: tuple, *, seed: int, rounds: int, grid: Sequence) -> dict[str, Answer]:
     """Return all rows of one half."""
-    warnings.simplefilter("ignore", ConvergenceWarning)  # of some values of C in the search
+    # Expected for some values of C in the search.
+    warnings.simplefilter("ignore", ConvergenceWarning)
     part = half(*split, seed, rounds)
     fields = {name: learnt(name, part, grid) for name in progress(ROWS, "fields")}
     others = rivals(part)

@@ -194,8 +194,9 @@ def compute(job: tuple[str, int, str], seed: int) -> dict[str, object]:
     for setting, model in candidates(method, name).items():
         start = process_time()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # of the gap, and of liblinear
-            warnings.simplefilter("ignore", UserWarning)  # of too small values of C
+            # Warnings of the gap and of liblinear are expected.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.simplefilter("ignore", UserWarning)  # C may be too small for any learner
             model.fit(train.X, train.y)
         spent = process_time() - start
         missed = error(model, validation)

@@ -69,7 +69,7 @@ def run(job: tuple[str, int], n: int, seed: int) -> dict[str, tuple[float, float
             best, least = None, np.inf
             for C in STRENGTHS:
                 with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # of too small values of C
+                    warnings.simplefilter("ignore")  # C may be too small for any learner
                     boosted = model(learner, n, parents if kind == "tree" else None, C)
                     fitted = boosted.fit(X, train.y)
                 loss = losses(fitted, X_validation, validation.y)[kind == "tree"]

@@ -177,7 +177,8 @@ def _cut_out(image: np.ndarray, where: np.ndarray) -> np.ndarray:
 
 def main() -> None:
     given = arguments(__doc__, repeats=2)
-    warnings.simplefilter("ignore", ConvergenceWarning)  # of some values of C in the search
+    # Expected for some values of C in the search.
+    warnings.simplefilter("ignore", ConvergenceWarning)
     start = perf_counter()
     chosen, rounds, grid = (names()[:16], 10, (1.0,)) if given.quick else (names(), ROUNDS, GRID)
     horses = [horse(name) for name in chosen]

@@ -46,7 +46,8 @@ class Versioned:
 
     def _needed(self) -> list[str]:
         """Return the names of the instance attributes of this class."""
-        if names := getattr(self, "_get_param_names", None):  # of scikit-learn's estimators
+        # Scikit-learn's estimators have this method.
+        if names := getattr(self, "_get_param_names", None):
             return list(names())
         if is_dataclass(self):
             return [own.name for own in fields(self)]
@@ -121,7 +122,7 @@ class _Short(Repr):
         self.maxlist = self.maxtuple = self.maxset = self.maxfrozenset = self.maxdict = 3
 
     def repr1(self, x: Any, level: int) -> str:
-        if isinstance(x, float):  # NumPy's as well
+        if isinstance(x, float):  # includes NumPy's floats
             return repr(float(f"{x:.6g}"))
         shape, dtype = getattr(x, "shape", None), getattr(x, "dtype", None)
         if isinstance(x, type) or not isinstance(shape, tuple) or dtype is None:

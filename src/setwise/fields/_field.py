@@ -22,7 +22,7 @@ from setwise.fields._pixels._grid import as_sides
 from setwise.fields._terms._base import Term
 from setwise.fields._terms._fold import Folded, fold
 
-_LARGEST = 1e150  # so that sums and squares of energies stay finite
+_LARGEST = 1e150  # keeps sums and squares of energies finite
 
 
 class Field(Immutable):

@@ -36,7 +36,7 @@ def mixture_densities(colors: FloatArray, weights: FloatArray, width: float) -> 
 
 
 _Model = tuple[FloatArray, FloatArray, FloatArray]
-"""Shares (M,), means (M, C) and covariances (M, C, C) of the parts."""
+"""Shares (M,), means (M, C) and covariances of shape (M, C, C) of the parts."""
 
 
 def _fit(
@@ -60,7 +60,7 @@ def _log_densities(colors: FloatArray, model: _Model) -> FloatArray:
     masses, means, covariances = model
     depth = colors.shape[1]
     roots = np.linalg.cholesky(covariances)
-    whitening = np.linalg.inv(roots)  # (M, C, C)
+    whitening = np.linalg.inv(roots)  # of shape (M, C, C)
     flat = whitening.reshape(-1, depth)
     away = colors @ flat.T - np.einsum("mij,mj->mi", whitening, means).ravel()
     squares = np.square(away).reshape(len(colors), len(masses), depth).sum(axis=2)

@@ -39,7 +39,7 @@ _PLACES, _NEARBY, _NEAR_RADIUS = 3, 150, 0.15
 # root of its area. On 20 drawn sequences of 60 frames the mean overlap was 0.71 at 0.25, 0.74 at
 # 0.5 and 0.73 at 1.
 _TRAINING_RADIUS = 0.5
-_AS_IT_IS = np.ones(1)  # scales
+_AS_IT_IS = np.ones(1)  # the scales of a search in one size
 
 
 class StructBoostTracker(Versioned, BaseEstimator):  # type: ignore[misc]

@@ -99,7 +99,7 @@ class Sum(SetFunction):
         """
         whole = collected(self)
         if not isinstance(whole, Sum):
-            return _known(whole, plain)  # a sum that is left has terms that know themselves
+            return _known(whole, plain)  # the remaining terms have known properties
         answers: list[bool | None] = []
         for term, scale in zip(whole.terms, whole.coefficients, strict=True):
             if scale == 0 or (negated and term.is_submodular and term.is_supermodular):

@@ -39,7 +39,7 @@ class Table(SetFunction):
     Parameters
     ----------
     values : array-like of shape (2**n,)
-        At most 2**24 of them.
+        The values, at most 2**24.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Compiles CUDA C++ with the NVRTC that comes with torch and launches it through the driver."""
+"""Compilation of CUDA C++ by torch's NVRTC, and launches through the driver."""
 
 from __future__ import annotations
 
