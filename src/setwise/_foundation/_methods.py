@@ -72,7 +72,7 @@ class Method(Generic[Run]):
     """Whether its bounds always hold, not only on average or at convergence. For MAP all do."""
     by_cut: bool = False
     """Whether it is one graph cut, in which large edge weights cause no loss of digits."""
-    adds_paid_only: bool = False
+    adds_costs_only: bool = False
     """Whether it only adds costs of labellings, so that a cost affects only labellings with it."""
     of: str = ""
     """The field whose probabilities the answer has, and why, for marginals."""

@@ -78,7 +78,7 @@ class StepProblem:
         field, step = self.base, self.field
         room = float(field._energies(found.labels[None])[0]) - given_bound(field) + abs(gain)
         record = METHODS.get(found.method)  # None for multipliers, which are no MAP method
-        if record is not None and record.adds_paid_only:
+        if record is not None and record.adds_costs_only:
             rounding = rounding_of(found.value - given_bound(step))
         else:
             rounding = rounding_of_costs(step, by_cut=record is not None and record.by_cut)

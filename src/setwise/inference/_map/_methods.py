@@ -70,7 +70,7 @@ METHODS: Methods[Callable[[Field, MapOptions], MapResult]] = Methods(
         takes=EVERY_TERM,
         needs=_enough_time,
         takes_start=False,
-        adds_paid_only=True,
+        adds_costs_only=True,
         auto=lambda field: count_labelings(field) <= FEW_LABELINGS,
         because="no cut is exact, and the labellings are few",
     ),

@@ -155,7 +155,7 @@ def solve_map(
     if is_observed(callback):
         options = replace(options, by_cut=by_cut)
     result = _search(problem, method, options)
-    if not record.adds_paid_only and conditioned.costs_hide_digits(result.value, by_cut=by_cut):
+    if not record.adds_costs_only and conditioned.costs_hide_digits(result.value, by_cut=by_cut):
         result = _search_again(method, options, result)
     elif not result.exact and conditioned.costs_hide_digits(result.bound, by_cut=by_cut):
         result = _less_rounding(conditioned, result)
