@@ -32,7 +32,7 @@ class Alternatives:
     image: FloatArray
     """(H, W, 3), between 0 and 1."""
     scribbles: IntArray
-    """(H, W): 1 on the object, 0 beside it, -1 where there is none."""
+    """(H, W): 1 on the object, 0 beside it, -1 for unmarked pixels."""
     six: DiverseResult
     post: MarginalsResult
 

@@ -24,7 +24,7 @@ GREEDY_ROWS = {
     "S, published code": "the same search started from minus infinity, and a plane whose margins "
     "the loss does not multiply, as in the program the authors put online",
 }
-"""What is to be said of two of the rows."""
+"""Notes on two of the rows."""
 
 
 class Surrogate(Protocol):

@@ -23,7 +23,7 @@ from experiments.shared.report import parallel
 Diversity = sw.diversities.Diversity
 SEED = 0  # seed of the lists that are drawn at random
 Make = Callable[[Case, int, Setting], np.ndarray]
-"""A list (m, S) for a case, a length and a setting."""
+"""A function that returns a list (m, S) for a case, a length and a setting."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Method:
     make: Make
     settings: tuple[Setting, ...]
     nested: bool = True
-    """Whether a list of fewer items is the beginning of a longer one."""
+    """Whether a shorter list is a prefix of a longer one."""
 
 
 def greedy(diversity: Callable[..., Diversity], method: str = "auto") -> Make:

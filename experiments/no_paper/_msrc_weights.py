@@ -46,7 +46,7 @@ class Images:
     """Photographs of one shape, in the form that the layers take."""
 
     places: list[int]
-    """Which of all images they are."""
+    """The indices of the images."""
     logits: Tensor
     pictures: Tensor
     regions: list[Tensor]

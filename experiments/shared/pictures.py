@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 Panel = tuple[np.ndarray, str]
-"""An image (h, w, 3) and what stands below it."""
+"""An image (h, w, 3) and its caption."""
 
 
 def dimmed(image: np.ndarray, labels: np.ndarray) -> np.ndarray:

@@ -32,7 +32,7 @@ _PACKAGES = (
 @click.command(epilog=example("setwise info --json"))
 @json_option
 def info(as_json: bool) -> None:
-    """Print versions, processor and CUDA: what a report of a fault should say."""
+    """Print versions, processor and CUDA, for bug reports."""
     found = gathered()
     if as_json:
         print_json(found)

@@ -55,9 +55,9 @@ class Method(Generic[Run]):
     name: str
     run: Run
     fields: str
-    """The fields it is for, in words: a column of the table."""
+    """The supported fields, in words, for a column of the table."""
     answer: str
-    """Its answer, in words: a column of the table."""
+    """The answer, in words, for a column of the table."""
     takes: Mapping[type, Condition]
     """The supported kinds of terms, each with a condition on such terms."""
     needs: Condition = taken

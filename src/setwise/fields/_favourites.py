@@ -21,7 +21,7 @@ class Favourites(NamedTuple):
     labels: IntArray
     """(N,): the first label of each row that costs no more"""
     largest: float
-    """Of all entries that forbid nothing, less the least of their rows."""
+    """The largest finite entry after subtracting each row's least entry."""
 
     @classmethod
     def of(cls, unary: FloatArray) -> Favourites:

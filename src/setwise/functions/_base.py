@@ -106,7 +106,7 @@ class SetFunction(Immutable, ABC):
     # faster versions.
 
     _is_costly: bool = False
-    """Whether each value takes a call of a user's function."""
+    """Whether each value needs a call of a user's function."""
 
     @property
     def _is_nonnegative(self) -> bool | None:

@@ -129,22 +129,22 @@ class Loss(Immutable, ABC):
     # Properties that upper layers use instead of the type of the loss.
 
     _is_symmetric: bool = False
-    """Elements of one label may change places, in sets of any size: void ones may be left out."""
+    """Whether elements of equal labels are interchangeable, so that void ones can be omitted."""
 
     _is_modular: bool = False
-    """The sum of weights of the mistakes, ``_element_weights``."""
+    """Whether the loss is the sum of weights of the mistakes, ``_element_weights``."""
 
     _is_count: bool = False
-    """The number of mistakes itself."""
+    """Whether the loss is the number of mistakes."""
 
     _takes_multiplicity: bool = False
-    """It knows what half an element is: ``_with_multiplicity``."""
+    """Whether the loss supports fractional elements, by ``_with_multiplicity``."""
 
     _has_closed_parts: bool = False
-    """The decomposition l = f + g is exact for every y and size."""
+    """Whether the decomposition l = f + g is exact for every y and size."""
 
     _has_nonnegative_part: bool = False
-    """Its f is not negative, for every y and size."""
+    """Whether f is nonnegative for every y and size."""
 
     @property
     def _form(self) -> object | None:

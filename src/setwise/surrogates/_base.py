@@ -30,13 +30,13 @@ class Properties:
     """
 
     is_convex: bool | None
-    """Convex in the scores."""
+    """Whether it is convex in the scores."""
     is_extension: bool | None
-    """Equal to the loss at the corners of the unit cube of s = 1 - g y."""
+    """Whether it equals the loss at the corners of the unit cube of s = 1 - g y."""
     is_upper_bound: bool | None
-    """At least the loss of the signs of the scores, for all scores."""
+    """Whether it is at least the loss of the signs of the scores, for all scores."""
     is_exact: bool | None
-    """The value is the one defined, not an approximation by a greedy search."""
+    """Whether the value is exact, and not an approximation by a greedy search."""
 
 
 class Surrogate(Immutable, ABC):
@@ -125,13 +125,13 @@ class Surrogate(Immutable, ABC):
     # Properties that learners use instead of the type of the surrogate.
 
     _is_separable: bool = False
-    """The value of a set is the sum of those of its elements."""
+    """Whether the value of a set is the sum of the values of its elements."""
 
     _takes_multiplicity: bool = False
-    """Elements may count by halves: ``_with_multiplicity``."""
+    """Whether fractional elements are supported, by ``_with_multiplicity``."""
 
     _ignores_safe_negatives: bool = False
-    """A negative with a score far below 0 changes nothing, as if it were not there."""
+    """Whether a negative with a score far below 0 can be left out."""
 
     def _with_multiplicity(self, weights: FloatArray) -> Surrogate:
         """Return the surrogate of one set whose element i counts weights[i] times."""

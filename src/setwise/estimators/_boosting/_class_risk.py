@@ -16,11 +16,11 @@ class ClassRisk:
     .. math:: R(f) = \sum_i v_i \max_y\ \Delta(y_i, y) + f_y(x_i) - f_{y_i}(x_i), \qquad
         f_y = \sum_s \Gamma_{ys} f_s , \qquad \sum_i v_i = 1 .
 
-    With the unit matrix as code and Delta = 1 off the diagonal, equation (17); with ancestors in
-    the code, Section 3.4; with the code (-1/2, 1/2) of two classes, LPBoost (Section 3.1). If
-    several classes are equally violated, the subgradient is the mean of theirs. Before the first
-    learner all classes are, and with the subgradient of a single one, later learners would have to
-    undo the first.
+    With the unit matrix as code and Delta = 1 off the diagonal, this is equation (17). With
+    ancestors in the code it is the risk of Section 3.4, and with the code (-1/2, 1/2) of two
+    classes it is LPBoost (Section 3.1). If several classes are equally violated, the subgradient is
+    the mean of theirs. Before the first learner all classes are, and with the subgradient of a
+    single one, later learners would have to undo the first.
 
     A call costs O(m k), plus the products with the code.
 

@@ -74,7 +74,8 @@ class Graphs:
         )
         new_node = np.full(len(self.nodes), -1)
         new_node[at] = np.arange(len(at))
-        new_region = np.full(len(self.region_layers) + 1, -1)  # the last one for none
+        # The last entry is for nodes without a region.
+        new_region = np.full(len(self.region_layers) + 1, -1)
         new_region[regions] = np.arange(len(regions))
         return Graphs(
             self.nodes[at],

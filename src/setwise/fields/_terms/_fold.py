@@ -16,7 +16,7 @@ class Folded(NamedTuple):
     constant: float
     unary: FloatArray
     terms: tuple[tuple[Any, Term], ...]
-    """each beside the potential it comes from"""
+    """pairs of a potential and one of its terms"""
 
 
 def fold(unary: FloatArray, terms: Iterable[tuple[Any, Term]]) -> Folded:

@@ -33,11 +33,11 @@ class UaiModel:
     sizes: IntArray
     """(F,): the number of variables of each factor, without those of a single label from 3 on."""
     members: IntArray
-    """The variables of all factors, one after the other."""
+    """The variables of all factors, concatenated."""
     begins: IntArray
-    """(F,): where those of each factor begin."""
+    """(F,): the start of each factor in ``members``."""
     starts: IntArray
-    """(F,): where the table of each factor begins among the numbers."""
+    """(F,): the start of each factor's table in ``numbers``."""
 
     def of_size(self, size: int) -> tuple[IntArray, IntArray]:
         """Return the factors of ``size`` variables, and these variables (G, size)."""

@@ -151,7 +151,7 @@ class _Group:
 
     factors: IntArray
     places: IntArray
-    """Where each stands among all factors of two variables."""
+    """The index of each factor among all factors of two variables."""
     edges: IntArray
     tables: FloatArray
     """(G, a, b), +inf where the file has 0."""

@@ -49,11 +49,11 @@ class Sums(NamedTuple):
     """The summands of a bound, if they are not the numbers of the field."""
 
     paid: float
-    """the sum of the sizes"""
+    """the sum of the absolute summands"""
     lost: float = 0.0
-    """what the search knows to have lost besides"""
+    """an additional rounding error that the search has computed"""
     depth: int | None = None
-    """how many sums a number goes through; None for as many as energies have summands"""
+    """the number of sums that a number enters; None for the number of summands of an energy"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,11 +62,11 @@ class Conditioned:
 
     given: Field
     field: Field
-    """the field that is searched; its arrays are those of ``given`` where nothing was removed"""
+    """the field that is searched; it shares unchanged arrays with ``given``"""
     least: FloatArray | None = None
-    """(N,): what was taken out of each row of unaries; None for nothing"""
+    """(N,): the constants that were subtracted from the rows of unaries; None for no constants"""
     constants: tuple[float, ...] = ()
-    """(K,): what was taken out of each potential"""
+    """(K,): the constants that were subtracted from the potentials"""
 
     @classmethod
     def of(cls, field: Field) -> Conditioned:

@@ -123,7 +123,7 @@ class Unit(NamedTuple):
     """The unit of a field's energies, a power of two, and the largest difference of energies."""
 
     step: float
-    """every energy is a multiple of it; 0 where sums of energies are not exact"""
+    """every energy is a multiple of it; 0 if sums of energies are not exact"""
     total: float
 
     @classmethod

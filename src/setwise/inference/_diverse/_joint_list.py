@@ -98,7 +98,7 @@ class _NestedCuts(Search[DiverseProgress]):
     """A search for the best labellings for increasing biases, with one nested cut per step."""
 
     has_answer = True
-    """The labelling with the least unaries."""
+    """The labelling of least unaries is an answer."""
 
     def __init__(self, cuts: BiasCuts, biases: FloatArray, n_variables: int) -> None:
         self._cuts, self._biases = cuts, biases

@@ -19,7 +19,7 @@ from setwise.inference._map._result import MapResult
 from setwise.inference._map._solve_map import solve_map
 
 Item = tuple[MapResult, float]
-"""What a step found, and what it adds to the diversity of the items before it."""
+"""The result of a step, and its gain in diversity given the earlier items."""
 
 
 class ListSearch(Search[DiverseProgress]):

@@ -108,7 +108,7 @@ class PottsCut(NamedTuple):
     paid: float
     """its energy minus the least unary of every variable"""
     gap: float
-    """by how much another labelling may be better, since rounding lowered the flow"""
+    """the gap to other labellings that is due to rounding of the flow"""
     rounding: float
     """the rounding error of that difference"""
 

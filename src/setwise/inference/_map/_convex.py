@@ -58,7 +58,7 @@ class _Cooling(MapSearch):
     passes: int
     sums = Sums(0.0)
     n_iter = 0
-    """The number of rounds that the callback is told: of passes, or of the search before."""
+    """The number of rounds for the callback: of passes, or of the earlier search."""
 
     def __init__(self, field: Field, options: MapOptions) -> None:
         super().__init__(field, options)

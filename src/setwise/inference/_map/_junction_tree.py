@@ -40,7 +40,7 @@ class Planned(NamedTuple):
 
     tree: Any
     constant: float
-    """of the energy, which the kernel does not know of"""
+    """the constant of the energy, which the kernel does not have"""
     owners: IntArray
     """(F,): the number of the potential of each table, in the order of ``field.potentials``"""
 

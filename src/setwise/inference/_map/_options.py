@@ -42,16 +42,16 @@ class MapOptions:
     random: np.random.Generator | None
     callback: Callable[[MapProgress], object] | None
     problem: Conditioned
-    """What is searched, what gaps are measured against, and what results mean."""
+    """The conditioned problem, with the field to search and the scale of gaps."""
     by_cut: bool | None = None
     """Whether the method is a cut, which leaves the weights of edges alone.
 
     None for a search inside another one: its callback is told of bounds as they are computed.
     """
     known: MapResult | None = None
-    """The answer of an earlier search: the callback is told the better of the two."""
+    """The answer of an earlier search; the callback receives the better of the two."""
     highest: list[float] = dataclass_field(default_factory=lambda: [-np.inf])
-    """The highest bound that the callback was told: what is claimed once is not taken back."""
+    """The highest bound that the callback has received; later bounds are not lower."""
     deadline: Deadline = dataclass_field(default_factory=Deadline)
     watch: Stopwatch = dataclass_field(default_factory=Stopwatch)
     began: float = dataclass_field(default_factory=perf_counter)

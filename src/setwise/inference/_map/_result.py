@@ -115,4 +115,4 @@ class Found(MapResult):
     """The record of a search, with the bound as computed in floating point."""
 
     lost: float = 0.0
-    """what rounding may have added to the bound"""
+    """the possible rounding error of the bound"""

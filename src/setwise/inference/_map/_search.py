@@ -24,9 +24,9 @@ class MapSearch(Search[MapProgress]):
     best: tuple[IntArray, float]
     """The best labelling so far, and its energy."""
     sums: Sums | None = None
-    """What the bound is a sum of, if not of the numbers of the field."""
+    """The summands of the bound, if they are not the numbers of the field."""
     converged = False
-    """Whether the gap is within the tolerance, or the method has come to its own end."""
+    """Whether the gap is within the tolerance, or the method has ended by itself."""
 
     def __init__(self, field: Field, options: MapOptions) -> None:
         self.field, self.options = field, options

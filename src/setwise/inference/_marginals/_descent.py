@@ -28,9 +28,9 @@ class BoundDescent(ABC):
     constant: float
     """The constant of the energy, in its unit."""
     informations: FloatArray
-    """(E,): the mutual information of each pair, in nats, at the marginals last measured"""
+    """(E,): the mutual information of each pair, in nats, at the last measured marginals"""
     _least: float
-    """The sum of the least unaries over t: bounds are relative to what is above minus this."""
+    """The sum of the least unaries over t, which the size of a bound does not include."""
     _logs: FloatArray
 
     def __init__(self) -> None:

@@ -128,7 +128,7 @@ class _BasePoint:
         self.s: FloatArray = cut.costs.copy()
         self.n_levels = 0
         self.left = np.arange(len(self.s))
-        """The nodes of blocks that are not done."""
+        """The nodes of unfinished blocks."""
         self._is_variable = (self.left < n).astype(np.float64)
         self._block = np.zeros(len(self.s), np.int64)
         self._edges, self._there, self._back = cut.edges, cut.there, cut.back

@@ -23,9 +23,9 @@ class Pairs:
     edges: IntArray
     """(E, 2)"""
     weights: FloatArray
-    """(P,): of the first P edges"""
+    """(P,): the weights of the first P edges"""
     tables: FloatArray
-    """(E - P, L, L): of the others"""
+    """(E - P, L, L): the tables of the other edges"""
     grid: Grid | None
 
     @property

@@ -34,13 +34,13 @@ class MarginalsOptions:
     start: FloatArray | None = None
     """Probabilities (N, L) of an earlier result."""
     state: FloatArray | None = None
-    """Its ``state``, where the method was the same."""
+    """The ``state`` of an earlier result of the same method."""
     offset: float = 0.0
-    """By how much the method's log Z is above the log Z of the caller's field."""
+    """log Z of the method's field minus log Z of the caller's field."""
     margin: float = 0.0
-    """By how much the offset may be rounded."""
+    """A bound on the rounding error of the offset."""
     from_below: bool = False
-    """Whether the values on the way are lower bounds, as those of mean field."""
+    """Whether intermediate values are lower bounds, as in mean field."""
     deadline: Deadline = field(default_factory=Deadline)
     watch: Stopwatch = field(default_factory=Stopwatch)
     began: float = field(default_factory=perf_counter)
@@ -91,7 +91,7 @@ class MarginalsSolution:
     n_iter: int = 1
     converged: bool = True
     cut_short: bool = False
-    """Whether a callback, Ctrl-C or the time limit ended the search before it was done."""
+    """Whether a callback, Ctrl-C or the time limit ended the search early."""
 
 
 class Standing(NamedTuple):
@@ -106,10 +106,10 @@ class MarginalsSearch(Search[MarginalsProgress]):
     """A method for marginals, which ``MarginalsOptions.run`` drives."""
 
     most = 10_000
-    """The number of passes at most, unless ``max_iter`` says otherwise."""
+    """The default of ``max_iter``."""
     has_answer = True
     earlier = 0
-    """The number of passes that were made before the search."""
+    """The number of passes before the search."""
 
     def __init__(self, options: MarginalsOptions) -> None:
         self.options = options

@@ -45,7 +45,7 @@ class Order:
     variables: IntArray
     """(N,)"""
     starts: IntArray
-    """(B + 1,): where the blocks start; many of them can be done at once"""
+    """(B + 1,): the starts of the blocks, many of which can be processed at once"""
 
     def first(self, edges: IntArray) -> IntArray:
         """Return the end of each edge that is eliminated first, (E,)."""
@@ -110,7 +110,7 @@ class Shares:
         self.is_forest = not (self._counts > 1).any()
         """Whether all shares are 1, and the bound is log Z."""
         self.rounds = 0 if self.is_forest else ROUNDS
-        """The number of rounds that are left."""
+        """The number of remaining rounds."""
 
     def move(self, informations: FloatArray) -> float:
         """Raise the shares of edges whose ends have more information (E,), in nats.
@@ -146,7 +146,7 @@ class Cover(NamedTuple):
     order: IntArray
     """(N,)"""
     shares: FloatArray
-    """(E,): 0 for edges that are left out"""
+    """(E,): the shares of edges, 0 for omitted edges"""
 
 
 def shares_of(covers: list[Cover]) -> FloatArray:

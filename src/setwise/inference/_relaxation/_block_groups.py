@@ -25,7 +25,7 @@ class Group:
     variables: IntArray
     """the variables (P,), ordered by block"""
     starts: IntArray
-    """where the blocks start, (B + 1,)"""
+    """the starts of the blocks, (B + 1,)"""
     parameters: FloatArray
     """CHAIN: half the weights to the next; COUNT, CONVEX: gains h(k + 1) - h(k); SIMPLEX: costs."""
     slots: tuple[tuple[int, ...], ...]

@@ -79,7 +79,7 @@ def stages(descent: Descent, max_iter: int) -> Iterator[Stage]:
 
 
 class _Stages(Iterator[Stage]):
-    """Stages as an iterator. Python closes a generator that is dropped, and would lose a Ctrl-C."""
+    """An iterator over stages. It is no generator, because closing one can lose a Ctrl-C."""
 
     def __init__(self, descent: Descent, max_iter: int) -> None:
         self._descent, self._limit = descent, max_iter

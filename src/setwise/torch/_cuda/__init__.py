@@ -65,7 +65,7 @@ def lovasz_softmax(
     buckets: int,
     from_logits: bool,
 ) -> Any:
-    """Return the total () and the gradient of the Lovász softmax loss; 0 buckets: sorting."""
+    """Return the total and the gradient of the Lovász softmax loss; 0 buckets mean sorting."""
     if not logits.numel():
         return NotImplemented
     with on(logits.device):

@@ -44,7 +44,7 @@ def softmax_of_buckets(
     buckets: int,
     from_logits: bool,
 ) -> Any:
-    """Return the total () and the gradient of the Lovász softmax loss of a ratio of counts.
+    """Return the total and the gradient of the Lovász softmax loss of a ratio of counts.
 
     The loss is l(n, q) = (a n + q) / (c m - d n + q). The buckets divide [0, 1] evenly. The total
     is below the exact one by at most the mean of l(V) over the sets divided by the number of

@@ -151,7 +151,7 @@ def softmax_of_sort(
     d: float,
     from_logits: bool,
 ) -> Any:
-    """Return the total () and the gradient of the Lovász softmax loss; ``weights`` (C,) float64."""
+    """Return the total and the gradient of the Lovász softmax loss, given float64 weights (C,)."""
     (images, classes, pixels), device = logits.shape, logits.device
     groups = images if per_image else 1
     if logits.dtype not in SCORES or target.dtype not in LABELS or target.is_floating_point():

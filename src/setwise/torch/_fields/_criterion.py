@@ -1,4 +1,4 @@
-"""What the losses of fields share: reading targets, their energies, and the reduction."""
+"""The common base of the losses of fields: targets, their energies, and the reduction."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class FieldAnswer:
     expected: Tensor | None = None
     """(B, E) with ``trees``: the probability that the ends of an edge differ, by pair marginals"""
     lower: Tensor | None = None
-    """(B,) float64, if a lower bound was asked for"""
+    """(B,) float64, if a lower bound was requested"""
     states: Any = None
     """The state of the solver, for a warm start."""
     is_exact: bool = False
@@ -129,7 +129,7 @@ class LevelledLogits(NamedTuple):
     logits: Tensor
     """(B, L, N)"""
     constant: Tensor
-    """(B,): by how much log Z of the given logits is larger"""
+    """(B,): log Z of the given logits minus log Z of these"""
 
     def above(self, bound: Tensor) -> Tensor:
         """Return upper bounds (B,) on log Z of the given logits, rounded up."""

@@ -1,1 +1,1 @@
-"""What users pass: tensors, labels, weights, losses."""
+"""Readers of the inputs of users: tensors, labels, weights, losses."""

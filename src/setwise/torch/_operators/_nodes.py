@@ -36,7 +36,7 @@ def values_of_classes(p: Tensor, labels: Tensor, *rest: Any) -> Tensor:
 
 
 def mean_over_classes(logits: Tensor, *rest: Any) -> Tensor:
-    """Return the mean () over the sets for logits (N, C, P)."""
+    """Return the mean over the sets, a scalar, for logits (N, C, P)."""
     mean: Tensor
     if is_eager(logits) or not HAS_OPERATORS:
         mean = untraced(MeanOfClasses.apply)(logits, *rest)

@@ -35,11 +35,11 @@ class Bounded(NamedTuple):
 
     bound: float
     paid: float
-    """the sum of the sizes of what the bound is a sum of"""
+    """the sum of the absolute summands of the bound"""
     forced: Forced
     multipliers: FloatArray
     mixture: list[IntArray]
-    """the labellings of the best mixture, those of most weight first"""
+    """the labellings of the best mixture, by decreasing weight"""
     n_cuts: int
 
 

@@ -23,7 +23,7 @@ _MOST_KEPT = 32
 _LOST = 1e-10
 
 Forced = tuple[tuple[int, int], ...]
-"""Variables with the labels that they must have."""
+"""Variables with their fixed labels."""
 
 
 class LabelingPool:

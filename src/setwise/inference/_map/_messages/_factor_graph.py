@@ -31,7 +31,7 @@ class FactorPairs:
     low: IntArray
     high: IntArray
     weights: FloatArray
-    """(E,): of the pairs without a table"""
+    """(E,): the weights of pairs without a table"""
     table: IntArray
     """(E,): the position in ``tables``, -1 for Potts"""
     tables: FloatArray

@@ -84,15 +84,15 @@ class Counted:
     """Functions of counts over their members that have a choice, as concatenated arrays."""
 
     starts: IntArray
-    """(F + 1,): where the members of each begin"""
+    """(F + 1,): the starts of the members of each function"""
     members: IntArray
     """(P,)"""
     inside: BoolArray
     """(P, L)"""
     heights: FloatArray
-    """(P + F,): one more than members for each"""
+    """(P + F,): for each function, one more than its number of members"""
     constant: float
-    """the sum of the functions in which no member has a choice"""
+    """the sum of the functions whose members have a single label each"""
 
     @classmethod
     def of(cls, factors: list[CountFunction], unary: FloatArray) -> Counted:

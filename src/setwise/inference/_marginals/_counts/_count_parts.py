@@ -42,7 +42,7 @@ class CountParts:
         """(F,)"""
         self.before = self.now
         self.rounds = ROUNDS
-        """The number of rounds that are left."""
+        """The number of remaining rounds."""
 
     @property
     def rest(self) -> FloatArray:
