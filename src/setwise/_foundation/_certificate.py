@@ -17,6 +17,9 @@ EPS = float(np.finfo(np.float64).eps)
 
 # A bound, not tuned, on the rounding errors of a number in a few operations of a kernel.
 FEW_ROUNDINGS = 8.0
+# The same for a number that enters sums of sums, such as the value of a formula, a risk, a flow, or
+# a table that was split into parts (which may differ from it by 45 roundings of its largest entry).
+MANY_ROUNDINGS = 64.0
 
 
 def relative_gap(gap: float, room: float, rounding: float = 0.0) -> float:

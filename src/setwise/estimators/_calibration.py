@@ -15,10 +15,9 @@ from sklearn.linear_model import LogisticRegression
 
 from setwise._foundation._arguments import FloatArray
 
-# Probabilities are clipped to [_CERTAIN, 1 - _CERTAIN] before a logit is taken.
-_CERTAIN = 1e-7
+# Probabilities are clipped to [CERTAIN, 1 - CERTAIN] before a logit is taken.
+CERTAIN = 1e-7
 METHODS = ("sigmoid", "isotonic")
-_FOLDS = 5
 
 
 class NeedsCalibrate:
@@ -84,9 +83,10 @@ def better_calibration(p: FloatArray, positive: NDArray[np.bool_]) -> str:
     Probabilities are kept away from 0 and 1 by a row's share, since an isotonic map of few rows is
     too certain.
     """
-    folds = np.arange(len(p)) % _FOLDS
+    n_folds = 5
+    folds = np.arange(len(p)) % n_folds
     losses = dict.fromkeys(METHODS, 0.0)
-    for fold in range(_FOLDS):
+    for fold in range(n_folds):
         train, test = folds != fold, folds == fold
         for method in METHODS:
             told = Calibration.fit(method, p[train], positive[train])(p[test])
@@ -134,4 +134,4 @@ def _map_of(
 
 
 def _logits(p: FloatArray) -> FloatArray:
-    return np.asarray(logit(np.clip(p, _CERTAIN, 1 - _CERTAIN)))
+    return np.asarray(logit(np.clip(p, CERTAIN, 1 - CERTAIN)))

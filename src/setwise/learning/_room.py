@@ -9,11 +9,11 @@ to the objective itself, minus its trivial lower bound. The scale is the smaller
 
 from __future__ import annotations
 
-from setwise._foundation._certificate import EPS, relative_gap
+from setwise._foundation._certificate import EPS, MANY_ROUNDINGS, relative_gap
 
 # The rounding error of the objective and the bound, relative to their terms, including the sums
 # inside of a risk.
-ROUNDING = 64 * EPS
+ROUNDING = MANY_ROUNDINGS * EPS
 # The rounding error relative to P(0), whose terms, such as the 1 of a hinge, cancel against the
 # scores. It must be small: on separable data P is a small share of P(0), and a gap as large as P
 # must not count as a rounding error.

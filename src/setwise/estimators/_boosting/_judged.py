@@ -22,13 +22,16 @@ from setwise.estimators._boosting._held_out import (
     folds,
     split_off,
 )
-from setwise.estimators._boosting._price import USUAL, PricePath, least_price
+from setwise.estimators._boosting._price import (
+    PATH_TIME,
+    PATH_TOLERANCE,
+    USUAL,
+    PricePath,
+    least_price,
+)
 from setwise.learning import BoostFit, BoostOptions, BoostProgress, WeakLearnerSearch
 from setwise.learning._boosting._options import read_options
 from setwise.learning._boosting._problem import Risk
-
-_PATH_TOLERANCE = 0.1  # tolerance of the fits that choose C
-_PATH_TIME = 0.5  # largest share of a time limit that the choice of C may take
 
 
 class HeldOut(NamedTuple):
@@ -163,7 +166,7 @@ class Judged(Boosted):
         """Choose the best C and surrogate, and return the scores of held-out rows."""
         parts = [part for part in parts if self._can_be_judged(*part)]
         self.C_scores_: dict[float, float] = {}
-        limit = None if self.time_limit is None else _PATH_TIME * float(self.time_limit)
+        limit = None if self.time_limit is None else PATH_TIME * float(self.time_limit)
         deadline = Deadline(limit, armed=False)
         best: tuple[str, PricePath[list[HeldOut]]] | None = None
         for surrogate in self._surrogates():
@@ -225,7 +228,7 @@ class Judged(Boosted):
                     C=C,
                     watch=watch,
                     quiet=True,
-                    tol=max(self.tol, _PATH_TOLERANCE),
+                    tol=max(self.tol, PATH_TOLERANCE),
                     **options,
                 )
             if fit.interrupted and not watch.stopped:

@@ -16,6 +16,8 @@ T = TypeVar("T")
 # The values of C on the path, relative to the least C for which a weak learner gets a weight.
 _RATIOS = (5.0, 15.0, 50.0, 150.0)
 USUAL = 50.0  # used if there are too few rows to hold some out, and the first on a path
+PATH_TOLERANCE = 0.1  # tolerance of the fits that choose C
+PATH_TIME = 0.5  # largest share of a time limit that the choice of C may take
 _FIXED = 100.0  # used if no C gives a weak learner a weight
 
 

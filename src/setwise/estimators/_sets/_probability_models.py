@@ -18,9 +18,8 @@ from sklearn.utils import _safe_indexing
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
 from setwise._foundation._deadline import Deadline
 from setwise.decisions._probabilities import SetProbabilities
+from setwise.estimators._calibration import CERTAIN
 
-# Probabilities of 0 and 1 have no logit: they are clipped to [_CERTAIN, 1 - _CERTAIN].
-_CERTAIN = 1e-7
 # C of the logistic regression for presence, whose three features are all in units of logits.
 _C = 10.0
 
@@ -148,7 +147,7 @@ class PresenceModel:
 
 def _signs(sets: SetProbabilities) -> FloatArray:
     """Return features (n, 3): the largest probability, the expected size, and -log P(empty)."""
-    p, starts = np.clip(sets.flat, _CERTAIN, 1 - _CERTAIN), sets.offsets[:-1]
+    p, starts = np.clip(sets.flat, CERTAIN, 1 - CERTAIN), sets.offsets[:-1]
     most = np.maximum.reduceat(p, starts)
     number = np.add.reduceat(p, starts)
     none = np.add.reduceat(-np.log1p(-p), starts)

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from setwise._foundation._arguments import FloatArray, as_choice, as_sample_weights
+from setwise._foundation._arguments import SQUARABLE, FloatArray, as_choice, as_sample_weights
 from setwise._foundation._base_classes import Versioned
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._keywords import hints_at_names
@@ -37,8 +37,6 @@ from setwise.losses._scoring._score import score_of_sets
 
 # Fewer sets are not enough to estimate how often one is empty.
 _LEAST_SETS = 5
-# The largest weight: other estimators sum weights, which must not overflow.
-_HEAVIEST = 1e100
 
 
 class SetDecision(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -169,10 +167,10 @@ class SetDecision(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         if sample_weight is not None:
             weight = as_sample_weights(sample_weight, len(positive))
             some = weight[weight > 0]
-            if some.size and (some.max() > _HEAVIEST or some.min() < 1 / _HEAVIEST):
+            if some.size and (some.max() > SQUARABLE or some.min() < 1 / SQUARABLE):
                 raise ValueError(
-                    f"sample_weight must be 0 or between {1 / _HEAVIEST:g} and {_HEAVIEST:g}, got "
-                    f"{some.max() if some.max() > _HEAVIEST else some.min():g}"
+                    f"sample_weight must be 0 or between {1 / SQUARABLE:g} and {SQUARABLE:g}, got "
+                    f"{some.max() if some.max() > SQUARABLE else some.min():g}"
                 )
         model = first_estimator(self.estimator, matrix=matrix)
         target = positive.astype(np.int64) if matrix else labels

@@ -18,7 +18,7 @@ from setwise.fields._terms._singles import ConstantTerm, UnaryTerm
 
 # A table counts as unaries plus Potts if the difference is at most this share of its largest entry,
 # which allows for the rounding of a table that was computed as such a sum.
-_ROUNDING = 1e-14
+SPLIT_ROUNDING = 1e-14
 
 
 class TableTerm(Term):
@@ -174,7 +174,7 @@ def _as_sums(tables: FloatArray) -> _Sums:
     total = tables.sum(axis=(1, 2))
     pairs = max(n_labels * (n_labels - 1), 1)
     weights = (total - n_labels * diagonal) / pairs if n_labels > 1 else np.zeros(n)
-    slack = _ROUNDING * np.abs(tables).max(axis=(1, 2), initial=0.0)
+    slack = SPLIT_ROUNDING * np.abs(tables).max(axis=(1, 2), initial=0.0)
     clipped = np.maximum(weights, 0.0)
     # Without the Potts part the rest is a sum over rows and columns, given by its means.
     rest = tables + clipped[:, None, None] * np.eye(n_labels)

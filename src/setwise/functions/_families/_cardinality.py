@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_numbers
-from setwise._foundation._certificate import EPS
+from setwise._foundation._certificate import EPS, MANY_ROUNDINGS
 from setwise.functions._base import SetFunction
 from setwise.functions._numbers import (
     Numbers,
@@ -19,7 +19,7 @@ from setwise.functions._numbers import (
 # Values of a formula have rounding errors. A difference below this share of the range of the
 # values counts as zero when a family checks whether it is submodular or increasing. A larger
 # share would hide the second differences 2 / n^2 of (k / n)^2, which are small for large n.
-ROUNDING = 64 * EPS
+ROUNDING = MANY_ROUNDINGS * EPS
 
 
 def slack_of(values: FloatArray, share: float = ROUNDING) -> float:

@@ -21,13 +21,12 @@ import numpy as np
 
 from setwise import _core
 from setwise._foundation._arguments import FloatArray, IntArray
-from setwise._foundation._certificate import EPS, FEW_ROUNDINGS, relative_gap
+from setwise._foundation._certificate import EPS, FEW_ROUNDINGS, MANY_ROUNDINGS, relative_gap
 from setwise.fields._base import Potential
 from setwise.fields._field import Field
 from setwise.fields._terms import Term
 from setwise.inference._conditioning._magnitude import (
     NEGLIGIBLE,
-    ROUNDINGS,
     Unit,
     given_bound,
     rounding_of_bound,
@@ -234,7 +233,7 @@ class Conditioned:
         room = value - self.trivial if value < inf else 0.0
         size = max(room, 0.0) + least + sums.paid
         depth = self.n_summands if sums.depth is None else sums.depth
-        return sums.lost + EPS * ((depth + FEW_ROUNDINGS) * size + ROUNDINGS * split)
+        return sums.lost + EPS * ((depth + FEW_ROUNDINGS) * size + MANY_ROUNDINGS * split)
 
     def claim(self, value: float, bound: float, slack: float) -> float:
         """Return the bound to report for a value, which holds in exact arithmetic.

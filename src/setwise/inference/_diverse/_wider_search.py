@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import breadth_first_order
 
-from setwise._foundation._arguments import FloatArray, IntArray
+from setwise._foundation._arguments import BATCH, FloatArray, IntArray
 from setwise._foundation._search import completed
 from setwise.diversities._alternatives import Alternatives
 from setwise.fields._field import Field
@@ -16,9 +16,8 @@ from setwise.inference._diverse._path._medians import edges_of, largest_part
 from setwise.inference._map._enumerate import FEW_LABELINGS, all_labelings, count_labelings
 from setwise.inference._map._solve_map import solve_map
 
-# The number of entries of labellings that are compared at once, which limits memory; and the most
-# centres of regions that are tried. A quarter or four times as many give lists of equal energies.
-_ENTRIES = 1 << 22
+# The most centres of regions that are tried. A quarter or four times as many give lists of equal
+# energies.
 _REGIONS = 64
 
 
@@ -39,7 +38,7 @@ class WiderSearch:
         self._orders: IntArray | None = None
         self._all: tuple[IntArray, FloatArray] | None = None
         count = count_labelings(field)
-        self.sees_all = count <= FEW_LABELINGS and count * n <= _ENTRIES
+        self.sees_all = count <= FEW_LABELINGS and count * n <= BATCH
 
     @property
     def description(self) -> str:
@@ -129,7 +128,7 @@ class WiderSearch:
         """Return all variables, those nearest to each of K centres first, (K, N)."""
         n, edges = self._field.n_variables, self._edges
         graph = coo_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(n, n)).tocsr()
-        count = min(n, max(_ENTRIES // (n * self._field.n_labels), 4), _REGIONS)
+        count = min(n, max(BATCH // (n * self._field.n_labels), 4), _REGIONS)
         orders = np.empty((count, n), np.int64)
         for k, centre in enumerate(np.linspace(0, n - 1, count).astype(np.int64)):
             near = breadth_first_order(graph, centre, directed=False, return_predecessors=False)
@@ -145,7 +144,7 @@ class WiderSearch:
         """
         field = self._field
         n, n_labels = field.unary.shape
-        width = max(len(earlier) + 1, _ENTRIES // n)
+        width = max(len(earlier) + 1, BATCH // n)
         for item in earlier:
             added = field.unary - field.unary[np.arange(n), item][:, None]
             added[np.arange(n), item] = np.inf

@@ -18,10 +18,7 @@ from setwise._foundation._certificate import EPS, FEW_ROUNDINGS
 from setwise.fields._edges import Grid, grid_of
 from setwise.fields._field import Field
 from setwise.fields._terms import PottsTerm, TableTerm, distinct
-
-# A table that violates submodularity by at most this share of its range counts as submodular: the
-# violation is rounding.
-_ROUNDING = 1e-14
+from setwise.fields._terms._tables import SPLIT_ROUNDING
 
 Pairs = tuple[IntArray, FloatArray]
 """Edges (E, 2) and weights (E,)."""
@@ -54,7 +51,7 @@ def as_potts(field: Field) -> PottsField | None:
         elif isinstance(term, TableTerm):
             weights = np.empty(len(term.edges))
             tables = distinct(term.tables)[0].reshape(-1)
-            above, sizes = _core.split_tables(term.edges, tables, _ROUNDING, unary, weights)
+            above, sizes = _core.split_tables(term.edges, tables, SPLIT_ROUNDING, unary, weights)
             if above < 0.0:
                 return None
             pairs.append((term.edges, weights))

@@ -8,12 +8,11 @@ from math import log
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
-from setwise._foundation._certificate import EPS
+from setwise._foundation._certificate import EPS, FEW_ROUNDINGS
 from setwise.fields._terms import CardinalityTerm, CountTerm
 from setwise.inference._relaxation._paths import paths_of
 
 CHAIN, COUNT, SIMPLEX, CONVEX = 0, 1, 2, 3
-ROUNDINGS = 8.0  # rounding errors of an entry in one step: a bound, not tuned
 _NONE: IntArray = np.zeros(0, np.int64)
 
 
@@ -139,6 +138,6 @@ def rounding_of_blocks(
     for group in groups:
         end = begin + len(group.variables) * max(len(group.slots), 1)
         entries = float(np.abs(blocks[begin:end]).sum(dtype=np.float64))
-        total += (ROUNDINGS + int(np.diff(group.starts).max())) * (entries + spread)
+        total += (FEW_ROUNDINGS + int(np.diff(group.starts).max())) * (entries + spread)
         begin = end
     return 2.0 * EPS * total

@@ -15,7 +15,7 @@ from setwise._foundation._arguments import (
     as_number,
 )
 from setwise._foundation._progress import displayed
-from setwise._foundation._search import Control, Ending, Search, drive
+from setwise._foundation._search import STANDS_STILL, Control, Ending, Search, drive
 from setwise._foundation._warnings import callers_level
 from setwise.learning._boosting._boost_fit import BoostFit, BoostHistory, BoostProgress
 from setwise.learning._boosting._master import ACCURACY, MasterSolution
@@ -29,8 +29,6 @@ from setwise.learning._room import room_of, share_left
 # The accuracy of the cutting planes of a round, as a share of the possible gain from further weak
 # learners, and as a share of the tolerance.
 _SHARE_OF_GAP, _SHARE_OF_TOLERANCE = 0.2, 0.2
-# A round without a new learner that leaves more than this share of the gap is the last.
-_STALLED = 0.99
 # The largest C; beyond, the penalty is below the rounding error of C times the risk.
 _LARGEST = 1e15
 
@@ -260,7 +258,7 @@ class _Boosting(Search[BoostProgress]):
             return False
         left, self._left = self._left, problem.best.value - bound
         if problem.grouped:  # the remaining gap is within the accuracy of the descent
-            return bool(self._left > _STALLED * left)
+            return bool(self._left > STANDS_STILL * left)
         self._hardens = True
         return False
 

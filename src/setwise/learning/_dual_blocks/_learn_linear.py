@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.sparse import issparse
 
-from setwise._foundation._arguments import FloatArray, as_count, check_callback
+from setwise._foundation._arguments import SQUARABLE, FloatArray, as_count, check_callback
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._progress import Progress
 from setwise._foundation._search import attempt
@@ -46,8 +46,6 @@ _STEPS, _QUICK_STEPS, _SHORT, _LONG = 150, 600, 100, 400
 _STEPS_WORK = 10.0
 # If a stage of blocks leaves more than this share of the gap, later stages of blocks are skipped.
 _HELP = 0.5
-# If the sum of squares of the features is larger, sums in the dual could overflow.
-_MOST_SQUARES = 1e200
 _ENDLESS = 1 << 40  # a number of passes or rounds without limit
 # Sequences of stages, each with its largest number of rounds of planes or passes of blocks.
 _PLANES: tuple[Stage, ...] = (("planes", _ENDLESS),)
@@ -109,7 +107,7 @@ class _Problem:
         if few or sets.n > _VERY_TALL * sets.columns:
             return True
         total = float(self.squares.sum())
-        return not (np.isfinite(total) and 0.0 < total < _MOST_SQUARES)
+        return not (np.isfinite(total) and 0.0 < total < SQUARABLE**2)  # else sums overflow
 
     def has_no_blocks(self) -> bool:
         """Return whether the surrogate has neither projections nor kept planes."""
