@@ -187,8 +187,8 @@ def test_the_phases_before_the_rounds_are_shown_and_counted(capsys):
     dX, dY = in_chunks(X, Y)
     slow = dX.map_blocks(lambda part: time.sleep(0.05) or part, dtype=float)
     told = []
-    model = HERE(**FEW, verbose=True, callback=lambda now: told.append(now.seconds))
-    model.fit(slow, dY)
+    model = HERE(**FEW, verbose=True)
+    model.fit(slow, dY, callback=lambda now: told.append(now.seconds))
     assert told[0] >= 0.25  # five chunks
     assert model.history_.seconds.tolist() == told
     lines = capsys.readouterr().err.splitlines()
