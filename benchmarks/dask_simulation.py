@@ -91,7 +91,7 @@ def simulated(workers: int, size: int, costs: Costs, width: int) -> float:
     """
     move = costs.message + size * costs.byte
     weights = int(np.ceil(np.log2(workers))) * move  # workers that have the weights pass them on
-    free = 0.0  # when the scheduler is free
+    free = 0.0  # the time at which the scheduler is free
     nodes = []
     for _ in range(workers):
         free += costs.task

@@ -139,7 +139,7 @@ def wide() -> Iterator[Problem]:
             yield f"{at}/maximize 3", partial(maximized, function, "auto", 3)
     for part in ("whole", *(p.part for p in _ratio(3, 1.0).parts())):
         ratio = _ratio(3, 1.0, part)
-        n, q = np.meshgrid(np.arange(3.0), np.arange(5.0))  # a step from m has nowhere to go
+        n, q = np.meshgrid(np.arange(3.0), np.arange(5.0))  # n < m in all steps
         yield (
             f"ratio {part}",
             lambda ratio=ratio, n=n, q=q: [

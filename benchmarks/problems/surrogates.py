@@ -64,7 +64,7 @@ def all_losses(p: int) -> dict[str, losses.Loss]:
     return made
 
 
-# The names of before 0.1.0, so that aliases which a build adds are not new answers.
+# Fixed names, so that aliases that a build adds do not count as new answers.
 NAMES = (
     *("dice", "early_detection", "exponential", "f_beta", "face_track_1", "face_track_2"),
     *("face_track_3", "face_track_4", "hamming", "jaccard", "truncated_modular"),

@@ -227,8 +227,8 @@ class SoftClassRisk {
     // Minimise slope'd + d' Q d / 2 + |w + d|_2 over d in a ball, at x = w + d. With c = Q w -
     // slope, the minimiser is x = 0 if |c| <= 1, and otherwise r (r Q + 1)^-1 c for the r = |x|
     // with |(r Q + 1)^-1 c| = 1. The inverse of that norm is concave and increases with r, so
-    // Newton's steps approach r from one side. A step that leaves the ball is shortened: the model
-    // is convex, so it falls all the way.
+    // Newton's method approaches r from one side. A step that leaves the ball is shortened: the
+    // model is convex, so it falls all the way.
     void minimize_group(const double* w, double C, double radius, double* d) {
         goal_.assign(s_, 0.0);
         double norm = 0;

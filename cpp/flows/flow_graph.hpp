@@ -121,7 +121,7 @@ class FlowGraph final : public FlowProblem<Capacity> {
         if constexpr (is_float) {
             if (base_.value() < 1e-30 * largest_base_) count_base();
             if (is_new) largest_change_ = 0;
-            // The flow sent may be the rounding error of changes that cancelled each other.
+            // After large changes that cancelled each other, the flow sent may be a rounding error.
             if (sent_.value() < forgetful * std::exchange(largest_change_, 0)) {
                 const Capacity most = cut_beyond_base().value();
                 if (std::abs(sent_.value() - most) > most_lost * most) {
@@ -212,7 +212,7 @@ class FlowGraph final : public FlowProblem<Capacity> {
     static constexpr Capacity unit =
         is_float ? std::numeric_limits<Capacity>::epsilon() : Capacity(0);
     static constexpr Capacity forgetful = is_float ? Capacity(1e-9) : Capacity(0);
-    static constexpr Capacity most_lost = 64 * unit;  // as a share of what is sent
+    static constexpr Capacity most_lost = 64 * unit;  // as a share of the flow
 
     struct Terminals {
         Capacity source, sink;

@@ -165,7 +165,7 @@ class PairMessages {
         const Index L = g_.labels;
         const double* const own = g_.unary_of(i);
         double* const total = total_.data();  // unary plus all messages
-        double* const given = given_.data();  // with the labels behind in place of their messages
+        double* const given = given_.data();  // with labels behind, not messages
         for (Index x = 0; x < L; ++x) total[x] = given[x] = own[x] + gathered_[i * L + x];
         const int side = forward ? 1 : 0;     // side of i in the pairs behind it
         each_pair(i, side, [&](Index e) {

@@ -370,7 +370,8 @@ class ForestSampler {
                     potts_logs(own, total, field.change_[arc >> 1], 0.0, L, message.data());
                     return;
                 }
-                // the label's own term is not subtracted: times exp(-weight) it is negligible
+                // the label's own term is not subtracted, because times exp(-weight) it is
+                // negligible
                 const double others = std::log(total) - weight;
                 for (Index y = 0; y < L; ++y) {
                     const double alone = logs[y] - top, high = std::max(alone, others);

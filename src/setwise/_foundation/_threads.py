@@ -94,7 +94,7 @@ def _result(future: Future[S]) -> S:
 
 
 _lock = threading.Lock()
-_users: list[Any] = []  # an entry per thread inside ``one_thread``: the limit, then None
+_users: list[Any] = []  # per thread in ``one_thread``: the limit, then None
 
 
 @cache

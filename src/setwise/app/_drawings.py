@@ -167,7 +167,7 @@ class Drawings:
 
     @property
     def nbytes(self) -> int:
-        """About the bytes that all drawings hold."""
+        """The approximate number of bytes that all drawings hold."""
         return self.memory.used
 
     def add(self, drawing: Drawing) -> Entry:

@@ -11,10 +11,10 @@ from setwise._foundation._arguments import BoolArray, IntArray
 
 # The sides of a pixel, clockwise: where its neighbour is, and the corner at which the side starts.
 _SIDES = (
-    ((-1, 0), (0, 0)),  # above: to the right
-    ((0, 1), (0, 1)),  # on the right: downwards
-    ((1, 0), (1, 1)),  # below: to the left
-    ((0, -1), (1, 0)),  # on the left: upwards
+    ((-1, 0), (0, 0)),  # the side above, which leads to the right
+    ((0, 1), (0, 1)),  # the right side, which leads downwards
+    ((1, 0), (1, 1)),  # the side below, which leads to the left
+    ((0, -1), (1, 0)),  # the left side, which leads upwards
 )
 
 

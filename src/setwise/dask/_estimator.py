@@ -123,7 +123,7 @@ class Phases:
 
 
 class DaskBoosted(DaskEstimator):
-    """A boosted estimator whose features lie on workers, by columns, and whose scores do not.
+    """A boosted estimator whose features lie on workers, by columns, and its scores on the client.
 
     The weak learners are decision stumps, because the search for any other weak learner needs all
     columns at once. Scores are kept on the client.

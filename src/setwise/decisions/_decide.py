@@ -63,9 +63,9 @@ def decide(
     method        losses                                                              cost
     ============  ==================================================================  =========
     integrals     Jaccard, Dice, F-beta: exact to 1e-9 at a million elements          O(n log n)
-    majority      increasing losses that do not look at the truth: exact              O(n)
-    enumeration   any, up to 10 elements (18 where it does not look at the truth)     O(4^n)
-    counts        losses of the two counts that increase, up to 256 elements: exact   O(n^3)
+    majority      increasing losses that do not depend on the truth: exact            O(n)
+    enumeration   any, up to 10 elements (18 if it does not depend on the truth)      O(4^n)
+    counts        increasing losses of the two counts, up to 256 elements: exact      O(n^3)
     samples       all others: a good set, its loss estimated, a weak bound            O(M n)
     candidates    any, for a list of labellings                                       O(m^2 n)
     ============  ==================================================================  =========

@@ -35,7 +35,7 @@ def _expected(loss: Loss, wrong: FloatArray, sampler: Sampler) -> tuple[float, f
     # An expectation is linear.
     parts = [(scale, _of_term(term, wrong, sampler)) for scale, term in loss._summands()]
     known = [(scale, *part) for scale, part in parts if part is not None]
-    if len(known) < len(parts):  # a term may decrease somewhere although the sum does not
+    if len(known) < len(parts):  # a term can decrease although the sum is increasing
         return sampler.expected_of_mistakes(loss._set_function(_truth(wrong)), wrong)
     return sum(c * value for c, value, _ in known), sum(c * error for c, _, error in known)
 

@@ -18,8 +18,8 @@ from setwise.losses._labels import Labels
 # The probability that the true error exceeds the reported one. The error grows only with the square
 # root of its logarithm, so a small value costs little.
 _DOUBT = 1e-6
-# The largest number of sizes of candidate sets, each of which costs the loss of all samples. All
-# sizes are tried for up to 64 elements.
+# The largest number of sizes of candidate sets. Each size costs one evaluation of the loss on all
+# samples. With up to 64 elements all sizes are tried.
 _MOST_SIZES = 65
 # The largest number of samples times elements for which each element is tried alone, which takes n
 # losses of all samples: 1048 elements with the default of 2000 samples.

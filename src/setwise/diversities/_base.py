@@ -37,8 +37,8 @@ class Diversity(Immutable, ABC):
     Its gains :math:`d(y \mid S) = d(S + y) - d(S)` are what the greedy algorithm adds to the
     relevance -E(y) of a labelling y. As a function of y a gain is a potential, so that the greedy
     step is MAP inference in ``augment(field, S)`` (Prasad, Jegelka and Batra, *Submodular meets
-    Structured*, equation (3)). Lists may repeat an item, and every copy counts: a set function on
-    as many copies of each labelling as are needed.
+    Structured*, equation (3)). Lists may repeat an item, and every copy counts. So d is a set
+    function on sufficiently many copies of each labelling.
 
     Diversities add up, with weights: ``d1 + 2.0 * d2`` (the paper's circled plus).
 
@@ -70,7 +70,7 @@ class Diversity(Immutable, ABC):
 
     @property
     def copies_take_most(self) -> bool | None:
-        r"""Whether of all lists of m items, m copies of y reduce the gain of y most.
+        r"""Whether, among all lists of m items, m copies of y reduce the gain of y most.
 
         :math:`d(y \mid S + m \cdot y) \le d(y \mid S + S')` for all S and all S' of m items. The
         guarantee of a list needs it in addition to ``is_submodular``, to bound how much the gain of
@@ -107,7 +107,7 @@ class Diversity(Immutable, ABC):
         return scaled
 
     def _shares_of(self, m: int) -> list[tuple[Diversity, int]]:
-        """Return the diversities of a list of m items, with the number of items that each adds."""
+        """Return the diversities of a list of m items, each with the number of its items."""
         return [(self, m - 1)]
 
     def _obstacle(self) -> str | None:

@@ -36,7 +36,7 @@ class CombinedDiversity(Diversity):
 
     def __init__(self, terms: Iterable[Diversity]) -> None:
         found: list[Diversity] = []
-        for term in as_diversities(terms, "terms"):  # the terms of a sum are taken apart
+        for term in as_diversities(terms, "terms"):  # a nested sum is flattened
             found.extend(term.terms if isinstance(term, CombinedDiversity) else [term])
         known = sorted({k for term in found if (k := term._known_labels()) is not None})
         if len(known) > 1:

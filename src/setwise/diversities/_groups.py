@@ -32,7 +32,7 @@ class _Counted(Diversity):
     .. math:: d(S) = \lambda \sum_i \Bigl( h(|G_i \cap S|) - h(0) - w \, |G_i \cap S| \Bigr)
 
     A subclass defines the groups of a labelling. The gain is the sum over these of :math:`\lambda
-    (h(n_i + 1) - h(n_i) - w)`, a cost when w is at least h(1) - h(0).
+    (h(n_i + 1) - h(n_i) - w)`, which is not positive if w is at least h(1) - h(0).
     """
 
     h: ConcaveCount
@@ -100,9 +100,10 @@ class GroupCoverage(_Counted):
               n_i(S) = |\{y \in S : y \text{ uses a label of group } i\}|
 
     Equations (4) and (6) of the paper, with its parsimony factor of weight w, which spreads groups
-    over the list instead of putting them all into one item. Submodular; monotone without
+    over the list instead of putting them all into one item. It is submodular, and monotone without
     parsimony. The step is a ``LabelCost`` of :math:`\lambda (w - h(n_i + 1) + h(n_i))` for each
-    group, a cost when w is at least h(1) - h(0): expansion moves take it. O(m N).
+    group. The cost is nonnegative if w is at least h(1) - h(0), and expansion moves then support
+    it. The time is O(m N).
 
     Parameters
     ----------
@@ -190,8 +191,9 @@ class LabelDiversity(CountedLabels):
               n_l(S) = |\{y \in S : l \in y\}|
 
     Each label is a group (Section 3.1 of the paper). The step is a label cost of :math:`\lambda (w
-    - h(n_l + 1) + h(n_l))`, never negative when w, the weight of the parsimony factor, is at least
-    h(1) - h(0): expansion moves. Submodular; monotone without parsimony. O(m N).
+    - h(n_l + 1) + h(n_l))`. The cost is nonnegative if w, the weight of the parsimony factor, is at
+    least h(1) - h(0), and expansion moves then support it. The diversity is submodular, and
+    monotone without parsimony. The time is O(m N).
 
     Parameters
     ----------

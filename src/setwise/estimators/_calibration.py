@@ -80,8 +80,8 @@ class Calibration:
 def better_calibration(p: FloatArray, positive: NDArray[np.bool_]) -> str:
     """Choose the method with the lower log loss on held-out rows; the sigmoid if they tie.
 
-    Probabilities are kept away from 0 and 1 by a row's share, since an isotonic map of few rows is
-    too certain.
+    Probabilities are clipped to [1 / n, 1 - 1 / n] for n rows, because an isotonic map of few rows
+    is overconfident.
     """
     n_folds = 5
     folds = np.arange(len(p)) % n_folds

@@ -114,7 +114,7 @@ class SetFunction(Immutable, ABC):
         return None
 
     def _all_values(self) -> FloatArray | None:
-        """Return the values that F takes, first that of the empty set; None if too many."""
+        """Return all values of F, that of the empty set first, or None if they are too many."""
         from setwise.functions._families._table import tabulate
 
         return tabulate(self).values if self.n <= ENUMERABLE else None
@@ -170,20 +170,20 @@ class SetFunction(Immutable, ABC):
         return errors
 
     def _bend(self, sign: float = 1.0, lost: float = 0.0) -> float:
-        """Return the most by which sign F breaks F(A + i) + F(A + j) >= F(A + i + j) + F(A).
+        """Return the largest violation of F(A + i) + F(A + j) >= F(A + i + j) + F(A) by sign F.
 
-        A family calls itself submodular if it is so within a tolerance, and violations within it
+        A family counts as submodular if every violation is within a tolerance, and such violations
         can add up. The result is 0 if the form of F excludes violations, or if they are not
         checked. ``lost`` bounds the rounding errors in the numbers of F.
         """
         return lost
 
     def _fall(self) -> float:
-        """Return the largest fall of a step of F, for an F with ``is_increasing``."""
+        """Return the largest decrease by adding an element, for an F with ``is_increasing``."""
         return 0.0
 
     def _without_constant(self) -> SetFunction:
-        """Return F without the constant of its tables, if its removal is exact."""
+        """Return F without the constant of its tables, or F itself if that would not be exact."""
         return self
 
     def _walk(self) -> Walk:

@@ -19,12 +19,12 @@ _LISTED = 12
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Check(Record):
-    """The report of ``check``: True, False, or None if no counterexample was found nor excluded.
+    """The report of ``check``. A property is None if random search found no counterexample.
 
     Attributes
     ----------
     submodular, supermodular, increasing, normalized, nonnegative : bool or None
-        Whether F has the property; ``normalized`` means F(empty) = 0.
+        Whether F has the property; ``normalized`` means that F(empty) is 0.
     exact : bool
         Whether all sets were checked. If not, no property but ``normalized`` can be True.
     n : int

@@ -62,7 +62,7 @@ class Segmentation(Record):
     >>> found.label_image[0].tolist(), found.exact
     ([0, 0, 0, 1, 1, 1], True)
     >>> found.entropy_image.shape, found.alternatives.label_images.shape, found.overlay().shape
-    ((4, 6), (6, 4, 6), (4, 6, 3))
+    ((4, 6), (3, 4, 6), (4, 6, 3))
     """
 
     _printed = "shape value bound gap exact labels interrupted"
@@ -254,7 +254,7 @@ def segment(
 def as_bytes(pixels: Pixels) -> Bytes:
     """Return the image as bytes with three channels.
 
-    Colours are kept, a single channel is repeated, and of other channels the first is taken.
+    The first three channels are colours. If there are fewer, the first one is repeated.
 
     Numbers other than bytes are rescaled, so that the least is black and the largest white; real
     numbers from 0 to 1 are not rescaled.

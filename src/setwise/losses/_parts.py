@@ -72,7 +72,7 @@ class Part(PartOf):
                 sizes.append(function)
             elif isinstance(function, Counts) and all(
                 np.array_equal(function.positive, labels.row(i)) for i in rows
-            ):  # the kernels count by the truth, and the function has to match
+            ):  # the kernels count by the truth, so the function must have the same split
                 which[rows] = len(counts)
                 counts.append(function)
                 cells += (function.m + 1) * (function.r + 1)

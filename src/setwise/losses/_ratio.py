@@ -38,7 +38,7 @@ class OfRatio(OfCounts):
 
     @property
     def _shares(self) -> FloatArray:
-        """The weights without their unit, on which ratios do not depend."""
+        """The weights divided by their unit, which does not affect ratios."""
         weights = self.weights
         assert weights is not None
         return self._remember("shares", lambda: without_unit(weights))

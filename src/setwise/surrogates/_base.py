@@ -98,7 +98,7 @@ class Surrogate(Immutable, ABC):
     def _of_labels(
         self, labels: Labels, scores: ArrayLike
     ) -> tuple[float | FloatArray, NDArray[np.floating[Any]]]:
-        """Compute the same for ``Labels``, which cache results that depend on them only."""
+        """Compute values and gradient for ``Labels``, which cache what depends on them only."""
         rows = read_rows(labels, scores)
         with np.errstate(over="ignore", invalid="ignore"):
             values, gradient = self._evaluate(rows)

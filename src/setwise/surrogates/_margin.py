@@ -106,9 +106,10 @@ class MarginRescaling(Rescaling):
         return values, gradient.astype(dtype, copy=False)
 
     def _terms(self, labels: Labels) -> tuple[FloatArray, Loss, float, FloatArray | None]:
-        """Return the weights of margins, the loss without a factor, the factor, and the shifts.
+        """Return the weights of margins, the unscaled loss, its factor, and the shifts of margins.
 
-        In l(I) + <b, I> - w <margins, I>, a modular part lowers the margins by b / w.
+        A modular part b of the objective l(I) + <b, I> - w <margins, I> shifts the margins by -b /
+        w.
         """
         weights = self._weights(labels)
         loss, modular = self.loss._without_modular(labels)

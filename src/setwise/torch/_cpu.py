@@ -22,7 +22,7 @@ from setwise.torch._inputs._labels import MEANT, NO_MIXTURE, comparable, voids
 from setwise.torch._inputs._sets import HALVES
 from setwise.torch._reference._hinge import Answer
 
-_HAS_VOID = 16  # beside the bits of ``setwise.losses``
+_HAS_VOID = 16  # a further bit beside those of ``setwise.losses``
 _SAFE = -1e30  # the score of a void element, read as a negative: it violates no margin
 
 

@@ -308,7 +308,7 @@ class Work:
                     ),
                 )
         except (MemoryError, TimeoutError):
-            self._publish(replace(answer, final=True))  # with the bound proved so far
+            self._publish(replace(answer, final=True))  # the bound proved so far is valid
             return
         self._publish(
             replace(

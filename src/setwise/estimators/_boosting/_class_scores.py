@@ -34,8 +34,8 @@ from setwise.estimators._checked import check_targets
 from setwise.estimators._sets._folds import as_scoring
 
 METHODS = ("softmax", "sigmoid", "isotonic")
-# The ridge penalty on the biases of "softmax", relative to the examples' weights: a class that no
-# held-out row has keeps a finite bias.
+# The ridge penalty on the biases of "softmax", relative to the examples' weights: it keeps the bias
+# finite for a class without held-out rows.
 _RIDGE = 1e-3
 
 

@@ -75,7 +75,7 @@ class ScoreWatch:
     judges : mapping of names
     patience : int, optional
         The fit ends after ``patience`` rounds without a better score or a smaller loss of the first
-        judge. Rounds before the first weight do not count. None: never.
+        judge. Rounds before the first weight do not count. None disables this.
     """
 
     def __init__(self, judges: Mapping[str, Judge], patience: int | None = None) -> None:

@@ -13,7 +13,8 @@ from setwise.learning._boosting._problem import Risk
 
 T = TypeVar("T")
 
-# The values of C on the path, relative to the least C for which a weak learner gets a weight.
+# The values of C on the path, relative to the least C with a nonzero weight, spaced by factors of
+# about 3.
 _RATIOS = (5.0, 15.0, 50.0, 150.0)
 USUAL = 50.0  # used if there are too few rows to hold some out, and the first on a path
 PATH_TOLERANCE = 0.1  # tolerance of the fits that choose C

@@ -86,9 +86,9 @@ class FieldSVM(FieldModel):
     max_iter : int, default=10000
         The largest number of rounds of cutting planes.
     time_limit : float, default=None
-        The most seconds that ``fit`` may take, None for no limit. It then ends with the best
-        weights so far, after at least one round, and warns (``ConvergenceWarning``); ``gap_`` is
-        valid. The result then depends on the speed and the load of the machine.
+        The largest number of seconds that ``fit`` may take, None for no limit. It then ends with
+        the best weights so far, after at least one round, and warns (``ConvergenceWarning``);
+        ``gap_`` is valid. The result then depends on the speed and the load of the machine.
     fit_intercept : bool, default=True
         Whether the nodes have a constant feature, penalised like the others. Edges have none: add a
         column of ones for a common coupling.
@@ -203,9 +203,9 @@ class FieldSVM(FieldModel):
         Y : sequence of arrays of shape (N,)
             One label per node; floats must be whole numbers.
         node_weights : sequence of arrays of shape (N,) or number, optional
-            The costs c of mistakes; 1 by default, as in the paper. An example are the pixels of
-            each superpixel over their mean. They are also the margins: small weights lead to small
-            energies.
+            The costs c of mistakes; 1 by default, as in the paper. For superpixels, one can use
+            their numbers of pixels, divided by the mean. The costs are also the margins: small
+            costs lead to small energies.
         callback : callable, optional
             Called with a ``Progress`` after each round; any true value stops the fit. With
             more than two labels its ``value`` uses the labels that were found, which need not be

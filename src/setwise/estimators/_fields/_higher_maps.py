@@ -20,7 +20,7 @@ _FEW = 1 << 14
 
 
 def best_maps(graphs: Graphs, couplings: Couplings, n_labels: int, n_jobs: int) -> BatchMaps:
-    """Choose the fastest suitable search; it takes the weights of the couplings."""
+    """Return the fastest search that supports the couplings."""
     if couplings.edges_alone or n_labels == 2:
         return BatchMaps(graphs, n_labels, n_jobs, couplings.region_tables)
     return HigherMaps(graphs, couplings, n_labels, n_jobs)
@@ -34,7 +34,7 @@ class HigherMaps(BatchMaps):
         self._graphs, self._couplings = graphs, couplings
 
     def prove(self, unary: FloatArray, weights: FloatArray) -> BoundedLabels:
-        """Return the best labels that any search finds, with a bound that none is below."""
+        """Return the best labels that any search finds, with a lower bound on all energies."""
         starts = None if self._labels is None else self._graphs.of_nodes(self._labels)
 
         def solve(i: int) -> MapResult:

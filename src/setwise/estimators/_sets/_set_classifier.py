@@ -68,9 +68,9 @@ class SetClassifier(LinearModel):
     max_iter : int, default=10000
         The largest number of rounds, of blocks and of planes.
     time_limit : float, default=None
-        The most seconds that ``fit`` may take, None for no limit. It then ends with the best
-        weights so far, after at least one round, and warns (``ConvergenceWarning``); ``gap_`` is
-        valid. The result then depends on the speed and the load of the machine.
+        The largest number of seconds that ``fit`` may take, None for no limit. It then ends with
+        the best weights so far, after at least one round, and warns (``ConvergenceWarning``);
+        ``gap_`` is valid. The result then depends on the speed and the load of the machine.
     fit_intercept : bool, default=True
         Whether to add a constant feature, penalised as in liblinear.
     sets : {"auto", "rows", "columns", "cells", "groups", "sample"}, default="auto"
@@ -185,8 +185,7 @@ class SetClassifier(LinearModel):
         sample_weight : array of shape (n,) or number, optional
             2 equals a repeated sample, 0 a removed one.
         callback : callable, optional
-            Called with a ``Progress`` after each round; the fit stops when it returns something
-            true.
+            Called with a ``Progress`` after each round; a true return value stops the fit.
 
         Returns
         -------

@@ -72,7 +72,8 @@ class SetDecision(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
     presence : {"fit", None}, default="fit"
         If rows or groups are sets, "fit" learns the probability that a set is not empty, by a
         logistic regression on the largest probability, their sum, and the probability of the empty
-        set, out of fold. None, or fewer than 5 sets: the probability under independent elements.
+        set, out of fold. With None, or with fewer than 5 sets, it is the probability under
+        independent elements.
     cv : int, splitter or iterable, default=None
         The folds of calibration, presence and thresholds; by default 5, which keep groups whole.
     time_limit : float, default=None

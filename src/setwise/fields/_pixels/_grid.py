@@ -17,7 +17,8 @@ Offset = tuple[int, ...]
 # Arrays have at most 32 axes in NumPy 1, and one is needed for the directions.
 _MOST_SIDES = 31
 _MOST_NEIGHBORS = 1 << 20
-# A terabyte. Some systems grant more memory than they have, so allocation is no test.
+# The most edges, whose array takes a terabyte. An allocation may succeed beyond the memory of the
+# machine, so its failure cannot serve as the check.
 _MOST_EDGES = 1 << 36
 
 

@@ -211,7 +211,7 @@ def _numbers(path: Path) -> tuple[bytes, FloatArray, bytes | None]:
 
 
 class _Announced:
-    """The number of numbers of a model, as soon as the first ones determine it."""
+    """The number of numbers in a model file, as soon as its header determines it."""
 
     def __init__(self) -> None:
         self._factor = self._at = self._entries = 0

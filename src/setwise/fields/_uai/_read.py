@@ -85,7 +85,7 @@ def read_with_cards(
 ) -> tuple[Field, IntArray]:
     """Return the field of a model file, and the number of labels (N,) of each variable in it.
 
-    A field does not distinguish a label that the file forbids from one that it does not have.
+    A field alone cannot tell a label that the file forbids from a label that the variable lacks.
     """
     model = parse_uai(as_path(path))
     unary = _unary(model)

@@ -95,7 +95,8 @@ class Sum(SetFunction):
         """Return whether the sum has a property, None if it is not known.
 
         It is True if every scaled term has the property, and False if one term fails and the others
-        are neutral. Modular terms are neutral to curvature; no term is neutral to growth.
+        are neutral. Modular terms are neutral if the property is about curvature. No term is
+        neutral if it is about monotonicity.
         """
         whole = collected(self)
         if not isinstance(whole, Sum):
@@ -223,7 +224,7 @@ class Sum(SetFunction):
             return counts._largest_gain()
         sizes = [term for term in whole.terms if isinstance(term, Cardinality)]
         weights = [term for term in whole.terms if isinstance(term, Modular)]
-        if len(whole.terms) == 2 and sizes and weights:  # every element may come at every size
+        if len(whole.terms) == 2 and sizes and weights:  # any element at any size
             return float(np.diff(sizes[0].values).max() + weights[0].weights.max())
         return None
 

@@ -65,10 +65,10 @@ def maximize(
     method : {"auto", "greedy", "double", "double_random"}
         "auto": "greedy" with k; without, the whole set when F is increasing, else "double".
     time_limit : float, optional
-        The most seconds: then the search ends with what has been chosen, a bound that holds and no
-        guarantee, and ``reason`` says so. The gains of the single elements are evaluated in any
-        case. The answer then depends on the machine and on what else it does; without a limit, or
-        within it, it does not.
+        The limit in seconds. When it is reached, the search ends with the elements chosen so far, a
+        valid bound and no guarantee, and ``reason`` reports it. The gains of the single elements
+        are evaluated in any case. An answer that the limit cut short depends on the speed and the
+        load of the machine.
     rng : None, int or numpy.random.Generator
         The source of randomness of "double_random".
 

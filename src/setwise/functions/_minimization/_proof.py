@@ -1,4 +1,4 @@
-r"""A proof that a set is a minimiser, in which a rounding may only lower the bound.
+r"""A proof that a set is a minimiser. Rounding errors can only lower its bound.
 
 Let A be a set, and x a mean of the vertices that greedy passes give along orders which begin with
 the elements of A. Then x(A) = F(A) - F(empty) whatever the numbers are, because it holds for each
@@ -66,7 +66,7 @@ def fall_of(function: SetFunction, point: FloatArray, errors: FloatArray) -> flo
 
 
 def slack(function: SetFunction) -> float:
-    """Bound how far greedy vertices v leave the polytope: v(A) <= F(A) + |A| |V - A| bend."""
+    """Bound the excess of greedy vertices v over F: v(A) <= F(A) + |A| |V - A| ``_bend()``."""
     n = function.n
     return (n * n // 4) * function._remember("bend", function._bend)
 
@@ -86,7 +86,7 @@ def prove(
     over = signs * point + wrong
     doubtful = np.flatnonzero(over > 0)
     for i in doubtful if len(doubtful) * len(weights) <= _MOST_EXACT else ():
-        # Only the vertices are rounded here, and their mean is not.
+        # Only the vertices have rounding errors here. Their mean is exact.
         pairs = zip(weights, vertices[:, i], strict=True)
         exact = sum((Fraction(w) * Fraction(v) for w, v in pairs), Fraction())
         over[i] = nextafter(float(Fraction(signs[i]) * exact), inf) if exact else 0.0
@@ -94,7 +94,7 @@ def prove(
     open_ = over > 0
     excess = fsum(over[open_]) * (1 + 8 * EPS * len(weights))
     numbers, loose = numbers_of(function), slack(function)
-    # A tie is a coordinate that is 0 but for rounding.
+    # A tie is a coordinate that is 0 up to rounding.
     ties = 4 * float(wrong[open_].sum())
     if numbers.exact:
         # All values are multiples of the unit, and so is the excess of a set.

@@ -166,7 +166,7 @@ def _drawn(field: Field, best: IntArray, draw: Callable[[], IntArray], draws: in
 def _lowest(field: Field, items: IntArray, m: int) -> IntArray:
     """Return the first labelling and the m - 1 lowest others, distinct ones first."""
     energies = field._energies(items)
-    energies[0] = -np.inf  # it stays first, even if moves did not find the least energy
+    energies[0] = -np.inf  # the given labelling stays first, even if another has less energy
     order = np.argsort(energies, kind="stable")
     again = repeats(items[order])
     kept: IntArray = np.concatenate([order[~again], order[again]])[:m]

@@ -115,7 +115,7 @@ def _better_candidate(problem: StepProblem, found: MapResult, candidates: IntArr
 
 
 def _as_step(field: Field, addition: Addition, best: MapResult) -> MapResult:
-    """Return the best labelling of the field as a step: d(y | no items) counts in its energy."""
+    """Return the best labelling as a step: its energy minus its gain in an empty list."""
     if addition.is_empty:
         return best
     augmented = addition.added_to(field)

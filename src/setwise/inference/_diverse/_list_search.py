@@ -78,7 +78,7 @@ class ListSearch(Search[DiverseProgress]):
         return len(self) == self.m
 
     def _add(self, found: MapResult, gain: float) -> None:
-        """Append an item; if Ctrl-C interrupts, only the last assignment matters."""
+        """Append an item. The last assignment completes it, in case Ctrl-C interrupts."""
         value = float(self.field._energies(found.labels[None])[0])
         self._labels.append(found.labels)
         self._rows.append((value, gain, difference_below(value - gain, found.gap)))

@@ -60,7 +60,7 @@ class WiderSearch:
         return self._of_share(earlier, 1.0)
 
     def less(self, earlier: IntArray) -> IntArray | None:
-        """Return a labelling with the largest smaller difference found; None if none differs."""
+        """Return a labelling that differs by less than required; None if none differs."""
         share, size = 0.5, max(self._difference, self._part)
         while share * size > 1.0:
             found = self._of_share(earlier, share)

@@ -32,7 +32,7 @@ class Flow(Record):
     exact : bool
         Whether the cut is proved to be minimal up to the rounding of sums: 64 units in the last
         place of the flow over all edges and from the source, without min(source, sink) of each
-        node. Unused capacity, such as the rest of a large terminal, does not count.
+        node. Unused capacity, for instance of a large terminal, does not increase this error.
     mask : ndarray of bool, shape (n,)
         The nodes on the source side of the cut.
     flows : ndarray, shape (E,)

@@ -41,7 +41,7 @@ def as_potts(field: Field) -> PottsField | None:
     if field.n_labels != 2 or not kinds or not kinds <= {PottsTerm, TableTerm}:
         return None
     unary = field.unary
-    if TableTerm in kinds:  # costs shared by all labels take digits from the tables
+    if TableTerm in kinds:  # a large cost that all labels share would increase rounding errors
         unary = unary - field._favourites().least[:, None]
     pairs: list[Pairs] = []
     largest, total = 0.0, 0.0

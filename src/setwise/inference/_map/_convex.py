@@ -1,4 +1,4 @@
-"""The best labelling by the Lovász relaxation: a bound from s, a labelling by rounding it."""
+"""The best labelling by the Lovász relaxation: a bound, and a labelling rounded from it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class _Cooling(MapSearch):
     passes: int
     sums = Sums(0.0)
     n_iter = 0
-    """The number of rounds for the callback: of passes, or of the earlier search."""
+    """The number of rounds that the callback receives: passes, or rounds of an earlier search."""
 
     def __init__(self, field: Field, options: MapOptions) -> None:
         super().__init__(field, options)

@@ -55,7 +55,7 @@ def widest(terms: tuple[tuple[Any, Term], ...], n: int) -> tuple[int, Any]:
             case TransitionTerm():
                 size = len(np.unique(term.edges))
             case CliqueTerm():
-                size = 0  # it is a table already
+                size = 0  # this term is already a table
             case _:
                 size = 2 if len(term.edges) else 0  # type: ignore[attr-defined]
         if size > wide:

@@ -46,7 +46,7 @@ class MapOptions:
     by_cut: bool | None = None
     """Whether the method is a cut, which leaves the weights of edges alone.
 
-    None for a search inside another one: its callback is told of bounds as they are computed.
+    None for a search inside another one, whose callback receives bounds that are not rounded yet.
     """
     known: MapResult | None = None
     """The answer of an earlier search; the callback receives the better of the two."""

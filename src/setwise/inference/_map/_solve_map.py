@@ -171,7 +171,7 @@ def solve_map(
     if not result.exact:
         reason += _why_not_proved(result, options)
     if problem is not whole.field:
-        # Only a start that nothing better was found than may pay a cost that was limited.
+        # Only a given start that was not improved can incur a cost that was limited.
         value = float(whole.field._energies(result.labels[None])[0])
         if value != result.value:
             result = replace(result, value=value, exact=False)
@@ -272,7 +272,7 @@ def _search_again(method: str, options: MapOptions, result: MapResult) -> MapRes
         try:
             METHODS[method].check(nearer.field)
             found = _search(nearer.field, method, again)
-        except ValueError:  # a table that was limited may not be one for the method's moves
+        except ValueError:  # limiting a table can violate the condition of the method's moves
             break
         found = replace(found, n_iter=result.n_iter + found.n_iter)
         value = float(options.problem.field._energies(found.labels[None])[0])

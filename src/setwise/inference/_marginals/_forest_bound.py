@@ -107,12 +107,13 @@ def forest_bound(
 ) -> Raised:
     """Raise the lower bound of trees on log Z by a few sweeps from q. Return it with its marginals.
 
-    They end when one raises it by less than a thousandth of the distance to ``upper``, in large
-    fields a hundredth, where the interval is hardly wider and the call takes a third less time.
+    The sweeps end when one raises the bound by less than a thousandth of the distance to ``upper``.
+    In large fields the limit is a hundredth, which makes the interval hardly wider and the call a
+    third faster.
     """
     forest = Forested(field, q, temperature, strengths, n_threads)
     best = Raised(-np.inf, q)
-    for _ in range(sweeps):  # not a generator, whose closing would lose a Ctrl-C
+    for _ in range(sweeps):  # closing a generator could lose a Ctrl-C
         change = forest.sweep()
         value, before = forest.bound(), best.bound
         if value > before:

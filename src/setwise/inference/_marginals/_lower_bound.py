@@ -247,7 +247,7 @@ def _beyond(field: Field, temperature: float) -> float:
 
 
 def _rounding_of_counts(field: Field, exact: int) -> float:
-    """Bound the rounding errors of expectations of counts, whose laws take n steps."""
+    """Bound the rounding errors of expectations of counts, computed in n steps."""
     n, n_labels = field.unary.shape
     lost = 0.0
     for _, term in field._terms():
@@ -326,7 +326,7 @@ def raised_bound(
 
 
 def settled(q: FloatArray) -> float:
-    """Return the share of the interval that a sweep must gain, or it is the last."""
+    """Return the least gain of a sweep, relative to the interval, for another sweep to follow."""
     return SETTLED_LARGE if q.size > LARGE else SETTLED
 
 
@@ -340,7 +340,7 @@ def _near(labels: IntArray, q: FloatArray) -> FloatArray:
 def _raise(factorized: Factorized, sweeps: int) -> bool:
     """Make sweeps. Return whether q still moved in the last one."""
     moves = True
-    for _ in range(sweeps):  # not a generator, whose closing would lose a Ctrl-C
+    for _ in range(sweeps):  # closing a generator could lose a Ctrl-C
         moves = factorized.sweep() > 1e-3
         if not moves:
             break

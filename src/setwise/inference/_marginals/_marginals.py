@@ -356,10 +356,11 @@ def _not_begun(field: Field, options: MarginalsOptions, *, gives_bound: bool) ->
 def with_limited_costs(problem: Conditioned, options: MarginalsOptions) -> tuple[Field, float]:
     r"""Limit costs whose rounding would change log Z.
 
-    With a labelling of energy E and b the least that all terms cost, costs of
-    :math:`E - b + t (N \log L + 745)` leave all labellings that pay them a share of less than
-    :math:`e^{-745}` of Z. Limited to that, they raise Z, by no more. Return the field, and the nats
-    by which rounding may still change its log Z.
+    Let E be the energy of a labelling and b the sum of the least values of all terms. All
+    labellings that incur a cost of at least :math:`E - b + t (N \log L + 745)` have together a
+    share of less than :math:`e^{-745}` of Z. Costs above this value are lowered to it, which raises
+    Z by at most this share. Return the field, and the nats by which rounding may still change its
+    log Z.
     """
     t, field = options.temperature, problem.field
     rounding = max(rounding_of_costs(field), rounding_of(field._favourites().largest))

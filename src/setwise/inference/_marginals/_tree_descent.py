@@ -264,7 +264,7 @@ class TreeDescent(BoundDescent):
     def _share_out(self) -> None:
         """Choose forests that cover the graph, in each round the most informative one.
 
-        This ends when the information of the next is hardly more than that of the mean.
+        This ends when the next forest has hardly more information than the mean of the chosen ones.
         """
         shares = shares_of(self._covers)
         for k in range(FORESTS):

@@ -202,9 +202,9 @@ def from_numbers(numbers: FloatArray, edges: IntArray, n: int) -> list[Cover]:
 
 
 def _shared_out(cover: Cover, edges: IntArray) -> Cover | None:
-    """Return the cover if the shares of edges from each variable to later ones sum to at most 1.
+    """Return a valid cover, or None if the shares from a variable to later ones sum to above 1.
 
-    In single precision, thirds sum to slightly more and are lowered.
+    A sum above 1 by a rounding error of single precision is divided out.
     """
     n = len(cover.order)
     if (

@@ -26,7 +26,7 @@ class Group:
     starts: IntArray
     """the starts of the blocks, (B + 1,)"""
     parameters: FloatArray
-    """CHAIN: half the weights to the next; COUNT, CONVEX: gains h(k + 1) - h(k); SIMPLEX: costs."""
+    """CHAIN has half the weights to the next variable, COUNT and CONVEX gains, SIMPLEX costs."""
     slots: tuple[tuple[int, ...], ...]
     """For each projection of a block, the labels that it changes."""
     own: IntArray
@@ -57,7 +57,7 @@ def path_groups(edges: IntArray, weights: FloatArray, shape: tuple[int, ...]) ->
     groups = []
     for paths in paths_of(edges, weights, n):
         half = paths.weights / 2
-        reach = half + np.concatenate([[0.0], half[:-1]])  # the edges on both sides
+        reach = half + np.concatenate([[0.0], half[:-1]])  # the sum of the edges on both sides
         slots = _each_label(n_labels)
         groups.append(Group(CHAIN, paths.vertices, paths.starts, half, slots, _NONE, -reach, reach))
     return groups
@@ -70,7 +70,7 @@ def region_groups(term: CountTerm, n_labels: int) -> list[Group]:
     if len(sizes) == 0:
         return []
     starts = np.concatenate([[0], np.cumsum(sizes)])
-    # the difference between the tables of two regions is no gain
+    # a difference across the tables of two regions is not a gain
     inside = np.ones(len(term.table), np.bool_)
     inside[term.starts[1:] - 1] = False
     gains = np.diff(term.table, append=0.0)[inside]

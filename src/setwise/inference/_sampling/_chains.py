@@ -105,7 +105,7 @@ class Chains:
         self.labels, self._done = labels, self._done + count
 
     def settle(self, count: int) -> None:
-        """Make sweeps that tune the size of components and whose labellings do not count."""
+        """Make sweeps that tune the size of components, and discard their labellings."""
         if not self.proposes:
             self.sweep(count)
             return

@@ -5,8 +5,8 @@ is bounded. If the chains return to the same labellings x over and over, these s
 the probability. It is :math:`\sum_x \exp(-E(x) / t) / Z`, and with a lower bound on log Z it is at
 most :math:`\sum_x \exp(-E(x) / t - \text{lower})`.
 
-Chains that never moved prove nothing by themselves. They are trusted only if an upper bound on
-log Z shows that as many independent samples would probably not have moved either.
+Chains that never moved prove nothing by themselves. They are accepted only if an upper bound on log
+Z shows that the same number of independent samples would probably have been equal too.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ _SHARE = 0.2
 # A descent ends when the largest edge in use exceeds 1 by at most this share of the excess of the
 # edge that the last search found.
 _SLACK = 0.5
-_LOOKS = 3  # evaluations of all edges per descent, each of which selects the learners to move
+_LOOKS = 3  # evaluations of all edges per descent; each selects the learners to move
 _FEWEST, _PART = 5, 4  # at most max(_FEWEST, n // _PART) of the n learners move at a time
 _WORTH = 0.3  # learners with less than this share of the largest excess do not move
 _SHARPER = 7  # _LOOKS doubles at most this often before the linear program takes over

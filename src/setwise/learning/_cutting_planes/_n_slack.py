@@ -15,7 +15,8 @@ from setwise.learning._cutting_planes._learner import MOST_WEIGHTS, Learner
 
 # If a sweep changes the weights of planes by at most this, its direction is a rounding error.
 _SURE = 1e-8
-# A line search follows every _LEAP sweeps: by then their direction is that of the valley, if any.
+# A line search follows every _LEAP sweeps. If the sweeps follow a long valley of the dual, their
+# joint step then has its direction.
 _LEAP = 30
 
 

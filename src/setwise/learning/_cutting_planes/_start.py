@@ -31,7 +31,7 @@ def begin(
         w = init.w.copy()
     else:
         w = as_numbers(init, "init", shape=zero.shape)
-        # The relative gap needs the risk at w = 0, and its plane is as good as any.
+        # The relative gap needs the risk at w = 0, so the first plane is that at w = 0.
         risk, slope = learner.ask(oracle, zero)
         bundle.add(slope[None, :], np.array([risk]), np.array([abs(risk)]))
         learner.offer(zero, risk)

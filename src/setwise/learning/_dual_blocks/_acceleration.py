@@ -10,7 +10,7 @@ from setwise._foundation._arguments import FloatArray
 # there are many examples per feature. It is smaller below _MANY examples per feature, where few
 # passes suffice.
 _SHARE, _MANY = 0.1, 10.0
-# The share, and the least pull, if the weights are nearly known.
+# The same share, and the least pull, if a fit with a similar C is the start.
 _SHARE_NEAR, _LEAST_NEAR = 0.25, 1.0
 _LEAST = 0.5  # a smaller pull is not used
 

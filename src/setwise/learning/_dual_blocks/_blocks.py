@@ -115,7 +115,7 @@ class PulledBlocks(Blocks):
             if near:
                 gap = self._mixed(gap)
             if gap <= self._trust * tol * min(room, self._room()):
-                self._trust /= 2  # for the case that the estimate was too small
+                self._trust /= 2  # in case the estimate was too small
                 break
         self._end_stages()
 
@@ -132,7 +132,7 @@ class PulledBlocks(Blocks):
         return gap
 
     def _room(self) -> float:
-        """Return the present scale of the relative gap, if smaller than at the beginning."""
+        """Return the present scale of the relative gap, which may have become smaller."""
         return np.inf
 
     def _end_stages(self) -> None:

@@ -12,7 +12,7 @@ from setwise.learning._cutting_planes._fit import PlaneShares
 
 # The share of the distance to the boundary that a step may go.
 _NEAR = 0.99
-# The path ends at a step shorter than this, which is a rounding error.
+# The path ends at a step shorter than this, because such a step is a rounding error.
 _STUCK = 1e-6
 # The least factor by which a step reduces the mean product is _CENTER. It is _HASTE while the last
 # round found planes for more than the share _STILL of the sets, because a path that is ahead of its
@@ -111,7 +111,8 @@ class CentralPath:
         product = gap / float(self._counts.sum())
         top, room = highest.max(axis=1), product / (_PART * self._prices)
         self._tops = top + room
-        # Computed in this order, slacks stay positive even if scores of 1e10 would absorb the room.
+        # Added in this order, slacks stay positive even if scores of 1e10 would absorb the second
+        # term.
         self._slacks = np.where(mask, (top[:, None] - highest) + room[:, None], 1.0)
         self._duals = np.where(mask, np.maximum(self._duals, product / self._slacks), 0.0)
 

@@ -225,7 +225,7 @@ class SetBlocks(PolymatroidBlocks, PulledBlocks):
             self._pass(1, target, 0, state)
             full = path.add(self.b)
             if self._gaps.sum() <= self._trust * target:
-                self._trust /= 2  # for the case that the measured gap was too small
+                self._trust /= 2  # in case the measured gap was too small
                 break
             if not full:
                 continue

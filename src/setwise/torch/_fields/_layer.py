@@ -212,7 +212,7 @@ def eager(function: F) -> F:
     def plain(*arguments: Any, **options: Any) -> Any:
         given = (*arguments, *options.values())
         device = next((a.device.type for a in given if isinstance(a, Tensor)), "cpu")
-        if device == "meta":  # no autocast on this device
+        if device == "meta":  # meta tensors have no autocast
             return function(*arguments, **options)
         with torch.autocast(device, enabled=False):
             return function(*arguments, **options)

@@ -23,9 +23,11 @@ from setwise.inference._map._rise import AT_LIMIT, Rise
 from setwise.inference._map._search import MapSearch
 
 _PASSES = 1000
-_LOOK = 4  # passes between decoded labellings
-_CLOSES = 0.75  # passes continue if moves from a decoded labelling left less of the gap,
-_MUCH = 1e-3  # and more than this share of the possible gain
+_LOOK = 4  # passes between two decoded labellings
+# After moves from a decoded labelling, passes continue if the moves have left at most the share
+# _CLOSES of the gap, and if the gap is above the share _MUCH of the possible gain.
+_CLOSES = 0.75
+_MUCH = 1e-3
 
 
 def has_pairs_only(field: Field) -> bool:

@@ -246,7 +246,7 @@ class CountDescent(BoundDescent):
     # -------------------------------------------------------------------------------- the parts
 
     def _move_parts(self, tol: float) -> None:
-        """Move parts and shares to more informative ones, if the next passes lower the bound."""
+        """Move parts and shares to more informative ones. Undo the last move if it did not help."""
         if self._awaits and self.history[-1] >= self.history[-1 - EVERY]:
             self._parts.take_back()
             self._shares.take_back()
