@@ -17,8 +17,8 @@ from setwise._foundation._arguments import (
     as_order,
 )
 from setwise._foundation._base_classes import Immutable
-from setwise._foundation._certificate import EPS
-from setwise.functions._numbers import ULPS, Numbers, numbers_from_values
+from setwise._foundation._certificate import EPS, FEW_ROUNDINGS
+from setwise.functions._numbers import Numbers, numbers_from_values
 
 if TYPE_CHECKING:
     from setwise.functions._families._compose import Complement, Contraction, Restriction, Sum
@@ -151,8 +151,8 @@ class SetFunction(Immutable, ABC):
         return None
 
     # The proofs of `minimize` and `maximize` use these bounds on rounding errors. They hold for any
-    # function whose values are correct to `ULPS` units in the last place. A family overrides them
-    # with sharper bounds if it knows its numbers.
+    # function whose values have at most ``FEW_ROUNDINGS`` of them. A family overrides them with
+    # sharper bounds if it knows its numbers.
 
     def _numbers(self) -> Numbers:
         """Return the numbers that F is made of, as far as its values determine them."""
@@ -166,7 +166,7 @@ class SetFunction(Immutable, ABC):
     def _gain_errors(self, order: IntArray, gains: FloatArray) -> FloatArray:
         """Return bounds on the rounding errors of gains, as differences of two values."""
         chain = np.abs(np.concatenate([[0.0], np.cumsum(gains)]) + empty_value(self))
-        errors: FloatArray = ULPS * EPS * (chain[1:] + chain[:-1])
+        errors: FloatArray = FEW_ROUNDINGS * EPS * (chain[1:] + chain[:-1])
         return errors
 
     def _bend(self, sign: float = 1.0, lost: float = 0.0) -> float:

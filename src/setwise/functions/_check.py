@@ -9,7 +9,7 @@ import numpy as np
 
 from setwise._foundation._arguments import BoolArray, as_count, as_generator
 from setwise._foundation._base_classes import Record
-from setwise._foundation._certificate import EPS
+from setwise._foundation._certificate import EPS, FEW_ROUNDINGS
 from setwise.functions._base import ENUMERABLE, SetFunction, as_set_function, empty_value
 from setwise.functions._families._table import Table, masks_of, tabulate, worst_exchange, worst_fall
 
@@ -186,14 +186,16 @@ def _check_some(function: SetFunction, trials: int, rng: np.random.Generator) ->
             found.note("nonnegative", -float(at[k]), sets[k])
             largest = max(largest, float(np.abs(at).max()))
             reach = max(reach, float(np.abs(at - empty).max()))
-        tolerance = max(1e-10 * reach, 8 * EPS * largest)
+        tolerance = max(1e-10 * reach, FEW_ROUNDINGS * EPS * largest)
         n_sets += 4 * len(meet)
         if all(
             found.excess.get(name, 0.0) > tolerance
             for name in ("submodular", "supermodular", "increasing", "nonnegative")
         ):
             break
-    return _report(function, found, max(1e-10 * reach, 8 * EPS * largest), n_sets, exact=False)
+    return _report(
+        function, found, max(1e-10 * reach, FEW_ROUNDINGS * EPS * largest), n_sets, exact=False
+    )
 
 
 def _draw(

@@ -9,7 +9,7 @@ to the objective itself, minus its trivial lower bound. The scale is the smaller
 
 from __future__ import annotations
 
-from setwise._foundation._certificate import EPS, MANY_ROUNDINGS, relative_gap
+from setwise._foundation._certificate import EPS, HIDDEN, MANY_ROUNDINGS, relative_gap
 
 # The rounding error of the objective and the bound, relative to their terms, including the sums
 # inside of a risk.
@@ -18,9 +18,6 @@ ROUNDING = MANY_ROUNDINGS * EPS
 # scores. It must be small: on separable data P is a small share of P(0), and a gap as large as P
 # must not count as a rounding error.
 CANCELLED = 4 * EPS
-# The largest rounding error relative to the objective: a larger gap never counts as one. At C =
-# 1e15 the estimates above would exceed every gap.
-HIDDEN = 1e-6
 # The distance below its lower bound, relative to its terms, that a risk may have by rounding.
 BELOW_LEAST = 1e-9
 

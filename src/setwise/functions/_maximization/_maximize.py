@@ -7,13 +7,14 @@ from math import inf, nextafter
 import numpy as np
 
 from setwise._foundation._arguments import as_choice, as_count, as_generator
+from setwise._foundation._certificate import HIDDEN
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._search import Control, Ending, drive
 from setwise._foundation._timings import Stopwatch
 from setwise.functions._base import SetFunction, as_set_function, empty_value
 from setwise.functions._maximization._greedy import Chosen, DoubleGreedy, Greedy
 from setwise.functions._maximization._maximum import Maximum
-from setwise.functions._numbers import SHARE, numbers_of
+from setwise.functions._numbers import numbers_of
 
 _METHODS = ("auto", "greedy", "double", "double_random")
 
@@ -120,7 +121,7 @@ def _whole(function: SetFunction) -> Maximum:
         certified=True,
         excess=excess,
         room=excess,
-        rounding=SHARE * numbers_of(function).least if excess else 0.0,
+        rounding=HIDDEN * numbers_of(function).least if excess else 0.0,
     )
 
 
@@ -209,7 +210,7 @@ class _Plain:
             certified=self._certified,
             excess=excess,
             room=max(excess, found.trivial - found.value + self._wrong),
-            rounding=min(2 * self._wrong, SHARE * self._numbers.least),
+            rounding=min(2 * self._wrong, HIDDEN * self._numbers.least),
             interrupted=ending.interrupted,
             reason=ending.reason if ending.cut_short else "done",
             timings=self._watch.timings("search"),

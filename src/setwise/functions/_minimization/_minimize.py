@@ -16,7 +16,7 @@ from setwise._foundation._arguments import (
     as_count,
     as_number,
 )
-from setwise._foundation._certificate import EPS, relative_gap
+from setwise._foundation._certificate import EPS, MANY_ROUNDINGS, relative_gap
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._progress import displayed
 from setwise._foundation._search import Control, Search, drive
@@ -265,5 +265,5 @@ def _supports(weights: FloatArray) -> list[IntArray]:
     coordinate of 1e20. So the proof tries both.
     """
     every = np.arange(len(weights))
-    heavy = np.flatnonzero(weights > 64 * len(weights) * EPS)
+    heavy = np.flatnonzero(weights > MANY_ROUNDINGS * len(weights) * EPS)
     return [every] if len(heavy) == len(weights) else [every, heavy]

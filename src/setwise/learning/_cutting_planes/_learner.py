@@ -13,14 +13,14 @@ from setwise._foundation._arguments import (
     as_number,
     check_callback,
 )
-from setwise._foundation._certificate import relative_gap
+from setwise._foundation._certificate import HIDDEN, relative_gap
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._progress import Progress
 from setwise._foundation._search import Control, Search, drive
 from setwise._foundation._timings import Stopwatch
 from setwise.learning._cutting_planes._fit import Dual, Fit, Planes
 from setwise.learning._history import History, columns_of
-from setwise.learning._room import BELOW_LEAST, CANCELLED, HIDDEN, ROUNDING, room_of
+from setwise.learning._room import BELOW_LEAST, CANCELLED, ROUNDING, room_of
 
 MOST_WEIGHTS = 1 << 30  # the largest number of weights; one vector takes eight gigabytes
 # A fit ends if its gap does not improve for this number of rounds plus one per weight.
