@@ -70,7 +70,7 @@ SETWISE_INLINED void walk(const std::uint32_t* rows, std::size_t n, const double
     for (std::size_t k = 0; k < n; ++k) {
         const double* const soon = values + 4 * fours * row_of(rows[std::min(k + ahead, n - 1)]);
         prefetch(soon);
-        // this part lies on another cache line
+        // the last part lies on another cache line
         if constexpr (fours > 2) prefetch(soon + 4 * fours - 1);
         const double* const own = values + 4 * fours * row_of(rows[k]);
         for (int v = 0; v < fours; ++v) {

@@ -136,7 +136,7 @@ class SoftClassRisk {
     void descend(const float* responses, const double* sums, const std::int32_t* segment,
                  const std::int32_t* order, Index count, double C, double tau, bool grouped,
                  double* w, double* radius, Poll poll) {
-        double level = 0, before = HUGE_VAL;  // both up to a constant
+        double level = 0, before = HUGE_VAL;  // the objective up to a constant, now and before
         std::vector<double> old(s_), step(s_);
         // the response whose step the next pass applies to the heights
         const float* moved = nullptr;

@@ -73,7 +73,7 @@ class FlowGraph final : public FlowProblem<Capacity> {
                                 std::int64_t run, FlowArc a, FlowArc b) {
             const Capacity *x = there.at(direction, at), *y = back.at(direction, at);
             const std::ptrdiff_t dx = there.step(), dy = back.step();
-            Capacity sum = 0;  // of finite numbers
+            Capacity sum = 0;  // the sum of the finite numbers
             for (std::int64_t k = 0; k < run; ++k, x += dx, y += dy) {
                 const Capacity forth = *x, hither = same ? forth : *y;
                 fits = fits && add_checked(sum, forth) && add_checked(sum, hither);
@@ -542,7 +542,7 @@ class FlowGraph final : public FlowProblem<Capacity> {
             Sum all;
             for (FlowNode v = 0; v < nodes(); ++v)
                 if (here(v)) all.add(std::max<Capacity>(on_source ? beyond(v) : -beyond(v), 0));
-            const Capacity most = all.value();  // no node needs to take more
+            const Capacity most = all.value();  // no node has to take more than this
             if (most == 0) continue;
             std::vector<std::pair<Capacity, Capacity>> before(static_cast<std::size_t>(nodes()));
             for (FlowNode v = 0; v < nodes(); ++v) {

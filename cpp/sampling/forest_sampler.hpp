@@ -430,7 +430,7 @@ class ForestSampler {
     Index n_, n_labels_;
     std::vector<double> logs_, change_;
     bool tame_ = false;
-    std::vector<double> weights_, boost_;  // for Potts terms alone: exp(logs), exp(w)
+    std::vector<double> weights_, boost_;  // exp(logs) and exp(w), if all terms are Potts
     PairEnergies pairs_;
     std::vector<std::unique_ptr<SampledTerm>> terms_;
     std::vector<Forest> forests_;

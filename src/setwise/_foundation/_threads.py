@@ -44,7 +44,7 @@ def as_threads(n_jobs: object, *, default: int = -1) -> int:
     if jobs < 0:
         if hasattr(os, "sched_getaffinity"):
             available = len(os.sched_getaffinity(0))
-        else:  # macOS and Windows
+        else:  # os.sched_getaffinity does not exist on macOS and Windows
             available = os.cpu_count() or 1
         jobs = max(available + 1 + jobs, 1)
     return min(jobs, MOST_THREADS)

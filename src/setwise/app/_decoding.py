@@ -55,7 +55,7 @@ def decode(
     memory = memory or MemoryBudget()
     try:
         with _ONE_AT_A_TIME, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # for instance about metadata
+            warnings.simplefilter("ignore")  # warnings about metadata and the like do not matter
             warnings.simplefilter("error", images.DecompressionBombWarning)
             with images.open(io.BytesIO(data), formats=FORMATS) as image:
                 width, height = image.size

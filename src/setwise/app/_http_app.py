@@ -384,7 +384,7 @@ def _memory_for_export(drawing: Drawing, nbytes: int) -> Iterator[None]:
 
 async def _events(socket: WebSocket) -> None:
     """Exchange messages with one tab of a browser, until it goes away."""
-    with suppress(WebSocketDisconnect, OSError):  # it may go away at any message
+    with suppress(WebSocketDisconnect, OSError):  # the client may disconnect at any message
         await _exchange(socket)
 
 
@@ -410,7 +410,7 @@ async def _exchange(socket: WebSocket) -> None:
     writer = asyncio.create_task(_write(socket, session, ready, own))
     try:
         if socket.app.state.drawings.get(entry.key) is not entry:
-            await socket.close(4404, "there is no such drawing any more")  # forgotten meanwhile
+            await socket.close(4404, "there is no such drawing any more")  # it was closed
             return
         await _in_thread(session.begin, limiter=own)
         # receive_text() would raise an error of its own after the writer could not send a message.

@@ -170,7 +170,7 @@ class DaskExecutor:
                 if attempt + 1 == ATTEMPTS:
                     raise
                 placed.renew()
-            except BaseException:  # for instance Ctrl-C: the workers need not continue
+            except BaseException:  # after Ctrl-C, for instance, the workers need not continue
                 cancel(self.client, futures)
                 raise
         raise AssertionError("unreachable")

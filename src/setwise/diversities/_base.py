@@ -211,7 +211,7 @@ class Diversity(Immutable, ABC):
 
     def __add__(self, other: Diversity) -> CombinedDiversity:
         """Return the sum of two diversities."""
-        from setwise.diversities._combined import CombinedDiversity  # imports this module
+        from setwise.diversities._combined import CombinedDiversity  # a circular import
 
         if not isinstance(other, Diversity):
             return NotImplemented

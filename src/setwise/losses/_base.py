@@ -174,7 +174,7 @@ class Loss(Immutable, ABC):
         """Return the loss of one set whose element i counts weights[i] times."""
         raise NotImplementedError(f"{self!r} counts whole elements only")
 
-    # For sums.
+    # Methods that sums of losses use.
 
     def _unscaled(self) -> tuple[Loss, float]:
         """Return the loss without its factor, and the factor, by which surrogates scale too."""

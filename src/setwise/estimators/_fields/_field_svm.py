@@ -298,7 +298,7 @@ class FieldSVM(FieldModel):
 
     def _store(self, oracle: FieldOracle, rounds: FieldRounds, fit: Fit) -> None:
         w, value, self.certified_ = oracle.best
-        if rounds.cancelled and not w.any():  # no weights with a full search yet
+        if rounds.cancelled and not w.any():  # no weights have had a full search yet
             w, value, self.certified_ = fit.w, oracle.at_most(fit.w), False
         self.gap_ = rounds.share_left(value)
         self.n_iter_ = len(rounds.seconds)

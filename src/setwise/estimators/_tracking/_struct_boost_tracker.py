@@ -378,7 +378,7 @@ class StructBoostTracker(Versioned, BaseEstimator):  # type: ignore[misc]
         as_count(self.n_estimators, "n_estimators", least=1)
         as_number(self.C, "C", positive=True)
         as_number(self.tol, "tol", nonnegative=True)
-        features: Any = self.features  # not checked yet
+        features: Any = self.features  # of any type, because it is checked below
         if isinstance(features, str) or not isinstance(features, Sequence) or len(features) == 0:
             raise ValueError(
                 f"features must be a sequence of 'pixels' and 'hog', got {self.features!r}"

@@ -73,7 +73,7 @@ def grid_edges(shape: int | Sequence[int], connectivity: int | ArrayLike | None 
     if max(n, total, *sides) > _MOST_EDGES:
         raise refusal
     try:
-        edges = np.empty((total, 2), np.int64)  # not initialised, so that a failure is quick
+        edges = np.empty((total, 2), np.int64)  # uninitialised, so that a failure is quick
         pixels = np.arange(n).reshape(sides)
     except MemoryError:
         raise refusal from None

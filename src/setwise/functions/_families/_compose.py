@@ -188,7 +188,7 @@ class Sum(SetFunction):
         return Sum([terms[k] for k in kept], self.coefficients[kept])
 
     def _as_counts(self) -> Counts | None:
-        """Return a sum of terms of the same counts, of the size, and of equal weights."""
+        """Return the sum as one function of counts, if all terms depend on the same counts."""
         splits = (term._split for term in self.terms)
         positive = next((split for split in splits if split is not None), None)
         if positive is None:
@@ -224,7 +224,7 @@ class Sum(SetFunction):
             return counts._largest_gain()
         sizes = [term for term in whole.terms if isinstance(term, Cardinality)]
         weights = [term for term in whole.terms if isinstance(term, Modular)]
-        if len(whole.terms) == 2 and sizes and weights:  # any element at any size
+        if len(whole.terms) == 2 and sizes and weights:  # every element can be added at every size
             return float(np.diff(sizes[0].values).max() + weights[0].weights.max())
         return None
 

@@ -34,7 +34,7 @@ from setwise.inference._calibration._trials import Cases, Ended, Point, Trials
 from setwise.inference._marginals._methods import METHODS
 
 SCORINGS = {"nll": log_losses, "brier": brier_scores}
-# from 1/8 to 4, in steps of the square root of 2; 1 is among them
+# The temperatures of a grid: from 1/8 to 4, in steps of the square root of 2.
 TEMPERATURES = tuple(float(2.0 ** (k / 2)) for k in range(-6, 5))
 
 

@@ -175,7 +175,7 @@ def greedy_guarantee(
     1 - (1 - 1/m)^m, and each t gives its own bound on F_c(S*).
     """
     m = len(labelings)
-    labelings = labelings.astype(np.min_scalar_type(n_labels - 1))  # less memory to read
+    labelings = labelings.astype(np.min_scalar_type(n_labels - 1))  # saves memory
     least = [
         diversity._gain(labels, np.concatenate([labelings[:k], np.tile(labels, (m, 1))]), n_labels)
         for k, labels in enumerate(labelings)

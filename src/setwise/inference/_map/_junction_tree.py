@@ -54,7 +54,7 @@ def largest_memory() -> float:
     """Return the bytes that elimination may take if it is asked for by name."""
     try:
         physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):  # not known on this system
+    except (AttributeError, OSError, ValueError):  # this system does not report its memory
         return MEMORY
     return max(MEMORY, _SHARE * physical)
 

@@ -210,7 +210,7 @@ def _search(field: Field, method: str, options: MapOptions) -> MapResult:
     options.watch.lap("set-up")
     try:
         result = options.deadline.run(record.run, field, options)
-    except TimeUp:  # during the set-up
+    except TimeUp:  # the limit was reached during the set-up
         result = options.not_begun(field, method)
     options.watch.lap("search")
     proved = result.relative_gap <= options.tol
@@ -248,7 +248,7 @@ def _try_too(
 ) -> tuple[MapResult, str]:
     """Return the best labelling and the best bound of a result and another search."""
     found, _ = attempt(_search, field, method, replace(options, known=result))
-    if found is None:  # it ended during the set-up; the answer is kept
+    if found is None:  # the search ended during its set-up; the earlier answer is kept
         return replace(result, interrupted=True), ""
     value, problem = min(found.value, result.value), options.problem
     if problem.costs_hide_digits(value, by_cut=METHODS[method].by_cut):

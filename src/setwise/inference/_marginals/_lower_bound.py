@@ -92,7 +92,7 @@ class Factorized:
     ) -> None:
         self._temperature, self._threads, self._exact = temperature, n_threads, exact
         self._transitions: list[TransitionTerm] = []
-        self._robust: dict[int, RobustTerm] = {}  # by the number of their counts in the kernel
+        self._robust: dict[int, RobustTerm] = {}  # keyed by their number in the kernel
         self._n_counts = 0
 
         def constant_of(term: Term) -> float:
@@ -331,7 +331,7 @@ def settled(q: FloatArray) -> float:
 
 
 def _near(labels: IntArray, q: FloatArray) -> FloatArray:
-    """Return probabilities near those of a labelling, mixed with q."""
+    """Return a mixture of q and the probabilities 0 and 1 of a labelling, mostly the latter."""
     sure = np.zeros_like(q)
     sure[np.arange(len(q)), labels] = 1.0
     return 0.99 * sure + 0.01 * q

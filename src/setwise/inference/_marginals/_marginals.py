@@ -189,7 +189,7 @@ def marginals(
         method, reason = METHODS.choose(problem, started=init is not None)
         if method == "projection" and isinstance(init, MarginalsResult) and init.method != method:
             _as_start(init, field, METHODS[method])  # raises if the start is invalid
-            init = None  # it has no blocks for a warm start
+            init = None  # the start has no blocks that this method could continue from
             method, reason = METHODS.choose(problem)
     else:
         named(METHODS[method]).check(problem)
@@ -216,7 +216,7 @@ def marginals(
     of = record.of
     try:
         solution = deadline.run(record.run, problem, options)
-    except TimeUp:  # during the set-up
+    except TimeUp:  # the limit was reached during the set-up
         solution = _not_begun(problem, options, gives_bound=record.gives_bound)
         of = f"the {'unaries alone' if start is None else 'start'}: there was no time for more"
     if chosen and record.falls_back and not solution.converged:

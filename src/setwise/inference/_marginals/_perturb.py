@@ -129,6 +129,6 @@ def maximizer(field: Field, tol: float, n_jobs: int | None) -> _CutMaximizer | _
     if field.n_labels == 2:
         try:
             return _CutMaximizer(field)
-        except ValueError:  # not a cut, or one with too many arcs
+        except ValueError:  # the energy is not a cut, or needs too many arcs
             pass
     return _MapMaximizer(field, tol, n_jobs)

@@ -84,7 +84,7 @@ def cardinality_groups(term: CardinalityTerm) -> list[Group]:
     n = len(term.center)
     if n == 0:
         return []
-    gains = -np.diff(term.table)[::-1]  # of the number N - k of variables at their center
+    gains = -np.diff(term.table)[::-1]  # gains in the number N - k of variables at their center
     low, high = np.full(n, gains.min()), np.full(n, gains.max())
     kind = COUNT if term.is_submodular else CONVEX
     return [Group(kind, np.arange(n), np.array([0, n]), gains, (), term.center, low, high)]

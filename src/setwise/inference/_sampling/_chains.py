@@ -153,7 +153,7 @@ class Chains:
                     'by unaries, or ask marginals with method="elimination"'
                 )
             size = scopes.shape[1]
-            if not size:  # a constant
+            if not size:  # a table of no variables is a constant
                 continue
             self._kernel.add_factors(
                 np.ascontiguousarray(scopes).ravel(),

@@ -49,7 +49,7 @@ class Pricing:
         if problem.shared:
             columns = [replace(column, segment=EVERY) for column in columns]
         edge = max(_edge(point, column, problem) for column in columns)
-        if not self.exact:  # it may miss a learner that is already in use
+        if not self.exact:  # the search may miss a learner that is already in use
             edge = max(edge, _largest_in_use(point, problem))
         if problem.soft is not None:
             problem.soft.met(edge)

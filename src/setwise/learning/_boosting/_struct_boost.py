@@ -237,7 +237,8 @@ class _Boosting(Search[BoostProgress]):
             model = problem.minimize(floor, _SHARE_OF_GAP, pricing.best.bound)
             point = problem.dual(model)
         self._found, self._is_first = pricing(problem, point), False
-        self._stages.setdefault(len(problem.best.w), problem.best.w)  # as if the fit ended here
+        # The stage with which the fit would end here.
+        self._stages.setdefault(len(problem.best.w), problem.best.w)
         if self.has_converged(self._tol):
             return True
         if len(problem.responses) >= self._most:

@@ -137,7 +137,7 @@ class _OneSlack(Learner):
         self._level = Level()
         self._n_asked = 0
         self._is_cold = init is None
-        self._highest = getattr(oracle, "_highest", None)  # for parts that can be recombined
+        self._highest = getattr(oracle, "_highest", None)  # exists for sums of parts
 
     def step(self) -> bool:
         bundle = self._bundle

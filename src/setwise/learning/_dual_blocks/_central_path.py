@@ -89,7 +89,7 @@ class CentralPath:
         self._counts[:] = 2
 
     def begin_with(self, start: PlaneShares, gap: float) -> None:
-        """Begin with planes and shares, the rest for the plane 0, and their duality gap."""
+        """Begin with planes, their shares and their gap. The plane 0 gets the remaining shares."""
         n, most, p = self._slopes.shape
         sets = np.repeat(np.arange(n), start.counts)
         order = np.lexsort((-start.shares, sets))

@@ -77,7 +77,7 @@ class LogPartition(torch.autograd.Function):
         tensors = ctx.saved_tensors[:3]
         with torch.no_grad():
             found = _slopes(ctx.problem, ctx.answer, tensors, slopes, upper, ctx.needs_input_grad)
-        if torch.is_grad_enabled():  # with create_graph=True
+        if torch.is_grad_enabled():  # true if create_graph=True
             of = [x for x in (*tensors, slopes, upper) if x is not None]
             once: Any = _Once.apply
             found = tuple(None if x is None else once(x, *of) for x in found)

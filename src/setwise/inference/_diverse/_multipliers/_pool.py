@@ -142,7 +142,7 @@ def _as_cut(field: Field) -> TwoLabelCut | None:
         return None
     try:
         return TwoLabelCut(field)
-    except ValueError:  # not a cut, or one with too many arcs
+    except ValueError:  # the energy is not a cut, or needs too many arcs
         return None
 
 

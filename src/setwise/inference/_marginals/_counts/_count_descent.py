@@ -234,7 +234,7 @@ class CountDescent(BoundDescent):
             self._move = max(self._move / 2, LEAST_STEP)
             self._costs = before
             self._set_costs()
-            value = self._eliminate()  # with new messages only
+            value = self._eliminate()  # bound of the new messages alone
             self.value = min(self.value, value)
             if self._is_above_last(value):
                 self._step = max(self._step / 2, LEAST_STEP)
