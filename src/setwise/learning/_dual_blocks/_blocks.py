@@ -99,7 +99,7 @@ class PulledBlocks(Blocks):
                 target = pulled.accuracy
                 most = min(most, _STAGE if target else _FIRST)
                 if near:
-                    most, target = min(most, self._short), self._unmeasured()
+                    most, target = min(most, self._short), 0.0  # it ends by its passes
             self._stage(most, target)
             if near:
                 self._renew_near()
@@ -122,10 +122,6 @@ class PulledBlocks(Blocks):
     def _renew_near(self) -> None:
         """Recompute W and total after a short stage; rounding errors are removed at the end."""
         self.renew()
-
-    def _unmeasured(self) -> float:
-        """Return the target of a stage that ends by its number of passes."""
-        return 0.0
 
     def _mixed(self, gap: float) -> float:
         """Return the gap to the best mixture of the duals of all stages, given that to the last."""

@@ -16,6 +16,7 @@ from setwise._foundation._progress import Progress
 from setwise._foundation._search import attempt
 from setwise.learning._cutting_planes._fit import Fit, Planes, PlaneShares
 from setwise.learning._cutting_planes._one_slack import one_slack
+from setwise.learning._dual_blocks._central_path import MOST_STEPS
 from setwise.learning._dual_blocks._dual_blocks import dual_blocks, goes_straight, is_near
 from setwise.learning._dual_blocks._linear_sets import LinearSets
 from setwise.learning._dual_blocks._path_blocks import takes_steps
@@ -38,9 +39,9 @@ _TALL, _TALL_OF_LABELS, _VERY_TALL = 20.0, 100.0, 200.0
 _FEW_WEIGHTS = 64
 # The number of passes that prove a fit with a similar C, for more than _MANY_WEIGHTS weights.
 _MANY_WEIGHTS, _WARM_PASSES = 512, 64
-# The most Newton steps. They are tried after _SHORT passes or rounds, or after _LONG for more than
-# _QUICK_STEPS weights, for which a step takes as long as many passes.
-_STEPS, _QUICK_STEPS, _SHORT, _LONG = 150, 600, 100, 400
+# Newton steps are tried after _SHORT passes or rounds, or after _LONG for more than _QUICK_STEPS
+# weights, for which a step takes as long as many passes.
+_QUICK_STEPS, _SHORT, _LONG = 600, 100, 400
 # The number of passes before Newton steps is this times the ratio of the operations of a step and a
 # pass. The operations of steps are faster, because they are products of large matrices.
 _STEPS_WORK = 10.0
@@ -75,7 +76,7 @@ class _Problem:
     @property
     def steps(self) -> tuple[Stage, ...]:
         """The stage of Newton steps, if there is memory for them."""
-        return (("steps", _STEPS),) if takes_steps(self.sets) else ()
+        return (("steps", MOST_STEPS),) if takes_steps(self.sets) else ()
 
     def steps_after(self, kind: Kind, most: int) -> tuple[Stage, ...]:
         """Return a first stage and Newton steps, or neither."""

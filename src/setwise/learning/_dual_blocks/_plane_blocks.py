@@ -9,7 +9,7 @@ from setwise._foundation._arguments import FloatArray
 from setwise.learning._cutting_planes._fit import Dual, PlaneShares
 from setwise.learning._dual_blocks._acceleration import Acceleration
 from setwise.learning._dual_blocks._blocks import PulledBlocks
-from setwise.learning._dual_blocks._extrapolation import LEAST, WIDE, Extrapolation
+from setwise.learning._dual_blocks._extrapolation import WIDE, Extrapolation, pays
 from setwise.learning._dual_blocks._linear_sets import LinearSets
 
 # The number of planes per set is _SPARE more than its elements, since the best mixture lies in a
@@ -20,11 +20,9 @@ _MOST_NUMBERS = 1 << 25
 # A value of C |x|^2 above _HIGH is reached in steps by factors of at most _RISE. Each step makes
 # passes until the gap is at most the share _COARSE of the objective, or at most _RAMP passes.
 _HIGH, _RISE, _COARSE, _RAMP = 300.0, 30.0, 0.05, 300
-# The least pull, except between LEAST and _VERY_WIDE examples per feature, where passes are
-# extrapolated, and the least pull towards weights that are nearly known.
-_PULL, _VERY_WIDE, _PULL_NEAR = 3.0, 1.5, 15.0
-# The least pull is at most this share of C |x|^2, for fewer and for more examples per feature.
-_OF_FEW, _OF_MANY = 0.03, 0.6
+# The least pull, except up to _VERY_WIDE examples per feature, where extrapolation is enough, its
+# largest share of C |x|^2, and the least pull towards weights that are nearly known.
+_PULL, _VERY_WIDE, _SHARE, _PULL_NEAR = 3.0, 1.5, 0.6, 15.0
 
 
 def takes_planes(sets: LinearSets) -> bool:
@@ -136,10 +134,9 @@ class PlaneBlocks(PulledBlocks):
     def _least_pull(self) -> float:
         if self._near is not None:
             return _PULL_NEAR
-        if LEAST <= self._ratio <= _VERY_WIDE:
+        if self._ratio <= _VERY_WIDE:
             return 0.0
-        share = _OF_FEW if self._ratio < LEAST else _OF_MANY
-        return min(_PULL, share * self._paid * self._price)
+        return min(_PULL, _SHARE * self._paid * self._price)
 
     def renew(self) -> None:
         """Recompute W and total from the shares, normalised to the sum 1."""
@@ -168,7 +165,7 @@ class PlaneBlocks(PulledBlocks):
         rows, gain = self.features.rows, self._acceleration.gain
         state = self.features.state(self._acceleration.begin(self.W)).ravel()
         scores = np.empty(self._shape)
-        path = Extrapolation() if LEAST <= self._ratio <= WIDE else None
+        path = Extrapolation() if pays(self._sets) else None
         for done in range(most):
             _core.plane_scores(rows, self._planes, state, scores.ravel())
             values, slopes = self._sets.surrogate._of_labels(self._sets.labels, scores)
