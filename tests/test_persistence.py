@@ -112,6 +112,7 @@ OBJECTS = {
     "Threads": (lambda: learning.Threads(2), lambda o: (o.map(abs, [-1, 2]), o.close())),
     "Column": (lambda: learning.StumpSearch(X)(WEIGHTS)[0], lambda o: o.response),
     "BoostFit": (lambda: boosted(), lambda o: o.scores),
+    "BoostOptions": (lambda: learning.BoostOptions(slack="one"), lambda o: o.slack),
     "BoostHistory": (lambda: boosted().history, lambda o: o.gap),
     "BoostProgress": (
         lambda: learning.BoostProgress(1, 2.0, 0.5, 0.75, 0.1, 0, 1, 1),

@@ -38,7 +38,7 @@ class WiderSearch:
         self._orders: IntArray | None = None
         self._all: tuple[IntArray, FloatArray] | None = None
         count = count_labelings(field)
-        self.sees_all = count <= FEW_LABELINGS and count * n <= BATCH
+        self.sees_all = count <= FEW_LABELINGS and count * n <= 4 * BATCH  # 32 MiB of labels
 
     @property
     def description(self) -> str:
