@@ -31,14 +31,12 @@ Stage = tuple[Kind, int]
 _BY: dict[str, Literal["passes", "steps", "splitting"]]
 _BY = {"blocks": "passes", "steps": "steps", "splits": "splitting"}
 
-# Cutting planes converge in few rounds above _TALL examples per feature, for any C, or above
-# _TALL_OF_LABELS if each label is learned alone. Above _VERY_TALL, or up to _FEW_WEIGHTS weights,
-# only planes are tried. If one feature is much larger than the others, it counts as the only one
-# (benchmarks/wide.py).
-_TALL, _TALL_OF_LABELS, _VERY_TALL = 20.0, 100.0, 200.0
-_FEW_WEIGHTS = 64
-# The number of passes that prove a fit with a similar C, for more than _MANY_WEIGHTS weights.
-_MANY_WEIGHTS, _WARM_PASSES = 512, 64
+# Cutting planes converge in few rounds above _TALL examples per feature, for any C. Up to
+# _FEW_WEIGHTS weights only planes are tried. If one feature is much larger than the others, it
+# counts as the only one (benchmarks/wide.py).
+_TALL, _FEW_WEIGHTS = 20.0, 64
+# The number of passes that prove a fit with a similar C.
+_WARM_PASSES = 64
 # Newton steps are tried after _SHORT passes or rounds, or after _LONG for more than _QUICK_STEPS
 # weights, for which a step takes as long as many passes.
 _QUICK_STEPS, _SHORT, _LONG = 600, 100, 400
@@ -99,13 +97,12 @@ class _Problem:
     @property
     def is_tall(self) -> bool:
         """Whether cutting planes converge in few rounds."""
-        return self.examples_per_feature > (_TALL_OF_LABELS if self.is_modular else _TALL)
+        return self.examples_per_feature > _TALL
 
     def needs_planes(self) -> bool:
         """Return whether only cutting planes are possible or useful."""
         sets = self.sets
-        few = sets.dimension <= _FEW_WEIGHTS or sets.labels.n <= 1
-        if few or sets.n > _VERY_TALL * sets.columns:
+        if sets.dimension <= _FEW_WEIGHTS or sets.labels.n <= 1:
             return True
         total = float(self.squares.sum())
         return not (np.isfinite(total) and 0.0 < total < SQUARABLE**2)  # else sums overflow
@@ -134,8 +131,7 @@ class _Problem:
     def of_tall_projections(self) -> tuple[Stage, ...]:
         """Return the stages for projections of many examples."""
         stages = (*_BY_PLANES[:2], *self._steps_of_rows, *_BY_PLANES[2:])
-        warm = self.near is not None and self.sets.dimension > _MANY_WEIGHTS
-        return (("blocks", _WARM_PASSES), *stages) if warm else stages
+        return stages if self.near is None else (("blocks", _WARM_PASSES), *stages)
 
     def of_straight_projections(self) -> tuple[Stage, ...]:
         """Return the stages for passes that converge soon; labels have steps of their own."""
@@ -173,7 +169,7 @@ class Plan(NamedTuple):
 # The first plan that fits is used. Every number above was multiplied by 1/4 and 4, counting the
 # operations of 260 fits and paths, and numbers that changed nothing were removed.
 PLANS = (
-    Plan(_Problem.needs_planes, lambda _: _PLANES, "few weights, one set, or very many examples"),
+    Plan(_Problem.needs_planes, lambda _: _PLANES, "few weights, or one set"),
     Plan(
         _Problem.has_no_blocks,
         lambda problem: (*problem.steps_after("planes", _SHORT), *_PLANES),

@@ -13,16 +13,16 @@ from setwise.learning._dual_blocks._extrapolation import WIDE, Extrapolation, pa
 from setwise.learning._dual_blocks._linear_sets import LinearSets
 
 # The number of planes per set is _SPARE more than its elements, since the best mixture lies in a
-# face with about as many planes as elements. It is between _FEWEST and _MOST.
-_SPARE, _FEWEST, _MOST = 12, 16, 60
+# face with about as many planes as elements. It is at most _MOST.
+_SPARE, _MOST = 12, 60
 # The most numbers of all planes, which take 256 megabytes.
 _MOST_NUMBERS = 1 << 25
 # A value of C |x|^2 above _HIGH is reached in steps by factors of at most _RISE. Each step makes
-# passes until the gap is at most the share _COARSE of the objective, or at most _RAMP passes.
-_HIGH, _RISE, _COARSE, _RAMP = 300.0, 30.0, 0.05, 300
-# The least pull, except up to _VERY_WIDE examples per feature, where extrapolation is enough, its
-# largest share of C |x|^2, and the least pull towards weights that are nearly known.
-_PULL, _VERY_WIDE, _SHARE, _PULL_NEAR = 3.0, 1.5, 0.6, 15.0
+# passes until the gap is at most the share _COARSE of the objective. Without these steps some fits
+# take more than ten times the work.
+_HIGH, _RISE, _COARSE = 300.0, 30.0, 0.05
+# The least pull above WIDE examples per feature, but at most C |x|^2.
+_PULL = 3.0
 
 
 def takes_planes(sets: LinearSets) -> bool:
@@ -33,7 +33,7 @@ def takes_planes(sets: LinearSets) -> bool:
 
 
 def _kept(sets: LinearSets) -> int:
-    return min(max(sets.p + _SPARE, _FEWEST), _MOST)
+    return min(sets.p + _SPARE, _MOST)
 
 
 def _first_share(price: float) -> float:
@@ -120,23 +120,16 @@ class PlaneBlocks(PulledBlocks):
         """Recompute the weights and set up the acceleration for the present C."""
         self.renew()
         self.inner = self.W
+        price = self._paid * self._price
         self._acceleration = Acceleration(
-            self._paid * self._price,
+            price,
             self._sets.n,
             self._sets.columns,
             self.W,
-            least=self._least_pull(),
+            least=min(_PULL, price) if self._ratio > WIDE else 0.0,
             near=self._near,
         )
         self._curvature = np.maximum(self._acceleration.gain * self._squares, 1e-300)
-        self._since = self.passes
-
-    def _least_pull(self) -> float:
-        if self._near is not None:
-            return _PULL_NEAR
-        if self._ratio <= _VERY_WIDE:
-            return 0.0
-        return min(_PULL, _SHARE * self._paid * self._price)
 
     def renew(self) -> None:
         """Recompute W and total from the shares, normalised to the sum 1."""
@@ -149,7 +142,7 @@ class PlaneBlocks(PulledBlocks):
         while self._paid < 1.0:
             super().improve(passes, 0.0, 0.0)
             dual = self.total - 0.5 * float(np.vdot(self.W, self.W))
-            if self._gap > _COARSE * (dual + self._gap) and self.passes - self._since < _RAMP:
+            if self._gap > _COARSE * (dual + self._gap):
                 return
             rise = min(_RISE, 1.0 / self._paid)
             self._paid = 1.0 if rise < _RISE else rise * self._paid
