@@ -284,7 +284,7 @@ def test_a_loss_of_your_own():
     class Longest(losses.Loss):
         """The longest run of mistakes."""
 
-        def _set_function(self, positive):
+        def function_of(self, positive):
             def longest(mask):
                 runs = "".join("x" if wrong else " " for wrong in mask).split()
                 return max(map(len, runs), default=0)

@@ -224,7 +224,7 @@ class DaskSetClassifier(DaskEstimator, SetClassifier):
         sample = gather(executor, X, y=y, groups=groups, sample_weight=sample_weight)
         kind = sample.kind(self.sets, groups)
         # As in score_of_sets: the share of mistakes is a mean over samples for any sets.
-        separate = loss._is_count and groups is None
+        separate = loss._traits.is_count and groups is None
         reading = Reading(self._encoding, self.sets, None, separate)
         if kind == "groups" and not separate:
             sample.check_groups()

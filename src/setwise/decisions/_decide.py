@@ -170,7 +170,7 @@ def _answers(
     if ratio is not None:
         return _scaled(by_integrals(ratio, p, weights, threads), scale), "integrals"
     sizes = np.unique(np.diff(p.offsets))
-    simple = p.presence is None or loss._is_modular
+    simple = p.presence is None or loss._traits.is_modular
     if simple and all(_is_increasing(loss, int(n)) and ignores_truth(loss, int(n)) for n in sizes):
         return by_majority(loss, p, sampler), "majority"
     parts = [_one_set(loss, p.law(i), sampler) for i in range(p.n)]
@@ -195,7 +195,7 @@ def _one_set(loss: Loss, law: Law, sampler: Sampler) -> tuple[Answers, str]:
 def _is_increasing(loss: Loss, n: int) -> bool:
     known = loss.is_increasing
     if known is None and ignores_truth(loss, n):
-        known = loss._set_function(np.zeros(n, np.bool_)).is_increasing
+        known = loss.function_of(np.zeros(n, np.bool_)).is_increasing
     return bool(known)
 
 

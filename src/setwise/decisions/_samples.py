@@ -131,6 +131,6 @@ def _range(loss: Loss, n: int) -> float:
     if loss._fraction is not None:
         return 1.0
     if loss.is_increasing and ignores_truth(loss, n):
-        function = loss._set_function(np.zeros(n, np.bool_))
+        function = loss.function_of(np.zeros(n, np.bool_))
         return float(function._values(np.ones((1, n), np.bool_))[0])
     return inf

@@ -66,7 +66,7 @@ class _Counted(Diversity):
     def _depends_on_labels(self, n_earlier: int) -> bool:
         return False
 
-    def _gain(self, labels: IntArray, labelings: IntArray, n_labels: int) -> float:
+    def gain_of(self, labels: IntArray, labelings: IntArray, n_labels: int) -> float:
         prices = self._costs(labelings, n_labels)
         return 0.0 - float(prices[self._members(labels[None], n_labels)[0]].sum())
 
@@ -151,7 +151,7 @@ class GroupCoverage(_Counted):
         inside = [used[:, group[group < n_labels]].any(axis=1) for group in self.groups]
         return np.array(inside, np.bool_).reshape(len(self.groups), len(labelings)).T
 
-    def _addition(self, labelings: IntArray, n_labels: int) -> Addition:
+    def addition(self, labelings: IntArray, n_labels: int) -> Addition:
         costs = self._checked_costs(labelings, n_labels)
         priced = zip(self.groups, costs, strict=True)
         return Addition(
@@ -232,7 +232,7 @@ class LabelDiversity(CountedLabels):
         used[:, self._hidden(n_labels)] = False
         return used
 
-    def _addition(self, labelings: IntArray, n_labels: int) -> Addition:
+    def addition(self, labelings: IntArray, n_labels: int) -> Addition:
         costs = self._checked_costs(labelings, n_labels)
         costs[self._hidden(n_labels)] = 0.0
         return Addition(potentials=[LabelCost(costs)] if costs.any() else [])

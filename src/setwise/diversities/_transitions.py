@@ -77,7 +77,7 @@ class TransitionDiversity(CountedLabels):
         above = np.triu(np.ones((n_labels, n_labels), np.bool_), 1)
         return touch[:, above]
 
-    def _addition(self, labelings: IntArray, n_labels: int) -> Addition:
+    def addition(self, labelings: IntArray, n_labels: int) -> Addition:
         costs: FloatArray = np.zeros((n_labels, n_labels))
         above = np.triu_indices(n_labels, 1)
         costs[above] = self._checked_costs(labelings, n_labels)

@@ -20,7 +20,7 @@ Which = Literal["f", "g"]
 def decomposition(loss: Loss, positive: BoolArray) -> Decomposition:
     """Return f and g of the loss's set function for this ground truth, cached."""
     return loss._remember(
-        ("decomposition", loss._key(positive)), lambda: decompose(loss._set_function(positive))
+        ("decomposition", loss._key(positive)), lambda: decompose(loss.function_of(positive))
     )
 
 
@@ -52,7 +52,7 @@ class PartOf(Loss):
 class Part(PartOf):
     """A part of any other loss on small sets, decomposed for each ground truth."""
 
-    def _set_function(self, positive: BoolArray) -> SetFunction:
+    def function_of(self, positive: BoolArray) -> SetFunction:
         part = self._decomposed(positive)
         constant = empty_value(part)
         if constant == 0:

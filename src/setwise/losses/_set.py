@@ -77,7 +77,7 @@ class SetLoss(Loss):
             as_function(function, "function", "mistakes", "positive")
         self._set(function=function, submodular=submodular, increasing=increasing)
 
-    def _set_function(self, positive: BoolArray) -> SetFunction:
+    def function_of(self, positive: BoolArray) -> SetFunction:
         function = self.function
         if isinstance(function, SetFunction):
             self._check_size(len(positive))

@@ -97,7 +97,7 @@ class MarginRescaling(Rescaling):
             weights[members] = self._largest_gain(function)
         return weights
 
-    def _evaluate(self, rows: ScoredRows) -> tuple[FloatArray, Scores]:
+    def evaluate(self, rows: ScoredRows) -> tuple[FloatArray, Scores]:
         labels, dtype = rows.labels, rows.scores.dtype
         weights, loss, factor, shifts = labels.keep(self, "margin", self._terms, labels)
         if shifts is not None:
@@ -120,7 +120,7 @@ class MarginRescaling(Rescaling):
         loss, factor = loss._unscaled()
         return weights / factor, loss, factor, shifts
 
-    def _always(self) -> Properties:
+    def general_properties(self) -> Properties:
         exact = self.maximizer == "auto" and self.loss._has_maximizer(slack=False)
         return Properties(
             is_convex=exact,
@@ -129,9 +129,9 @@ class MarginRescaling(Rescaling):
             is_exact=exact,
         )
 
-    def _properties(self, positive: BoolArray) -> Properties:
+    def properties_of(self, positive: BoolArray) -> Properties:
         exact = self._is_exact_for(self.loss._beside_modular(), positive)
-        function = self.loss._set_function(positive)
+        function = self.loss.function_of(positive)
         increasing = self.loss.is_increasing or function.is_increasing
         extension = None
         if exact and increasing is False:

@@ -81,4 +81,4 @@ class Rescaling(Surrogate):
         )
         if self._call(loss, labels, np.ones(1)) is not None:
             return True
-        return self._method(loss._set_function(positive)) != "greedy"
+        return self._method(loss.function_of(positive)) != "greedy"

@@ -39,7 +39,7 @@ class Measure:
         self._truth = truth
         self._sets = classes[1:] if len(classes) == 2 else classes
         self._losses: list[Loss] = [loss] * len(truth)
-        if weights is not None and loss._takes_multiplicity:
+        if weights is not None and loss._traits.takes_multiplicity:
             self._losses = [loss._with_multiplicity(c) for c in weights]
 
     def __call__(self, labels: Sequence[NDArray[Any]]) -> float:

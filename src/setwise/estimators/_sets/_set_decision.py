@@ -184,7 +184,7 @@ class SetDecision(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self._calibration: Calibration | None = None
         self._presence: PresenceModel | None = None
         # A modular loss decides element by element, so presence has no effect.
-        gated = self.presence is not None and not self._spans and not loss._is_modular
+        gated = self.presence is not None and not self._spans and not loss._traits.is_modular
         gated = gated and arranged.n_sets >= _LEAST_SETS
         calibrate = self.calibrate
         if calibrate == "auto":

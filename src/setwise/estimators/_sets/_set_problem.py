@@ -92,8 +92,8 @@ def pose(
         parameters.sets,
         groups,
         weight,
-        separate=surrogate._is_separable,
-        fractional=surrogate._takes_multiplicity,
+        separate=surrogate._traits.is_separable,
+        fractional=surrogate._traits.takes_multiplicity,
     )
     surrogate = settled(surrogate, parameters.surrogate, sets)
     if sets.multiplicity is not None:

@@ -220,12 +220,12 @@ class _ByWeights(ListSearch):
         weights = self._weights / len(earlier)
         for weight in weights[self._least_weight(weights, earlier) :].tolist():
             diversity = DivMBest(weight)
-            addition = diversity._addition(earlier, self.base.field.n_labels)
+            addition = diversity.addition(earlier, self.base.field.n_labels)
             problem = StepProblem.of(self.base.field, addition)
             found = completed(self._steps.next(problem, [earlier[0], earlier[-1]][: len(earlier)]))
             if self._wider.differs(found.labels, earlier):
                 break
-        gain = diversity._gain(found.labels, earlier, self.base.field.n_labels)
+        gain = diversity.gain_of(found.labels, earlier, self.base.field.n_labels)
         return problem.within_digits(found, gain), gain
 
     def _least_weight(self, weights: FloatArray, earlier: IntArray) -> int:

@@ -188,7 +188,7 @@ def _by_moves(
     ending = drive(search, silent)
     labelings = search.items[np.argsort(field._energies(search.items), kind="stable")]
     values = base.field._energies(labelings)
-    gains = [diversity._gain(y, labelings[:k], field.n_labels) for k, y in enumerate(labelings)]
+    gains = [diversity.gain_of(y, labelings[:k], field.n_labels) for k, y in enumerate(labelings)]
     gap = max(float(values.sum()) - float(np.sum(gains)) - search.bound, 0.0)
     options = MapOptions.read(base.field)
     bounds = [difference_below(value, gap / m) for value in values.tolist()]

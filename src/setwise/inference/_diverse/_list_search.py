@@ -177,7 +177,9 @@ def greedy_guarantee(
     m = len(labelings)
     labelings = labelings.astype(np.min_scalar_type(n_labels - 1))  # saves memory
     least = [
-        diversity._gain(labels, np.concatenate([labelings[:k], np.tile(labels, (m, 1))]), n_labels)
+        diversity.gain_of(
+            labels, np.concatenate([labelings[:k], np.tile(labels, (m, 1))]), n_labels
+        )
         for k, labels in enumerate(labelings)
     ]
     shift = float((values - np.array(least)).max())

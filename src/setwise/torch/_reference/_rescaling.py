@@ -44,7 +44,7 @@ def rescaled(loss: Loss, sets: Sets, rule: RescalingObjective) -> Answer | None:
 
 def has_maximum(loss: Loss) -> bool:
     """Return whether every device knows the maximum, with void elements too."""
-    return loss._is_symmetric and type(loss._form) in MAXIMA
+    return loss._traits.is_symmetric and type(loss._form) in MAXIMA
 
 
 def _of_ratio(form: RatioRows, sets: Sets, rule: RescalingObjective) -> Answer:
