@@ -19,6 +19,7 @@ from setwise.inference._map._solve_map import solve_map
 # The most centres of regions that are tried. A quarter or four times as many give lists of equal
 # energies.
 _REGIONS = 64
+_ENTRIES = 4 * BATCH  # of the labellings that are compared at once: 32 MiB
 
 
 class WiderSearch:
@@ -38,7 +39,7 @@ class WiderSearch:
         self._orders: IntArray | None = None
         self._all: tuple[IntArray, FloatArray] | None = None
         count = count_labelings(field)
-        self.sees_all = count <= FEW_LABELINGS and count * n <= 4 * BATCH  # 32 MiB of labels
+        self.sees_all = count <= FEW_LABELINGS and count * n <= _ENTRIES
 
     @property
     def description(self) -> str:
@@ -128,7 +129,7 @@ class WiderSearch:
         """Return all variables, those nearest to each of K centres first, (K, N)."""
         n, edges = self._field.n_variables, self._edges
         graph = coo_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(n, n)).tocsr()
-        count = min(n, max(BATCH // (n * self._field.n_labels), 4), _REGIONS)
+        count = min(n, max(_ENTRIES // (n * self._field.n_labels), 4), _REGIONS)
         orders = np.empty((count, n), np.int64)
         for k, centre in enumerate(np.linspace(0, n - 1, count).astype(np.int64)):
             near = breadth_first_order(graph, centre, directed=False, return_predecessors=False)
@@ -144,7 +145,7 @@ class WiderSearch:
         """
         field = self._field
         n, n_labels = field.unary.shape
-        width = max(len(earlier) + 1, BATCH // n)
+        width = max(len(earlier) + 1, _ENTRIES // n)
         for item in earlier:
             added = field.unary - field.unary[np.arange(n), item][:, None]
             added[np.arange(n), item] = np.inf
