@@ -43,7 +43,8 @@ inline std::int64_t row_of(std::uint32_t entry) { return entry & ~mark; }
 
 namespace lanes {
 
-constexpr std::size_t ahead = 24;  // number of rows between the prefetch of a value and its use
+// The number of rows between the prefetch of a value and its use.
+constexpr std::size_t ahead = 24;
 
 template <bool adds>
 void walk_one(const std::vector<std::uint32_t>& rows, const double* values, Walk& sums) {

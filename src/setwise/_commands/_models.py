@@ -161,7 +161,7 @@ def _read(model: str, evidence: str | None) -> tuple[sw.fields.Field, IntArray]:
 
 
 def _as_file(name: str, folder: str) -> str | Path:
-    """Return the name of a file; stdin becomes one in the folder."""
+    """Return the name of a file; "-" (stdin) is first copied to a file in the folder."""
     if name != "-":
         return name
     data = read_bytes(name)

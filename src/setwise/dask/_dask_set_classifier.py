@@ -31,7 +31,7 @@ from setwise.dask._set_problem import (
 )
 from setwise.dask._set_shards import Reading, SetRows, counted_score, scores_of_rows
 from setwise.estimators import SetClassifier
-from setwise.estimators._sets._judgment import warn_of_no_positive
+from setwise.estimators._sets._certificates import warn_of_no_positive
 from setwise.estimators._sets._label_encoding import Encoding
 from setwise.estimators._sets._surrogate_choice import first_surrogate, own_loss
 from setwise.learning import Progress, one_slack
@@ -174,7 +174,7 @@ class DaskSetClassifier(DaskEstimator, SetClassifier):
         phases.begin("searching the weights")
         with (
             one_thread(),  # the sums on the client are then reproducible
-            progress_callback(self.verbose, self.tol, callback) as told,
+            progress_callback(self.verbose, self.tol, callback) as reporting,
         ):
             learn = partial(
                 one_slack,
@@ -184,7 +184,7 @@ class DaskSetClassifier(DaskEstimator, SetClassifier):
                 tol=self.tol,
                 max_iter=self.max_iter,
                 init=init,
-                callback=phases.around(told),
+                callback=phases.around(reporting),
             )
             fit = deadline.run(partial(learn, time_limit=deadline.inherited))
         self.certified_ = problem.certified

@@ -17,7 +17,7 @@ from distributed import Client, KilledWorker, default_client
 from setwise._foundation._arguments import as_count, as_function, as_list
 from setwise._foundation._threads import one_thread
 from setwise.dask._placement import Placed, aligned
-from setwise.dask._watch import cancel, watched
+from setwise.dask._worker_watch import cancel, watched
 from setwise.learning._executors import check_shards, with_own
 from setwise.learning._tree_sum import tree_level, tree_sum
 

@@ -25,7 +25,7 @@ from setwise.dask._set_shards import (
     summarize,
     truths,
 )
-from setwise.estimators._sets._judgment import is_certified
+from setwise.estimators._sets._certificates import is_certified
 from setwise.estimators._sets._label_encoding import Encoding, learn_encoding, weigh_classes
 from setwise.estimators._sets._surrogate_choice import first_surrogate, settled
 from setwise.learning import Executor

@@ -89,9 +89,11 @@ def better_calibration(p: FloatArray, positive: NDArray[np.bool_]) -> str:
     for fold in range(n_folds):
         train, test = folds != fold, folds == fold
         for method in METHODS:
-            told = Calibration.fit(method, p[train], positive[train])(p[test])
-            told = np.clip(told, 1.0 / len(p), 1.0 - 1.0 / len(p))
-            losses[method] -= float(np.log(np.where(positive[test], told, 1.0 - told)).sum())
+            predicted = Calibration.fit(method, p[train], positive[train])(p[test])
+            predicted = np.clip(predicted, 1.0 / len(p), 1.0 - 1.0 / len(p))
+            losses[method] -= float(
+                np.log(np.where(positive[test], predicted, 1.0 - predicted)).sum()
+            )
     return min(METHODS, key=losses.__getitem__)
 
 

@@ -200,17 +200,17 @@ def _warn_of_mistakes(unary: FloatArray) -> None:
     """Warn if energies (N, L) look like probabilities or scores, judging by a few rows."""
     n, labels = unary.shape
     if labels > 256 and labels > 8 * n:
-        told = (
+        message = (
             f"unary has {n} variables with {labels} labels each: rows are variables and columns "
             "labels, so unary.T may be what was meant"
         )
-        warn_caller(told)
+        warn_caller(message)
     if n >= 16 and _are_probabilities(unary[:: n // 16]) and _are_probabilities(unary):
-        told = (
+        message = (
             "unary looks like probabilities, as each row sums to 1, but the best label is the one "
             "of least energy: -np.log(unary) may be what was meant"
         )
-        warn_caller(told)
+        warn_caller(message)
 
 
 def _are_probabilities(rows: FloatArray) -> bool:

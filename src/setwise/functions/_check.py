@@ -65,10 +65,10 @@ class Check(Record):
         for name in ("submodular", "supermodular", "increasing", "normalized", "nonnegative"):
             answer = getattr(self, name)
             if answer is None:
-                told = "not known, no counterexample found"
+                text = "not known, no counterexample found"
             else:
-                told = "yes" if answer else f"no, {self.counterexamples[name]}"
-            lines.append(f"  {name + ':':14s}{told}")
+                text = "yes" if answer else f"no, {self.counterexamples[name]}"
+            lines.append(f"  {name + ':':14s}{text}")
         return "\n".join(lines)
 
 

@@ -140,10 +140,10 @@ def _difference(function: Callback, positive: BoolArray, zero: float, mistakes: 
 
 def _value(function: Callback, mistakes: BoolArray, positive: BoolArray) -> float:
     """Call the function on copies of the masks, and check that it returns a number."""
-    told = as_array(function(mistakes.copy(), positive.copy()), "what function returns")
-    if told.ndim != 0 or told.dtype.kind not in "fiub":
-        what = f"shape {told.shape}" if told.ndim else f"dtype {told.dtype}"
+    returned = as_array(function(mistakes.copy(), positive.copy()), "what function returns")
+    if returned.ndim != 0 or returned.dtype.kind not in "fiub":
+        what = f"shape {returned.shape}" if returned.ndim else f"dtype {returned.dtype}"
         raise TypeError(f"function must return a real number, got {what}")
-    if not np.isfinite(told):
-        raise ValueError(f"function must return a finite number, got {told}")
-    return float(told)
+    if not np.isfinite(returned):
+        raise ValueError(f"function must return a finite number, got {returned}")
+    return float(returned)

@@ -10,7 +10,7 @@ from setwise.losses import Loss
 from setwise.losses._labels import Labels
 from setwise.losses._parts import decomposition
 from setwise.surrogates._base import Properties, Surrogate, times
-from setwise.surrogates._facts import distinct_functions, is_nonnegative
+from setwise.surrogates._function_properties import distinct_functions, is_nonnegative
 from setwise.surrogates._lovasz import LovaszHinge
 from setwise.surrogates._rows import ScoredRows, Scores
 from setwise.surrogates._slack import SlackRescaling

@@ -16,7 +16,7 @@ from setwise.losses import Loss
 from setwise.losses._families import Call, Polymatroids
 from setwise.losses._labels import Labels
 from setwise.surrogates._base import Properties, Surrogate, SurrogateTraits, times
-from setwise.surrogates._facts import is_increasing, is_nonnegative
+from setwise.surrogates._function_properties import is_increasing, is_nonnegative
 from setwise.surrogates._rows import ScoredRows, Scores
 
 Case = Literal["auto", 1, 2]

@@ -12,7 +12,7 @@ from setwise.functions import SetFunction
 from setwise.losses import Loss
 from setwise.losses._labels import Labels
 from setwise.surrogates._base import Properties, times
-from setwise.surrogates._facts import is_increasing
+from setwise.surrogates._function_properties import is_increasing
 from setwise.surrogates._rescaling import Maximizer, Rescaling
 from setwise.surrogates._rows import ScoredRows, Scores
 

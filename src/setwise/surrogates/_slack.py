@@ -8,7 +8,7 @@ from setwise._foundation._arguments import BoolArray, FloatArray
 from setwise.losses import Loss
 from setwise.losses._labels import Labels
 from setwise.surrogates._base import Properties, times
-from setwise.surrogates._facts import distinct_functions, is_nonnegative
+from setwise.surrogates._function_properties import distinct_functions, is_nonnegative
 from setwise.surrogates._rescaling import Maximizer, Rescaling
 from setwise.surrogates._rows import ScoredRows, Scores
 

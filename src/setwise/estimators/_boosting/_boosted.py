@@ -225,13 +225,13 @@ class Boosted:
             one_thread(),  # sums in BLAS depend on the number of threads
             progress_callback(self.verbose and not quiet, tol, user) as callback,
         ):
-            told = callback if watch is None else watch.around(callback)
+            reporting = callback if watch is None else watch.around(callback)
             return deadline.run(
                 partial(
                     learn,
                     n_estimators=self.n_estimators,
                     time_limit=deadline.inherited,
-                    callback=told,
+                    callback=reporting,
                 )
             )
 

@@ -29,9 +29,9 @@ from setwise.estimators._boosting._boosted import make_search
 from setwise.estimators._boosting._columns import Tabular, takes_missing
 from setwise.estimators._boosting._distinct_rows import distinct_rows
 from setwise.estimators._boosting._held_out import Examples, as_eval_set, known_places
-from setwise.estimators._boosting._judged import Judged
 from setwise.estimators._boosting._list_risk import AveragePrecisionRisk, GainRisk, ListRisk
 from setwise.estimators._boosting._rank_risk import RankRisk, as_groups, cut_points
+from setwise.estimators._boosting._validated import Validated
 from setwise.estimators._checked import check_targets
 from setwise.learning import BoostOptions, BoostProgress, WeakLearnerSearch
 from setwise.learning._boosting._options import read_options
@@ -53,7 +53,7 @@ LOSSES: dict[str, type[RankRisk] | type[ListRisk]] = {
 }
 
 
-class StructBoostRanker(Versioned, Judged, Tabular, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class StructBoostRanker(Versioned, Validated, Tabular, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     r"""Boosting of weak learners for rankings: positive above negative, higher levels above lower.
 
     .. math:: \min_{w \ge 0}\ 1^T w + \frac{C}{|S|} \sum_{(i, j) \in S} (1 - (f(x_i) - f(x_j)))_+ ,

@@ -30,7 +30,7 @@ from setwise.estimators._fields._field_model import FieldModel
 from setwise.estimators._fields._field_risk import FieldRisk
 from setwise.estimators._fields._field_search import FieldSearch, Indicators, PlainFeatures
 from setwise.estimators._fields._graphs import Graphs
-from setwise.estimators._fields._higher_maps import best_maps
+from setwise.estimators._fields._higher_order_maps import best_maps
 from setwise.estimators._threads import threads
 from setwise.learning import BoostProgress
 from setwise.learning._boosting._problem import WeakLearnerSearch

@@ -21,10 +21,10 @@ from setwise.estimators._fields._field_oracle import FieldOracle
 from setwise.estimators._fields._field_risk import FieldRisk
 from setwise.estimators._fields._field_rounds import FieldRounds
 from setwise.estimators._fields._graphs import Graphs
-from setwise.estimators._fields._higher_maps import best_maps
+from setwise.estimators._fields._higher_order_maps import best_maps
 from setwise.estimators._threads import threads
 from setwise.learning import Fit, Progress, one_slack
-from setwise.learning._room import room_of
+from setwise.learning._relative_gap import room_of
 from setwise.losses import Loss
 
 
@@ -247,9 +247,9 @@ class FieldSVM(FieldModel):
         oracle = FieldOracle(graphs, couplings, risk, float(self.C), intercept=intercept)
         with (
             one_thread(),
-            progress_callback(self.verbose, self.tol, callback) as told,
+            progress_callback(self.verbose, self.tol, callback) as reporting,
         ):
-            rounds = FieldRounds(oracle, self.tol, self.max_iter, told, deadline)
+            rounds = FieldRounds(oracle, self.tol, self.max_iter, reporting, deadline)
             fit = deadline.run(self._solve, oracle, rounds)
         self._store(oracle, rounds, fit)
 

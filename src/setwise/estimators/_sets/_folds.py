@@ -156,12 +156,12 @@ def best_offset(
     scores: FloatArray, sample: LabeledSample, seen: NDArray[np.bool_], loss: Loss, sets: Sets
 ) -> float:
     """Return the threshold of least loss on scores out of fold; 0 if none is better."""
-    judged = sample.take(np.flatnonzero(seen))
+    scored = sample.take(np.flatnonzero(seen))
     held = scores[seen]
     levels = np.unique(np.quantile(held, np.linspace(0.0, 1.0, _CANDIDATES + 1)))
     cuts = np.concatenate([[0.0], (levels[1:] + levels[:-1]) / 2])
 
     def merit(cut: float) -> float:
-        return score_of_sets(loss, judged.positive, held > cut, sets, judged.groups, judged.weight)
+        return score_of_sets(loss, scored.positive, held > cut, sets, scored.groups, scored.weight)
 
     return float(cuts[int(np.argmax([merit(cut) for cut in cuts]))])

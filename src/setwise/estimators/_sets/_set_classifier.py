@@ -16,8 +16,8 @@ from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._progress import check_display, progress_callback
 from setwise._foundation._threads import one_thread
 from setwise.estimators._calibration import METHODS, Calibration, needs_calibrate, words_of
+from setwise.estimators._sets._certificates import warn_of_gap, warn_of_no_positive
 from setwise.estimators._sets._folds import LabeledSample, best_offset, held_out_scores
-from setwise.estimators._sets._judgment import warn_of_gap, warn_of_no_positive
 from setwise.estimators._sets._label_encoding import weigh_classes
 from setwise.estimators._sets._linear_model import LinearModel
 from setwise.estimators._sets._set_problem import SetProblem, pose
@@ -279,9 +279,9 @@ class SetClassifier(LinearModel):
         # cores, and rounding would depend on their number.
         with (
             one_thread(),
-            progress_callback(self.verbose, self.tol, callback) as told,
+            progress_callback(self.verbose, self.tol, callback) as reporting,
         ):
-            learn = partial(problem.minimize, self.C, self, init=init, callback=told)
+            learn = partial(problem.minimize, self.C, self, init=init, callback=reporting)
             return deadline.run(partial(learn, time_limit=deadline.inherited))
 
     def _keep(self, fit: Fit) -> None:

@@ -18,6 +18,7 @@ from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._search import completed
 from setwise._foundation._threads import one_thread
 from setwise._foundation._warnings import callers_level
+from setwise.estimators._sets._certificates import warn_of_gap, warn_of_no_positive
 from setwise.estimators._sets._folds import (
     LabeledSample,
     Scoring,
@@ -26,7 +27,6 @@ from setwise.estimators._sets._folds import (
     metadata,
     split_into_folds,
 )
-from setwise.estimators._sets._judgment import warn_of_gap, warn_of_no_positive
 from setwise.estimators._sets._label_encoding import weigh_classes
 from setwise.estimators._sets._linear_model import LinearModel
 from setwise.estimators._sets._set_classifier import SetClassifier
@@ -205,7 +205,7 @@ class SetClassifierCV(LinearModel):
     ) -> dict[int, _PathStep]:
         """Fit one fold for every C, the smallest first, and key the fits by the index of C."""
         deadline = Deadline(seconds, armed=False)
-        fitted, judged = sample.take(train), sample.take(test)
+        fitted, held_out = sample.take(train), sample.take(test)
         problem = self._pose(fitted, Serial(), warn=False)
         model = self._without_weights()
         path: dict[int, _PathStep] = {}
@@ -221,7 +221,7 @@ class SetClassifierCV(LinearModel):
             last = fit
             model.C = self.Cs_[k]
             model._keep_weights(last.w)
-            score = _score(model, judged, scoring)
+            score = _score(model, held_out, scoring)
             # The planes are needed for the next fit only; the stored parts are small.
             path[k] = _PathStep(
                 score, last.w, last.n_iter, last.relative_gap, last.converged, problem.certified

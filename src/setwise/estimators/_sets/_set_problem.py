@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from setwise._foundation._arguments import FloatArray, as_number
-from setwise.estimators._sets._judgment import is_certified
+from setwise.estimators._sets._certificates import is_certified
 from setwise.estimators._sets._set_risk import LinearRisk
 from setwise.estimators._sets._surrogate_choice import first_surrogate, settled
 from setwise.learning import Executor, Fit, Progress, one_slack

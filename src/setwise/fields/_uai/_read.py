@@ -157,7 +157,7 @@ class _Group:
     """(G, a, b), +inf where the file has 0."""
 
     def part(self, chosen: BoolArray) -> _Group:
-        """Return the chosen factors."""
+        """Return a group of the chosen factors."""
         return _Group(
             self.factors[chosen], self.places[chosen], self.edges[chosen], self.tables[chosen]
         )

@@ -282,7 +282,7 @@ class Conditioned:
 
 
 class _Changed(Potential):
-    """The terms of a potential, with other numbers."""
+    """A potential whose terms were replaced by terms with other numbers."""
 
     source: Potential
     changed: tuple[Term, ...]

@@ -150,8 +150,8 @@ def with_end(
     result: DiverseResult, n: int, why: str = "the field has no more labellings"
 ) -> DiverseResult:
     """Add to the reasons of a list why it has fewer items than requested."""
-    told = f"The list ends at {n} items: {why}."
-    return replace(result, reason=f"{result.reason.removesuffix('.')}. {told}")
+    ending = f"The list ends at {n} items: {why}."
+    return replace(result, reason=f"{result.reason.removesuffix('.')}. {ending}")
 
 
 def greedy_guarantee(

@@ -24,7 +24,7 @@ _SHARE = 0.5
 _BYTES = 8  # bytes per cell
 # The limits up to which an error message states the required size: the number of variables, above
 # which computing the size would take too long, and a number of cells that no memory can hold.
-_TOLD = 20_000
+_MOST_MEASURED = 20_000
 _BEYOND = 2.0**60
 CELLS = 1 << 23  # most cells of a potential's table: 64 MB
 ALL_CELLS = 1 << 26  # most cells of all potentials' tables
@@ -141,7 +141,7 @@ def _lack(field: Field, memory: float) -> str | None:
     largest, messages, width = tree.plan(most)
     if largest + messages <= most:
         return None
-    if messages == inf and field.n_variables <= _TOLD:
+    if messages == inf and field.n_variables <= _MOST_MEASURED:
         largest, messages, width = tree.plan(_BEYOND)
     cells, more = (largest, " or more") if messages == inf else (largest + messages, "")
     size = f"{cells * _BYTES:.3g} bytes" if cells < inf else "far more"

@@ -138,8 +138,8 @@ def solve_map(
             best = None
         if best is not None:
             reason = METHODS["cut"].because if method == "auto" else "asked for"
-            told = _told(best, reason, deadline)
-            return best._with(timings=watch.timings("answer"), shape=field.shape, **told)
+            end = _fields_of_end(best, reason, deadline)
+            return best._with(timings=watch.timings("answer"), shape=field.shape, **end)
     whole = Conditioned.of(field)
     conditioned = whole.without_huge_unaries()
     problem = conditioned.field
@@ -177,8 +177,8 @@ def solve_map(
             result = replace(result, value=value, exact=False)
             result = options.improved(result, result.bound, False)
     result = options.in_given(result)
-    told = _told(result, reason, deadline)
-    return result._with(timings=watch.timings("answer"), shape=field.shape, **told)
+    end = _fields_of_end(result, reason, deadline)
+    return result._with(timings=watch.timings("answer"), shape=field.shape, **end)
 
 
 def _why_not_proved(result: MapResult, options: MapOptions) -> str:
@@ -195,7 +195,7 @@ def _why_not_proved(result: MapResult, options: MapOptions) -> str:
     return f"; this answer is not proved to be: {why}"
 
 
-def _told(result: MapResult, reason: str, deadline: Deadline) -> dict[str, Any]:
+def _fields_of_end(result: MapResult, reason: str, deadline: Deadline) -> dict[str, Any]:
     """Return the fields of a result about its end; a time limit is no interruption."""
     if not deadline.expired:
         return {"reason": reason}

@@ -17,7 +17,7 @@ from setwise.learning._boosting._problem import Column, ExamplewiseRisk, Risk, S
 from setwise.learning._boosting._responses import Responses, SharedResponses
 from setwise.learning._boosting._smoothed import Smoothed
 from setwise.learning._boosting._timed import Timed
-from setwise.learning._room import BELOW_LEAST
+from setwise.learning._relative_gap import BELOW_LEAST
 
 # The first step of the line search from the best weights towards the model's optimum, and the
 # factor by which steps grow. The first is small, because the minimum on the line is usually far

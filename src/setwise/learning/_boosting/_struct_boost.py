@@ -24,7 +24,7 @@ from setwise.learning._boosting._problem import Column, Risk, WeakLearnerSearch
 from setwise.learning._boosting._restricted import Restricted
 from setwise.learning._boosting._timed import Timed
 from setwise.learning._history import columns_of
-from setwise.learning._room import room_of, share_left
+from setwise.learning._relative_gap import room_of, share_left
 
 # The accuracy of the cutting planes of a round, as a share of the possible gain from further weak
 # learners, and as a share of the tolerance.

@@ -236,8 +236,8 @@ def learn_linear(
             continue
         start = init if done is None else done
         left = limit if done is None else limit - done.n_iter
-        told = _told(callback, done)
-        fit, ended = attempt(_learn, sets, C, kind, most, tol, left, deadline, start, told)
+        reporting = _callback_of_stages(callback, done)
+        fit, ended = attempt(_learn, sets, C, kind, most, tol, left, deadline, start, reporting)
         if fit is None:
             if done is None:
                 raise KeyboardInterrupt
@@ -291,7 +291,7 @@ def _learn(
     )
 
 
-def _told(
+def _callback_of_stages(
     callback: Callable[[Progress], object] | None, done: Fit | None
 ) -> Callable[[Progress], object] | None:
     """Return a callback that counts the rounds of all stages together."""
@@ -299,10 +299,10 @@ def _told(
         return callback
     rounds, seconds = done.n_iter, float(done.history.seconds[-1])
 
-    def told(now: Progress) -> object:
+    def reporting(now: Progress) -> object:
         return callback(replace(now, n_iter=now.n_iter + rounds, seconds=now.seconds + seconds))
 
-    return told
+    return reporting
 
 
 def _joined(before: Fit, fit: Fit) -> Fit:

@@ -14,7 +14,7 @@ from setwise.learning._cutting_planes._fit import Dual, Fit, PlaneShares
 from setwise.learning._dual_blocks._blocks import ENOUGH
 from setwise.learning._dual_blocks._element_blocks import PolymatroidBlocks, best_part
 from setwise.learning._dual_blocks._linear_sets import LinearSets
-from setwise.learning._room import room_of
+from setwise.learning._relative_gap import room_of
 from setwise.losses._families import Polymatroids
 
 # The relaxation factor of the splitting: it converges below 2, and 1 is the plain method.

@@ -92,7 +92,10 @@ def _blocks(x: FloatArray, edges: IntArray, chains: list[IntArray]) -> IntArray:
 def _region_slopes(
     means: FloatArray, order: IntArray, regions: IntArray, alpha: float, n_regions: int
 ) -> FloatArray:
-    """Return the sum (R,) over the pixels of each region of their block's mean times their gain."""
+    """Return a sum (R,) over the pixels of each region.
+
+    A summand is the mean of the pixel's block times the gain of the pixel.
+    """
     own = regions[order]
     sizes = np.bincount(own, minlength=n_regions)
     starts = np.cumsum(sizes) - sizes

@@ -282,7 +282,7 @@ __device__ void gains_of_part(u64* scratch, const Arguments& p, i64 row, int par
 // Compute the gains of all buckets of a row in shared memory. Every block does this for itself.
 __device__ void gains_of_row(float* shared, u64* scratch, const Arguments& p, i64 row) {
     const u32* counts = p.counts + row * 2 * BUCKETS;
-    // Buckets that are read at once.
+    // The number of buckets that the block reads at once: four per thread, as one uint4.
     constexpr int MANY = BUCKETS < 4 * THREADS ? BUCKETS : 4 * THREADS;
     const bool some = 4 * threadIdx.x < MANY;
     uint4 positives = make_uint4(0, 0, 0, 0), negatives = positives;

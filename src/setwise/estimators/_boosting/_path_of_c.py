@@ -22,7 +22,7 @@ PATH_TIME = 0.5  # largest share of a time limit that the choice of C may take
 _FIXED = 100.0  # used if no C gives a weak learner a weight
 
 
-def least_price(risk: Risk, search: WeakLearnerSearch, *, grouped: bool = False) -> float:
+def least_c(risk: Risk, search: WeakLearnerSearch, *, grouped: bool = False) -> float:
     r"""Return :math:`C = 1 / \max_h \langle -R'(0), h \rangle`, below which all weights are 0.
 
     ``grouped``: a learner has a weight in every segment, and the norm of its gains counts.
@@ -42,7 +42,7 @@ def least_price(risk: Risk, search: WeakLearnerSearch, *, grouped: bool = False)
     return 1.0 / edge if edge > 1e-9 else _FIXED / USUAL
 
 
-class PricePath(Generic[T]):
+class PathOfC(Generic[T]):
     """The values of C that were tried, and the best of them.
 
     From its first value the path goes up as long as the score improves, otherwise down.
@@ -52,7 +52,7 @@ class PricePath(Generic[T]):
     attempt : C -> (verdict, other results of the fit)
     more : () -> bool
         Whether there is time for another value.
-    before : PricePath, optional
+    before : PathOfC, optional
         The path of another surrogate. The new path begins at its best value, and ends there if the
         score is not better.
     """
@@ -62,7 +62,7 @@ class PricePath(Generic[T]):
         least: float,
         attempt: Callable[[float], tuple[Verdict, T]],
         more: Callable[[], bool],
-        before: PricePath[T] | None = None,
+        before: PathOfC[T] | None = None,
     ) -> None:
         self.scores: dict[float, float] = {}
         self._best: tuple[float, float] | None = None

@@ -23,10 +23,10 @@ def best_maps(graphs: Graphs, couplings: Couplings, n_labels: int, n_jobs: int) 
     """Return the fastest search that supports the couplings."""
     if couplings.edges_alone or n_labels == 2:
         return BatchMaps(graphs, n_labels, n_jobs, couplings.region_tables)
-    return HigherMaps(graphs, couplings, n_labels, n_jobs)
+    return HigherOrderMaps(graphs, couplings, n_labels, n_jobs)
 
 
-class HigherMaps(BatchMaps):
+class HigherOrderMaps(BatchMaps):
     """Maps of three or more labels with regions or label costs, which are proved field by field."""
 
     def __init__(self, graphs: Graphs, couplings: Couplings, n_labels: int, n_jobs: int) -> None:
