@@ -26,7 +26,6 @@ _STEP, _FACTOR = 0.03, 2.0
 # Planes without a multiplier in _IDLE_SOLUTIONS solutions are idle. They are dropped when their
 # share exceeds _IDLE_SHARE.
 _IDLE_SOLUTIONS, _IDLE_SHARE = 20, 0.2
-_ROUNDING = 1e-10  # violations below this share of the risk at zero are rounding errors
 # With fewer scores, the linear program is small and needs no soft risk before it.
 _MANY_SCORES = 500
 _INFINITE = 1e20  # HiGHS treats larger numbers as infinite
@@ -108,7 +107,7 @@ class Restricted:
                 f"C times the risk of zero scores must be below {_INFINITE:g}, "
                 f"got {C:g} times {cut.risk:g}"
             )
-        self._rounding = _ROUNDING * cut.risk
+        self._rounding = BELOW_LEAST * cut.risk
         self._master = Master(C, len(cut.heights), cut.risk if cut.risk > 0 else 1.0, signed=shared)
         self._idle: IntArray = np.empty(0, np.int64)
         self._add(cut, zero)

@@ -22,13 +22,11 @@ from setwise.learning._boosting._master import ACCURACY, MasterSolution
 from setwise.learning._boosting._pricing import Pricing
 from setwise.learning._boosting._problem import Column, Risk, WeakLearnerSearch
 from setwise.learning._boosting._restricted import Restricted
+from setwise.learning._boosting._smoothed import SHARE_OF_GAP
 from setwise.learning._boosting._timed import Timed
 from setwise.learning._history import columns_of
 from setwise.learning._relative_gap import room_of, share_left
 
-# The accuracy of the cutting planes of a round, as a share of the possible gain from further weak
-# learners, and as a share of the tolerance.
-_SHARE_OF_GAP, _SHARE_OF_TOLERANCE = 0.2, 0.2
 # The largest C; beyond, the penalty is below the rounding error of C times the risk.
 _LARGEST = 1e15
 
@@ -233,8 +231,8 @@ class _Boosting(Search[BoostProgress]):
         else:
             value = problem.best.value
             room = room_of(value, pricing.best.bound, problem.zero)
-            floor = max(_SHARE_OF_TOLERANCE * self._tol * room, ACCURACY * value)
-            model = problem.minimize(floor, _SHARE_OF_GAP, pricing.best.bound)
+            floor = max(SHARE_OF_GAP * self._tol * room, ACCURACY * value)
+            model = problem.minimize(floor, SHARE_OF_GAP, pricing.best.bound)
             point = problem.dual(model)
         self._found, self._is_first = pricing(problem, point), False
         # The stage with which the fit would end here.
