@@ -35,7 +35,7 @@ LEAST_SCALE = 1e-13
 LEAST_PRESENCE = float(np.finfo(np.float64).tiny)
 # The largest number of steps of Newton's method for c. 60 were enough for each of 300 random sets
 # with probabilities down to 1e-9, and 40 for all but two.
-MOST_STEPS = 60
+_MOST_STEPS = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +100,7 @@ def believed(
     active = (presence > 0) & ~short
     scale[active] = 1 / presence[active]
     # Newton's method starts to the right of the root of a concave function, so c decreases.
-    for _ in range(MOST_STEPS):
+    for _ in range(_MOST_STEPS):
         if not active.any():
             break
         at = active[number]

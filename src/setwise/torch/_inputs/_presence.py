@@ -8,8 +8,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from setwise.decisions._presence import LEAST_PRESENCE, LEAST_SCALE, MOST_STEPS
-
+# The same constants as in setwise.decisions._presence.
+_LEAST_SCALE, _MOST_STEPS = 1e-13, 60
+_LEAST_PRESENCE = torch.finfo(torch.float64).tiny
 # The number of float64 probabilities that are held in memory at a time.
 _AT_ONCE = 1 << 25
 
@@ -46,17 +47,17 @@ def independent(p: Tensor, presence: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _independent(given: Tensor, presence: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    presence = torch.where(presence >= LEAST_PRESENCE, presence, 0.0)
+    presence = torch.where(presence >= _LEAST_PRESENCE, presence, 0.0)
     p = torch.minimum(given.double(), presence[:, None])
     total = p.sum(1)
     presence = torch.where(total > 0, presence, 0.0)
-    short = (total <= presence * (1 + LEAST_SCALE)) & (total > 0)
+    short = (total <= presence * (1 + _LEAST_SCALE)) & (total > 0)
     # Divide by the sum first, because it may be the least positive number.
     p = p / torch.where(short, total, 1.0)[:, None] * torch.where(short, presence, 1.0)[:, None]
     active = (presence > 0) & ~short
     scale = torch.where(active, 1 / torch.where(active, presence, 1.0), 1.0)
-    scale = torch.where(short, LEAST_SCALE, scale)
-    for _ in range(MOST_STEPS):
+    scale = torch.where(short, _LEAST_SCALE, scale)
+    for _ in range(_MOST_STEPS):
         rows = active.nonzero()[:, 0]
         if not len(rows):
             break
@@ -69,7 +70,7 @@ def _independent(given: Tensor, presence: Tensor) -> tuple[Tensor, Tensor, Tenso
         slope = product * odds - there
         falls = (value < 0) & (slope < 0)
         step = torch.where(falls, value / slope.clamp(max=-1e-300), 0.0)
-        c = (c - step).clamp(min=LEAST_SCALE)
+        c = (c - step).clamp(min=_LEAST_SCALE)
         scale[rows] = c
-        active[rows] = (step > 1e-16 * c) & (c > LEAST_SCALE)
+        active[rows] = (step > 1e-16 * c) & (c > _LEAST_SCALE)
     return (scale[:, None] * p).clamp(max=1.0).to(given.dtype), scale, presence
