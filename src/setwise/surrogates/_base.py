@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from setwise._foundation._arguments import FloatArray
-from setwise._foundation._base_classes import Immutable
+from setwise._foundation._base_classes import Immutable, Versioned
 from setwise.losses import Loss, get
 from setwise.losses._families import Polymatroids
 from setwise.losses._labels import Labels, read_labels
@@ -18,7 +18,7 @@ from setwise.surrogates._rows import ScoredRows, Scores, read_rows
 
 
 @dataclass(frozen=True)
-class Properties:
+class Properties(Versioned):
     """The properties of a surrogate for one ground truth: True, False, or None if unknown.
 
     Examples
