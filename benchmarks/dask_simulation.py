@@ -156,7 +156,7 @@ def draw(curves: dict[tuple[int, str], list[float]]) -> None:
         for name, color in zip(HEAD[2:5], ("#D55E00", "#56B4E9", "#0072B2"), strict=True):
             ax.loglog(WORKERS, curves[size, name], color=color, label=name)
         ax.set(xlabel="workers", title=f"vectors of {size / 1000:,.0f} kB")
-    axes[0].set_ylabel("seconds a round, beside its work")
+    axes[0].set_ylabel("seconds per round, beside its work")
     axes[0].legend(frameon=False)
     fig.suptitle("Simulated from costs measured with two workers")
     fig.savefig(RESULTS / "dask_simulation.png", dpi=100)

@@ -44,7 +44,7 @@ def all_losses(p: int) -> dict[str, losses.Loss]:
         "supermodular": losses.CardinalityLoss(squared),
         "counts": losses.CountsLoss(mixed),
         "jaccard + hamming": 0.5 * losses.Jaccard() + 0.25 * losses.Hamming(),
-        "sum": losses.SumLoss([losses.Jaccard(), losses.FaceTrack(2)], [0.5, 2.0]),
+        "sum": 0.5 * losses.Jaccard() + 2.0 * losses.FaceTrack(2),
         "3 jaccard": 3.0 * losses.Jaccard(),
         "jaccard + exponential": losses.Jaccard() + losses.Exponential(),
         "own": losses.SetLoss(any_mistake, submodular=True, increasing=True),

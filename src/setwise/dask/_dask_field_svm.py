@@ -27,8 +27,8 @@ from setwise.dask._field_shards import (
     rows_of_graphs,
     summarize_graphs,
 )
-from setwise.estimators import FieldSVM
 from setwise.estimators._fields._field_rounds import FieldRounds
+from setwise.estimators._fields._field_svm import FieldSVM
 from setwise.learning import Progress
 
 

@@ -30,9 +30,9 @@ from setwise.dask._set_problem import (
     pose,
 )
 from setwise.dask._set_shards import Reading, SetRows, counted_score, scores_of_rows
-from setwise.estimators import SetClassifier
 from setwise.estimators._sets._certificates import warn_of_no_positive
 from setwise.estimators._sets._label_encoding import Encoding
+from setwise.estimators._sets._set_classifier import SetClassifier
 from setwise.estimators._sets._surrogate_choice import first_surrogate, own_loss
 from setwise.learning import Progress, one_slack
 from setwise.losses import Loss

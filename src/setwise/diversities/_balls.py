@@ -40,8 +40,8 @@ def ball_intersections(n: int, n_labels: int, radius: int) -> list[int]:
 
     Examples
     --------
-    >>> import setwise as sw
-    >>> sw.diversities.ball_intersections(3, 2, 1)  # a center and its three neighbours
+    >>> from setwise.diversities._balls import ball_intersections
+    >>> ball_intersections(3, 2, 1)  # a center and its three neighbours
     [4, 2, 2, 0]
     """
     n = as_count(n, "n", most=_MOST_VARIABLES)

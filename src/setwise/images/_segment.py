@@ -18,14 +18,10 @@ from setwise.fields import Field
 from setwise.images._field import FieldOptions, field_from_image
 from setwise.images._pixels import Pixels, as_pixels
 from setwise.images._superpixels import Regions
-from setwise.inference import (
-    DiverseResult,
-    MapResult,
-    MarginalsResult,
-    diverse,
-    marginals,
-    solve_map,
-)
+from setwise.inference import DiverseResult, MapResult, MarginalsResult
+from setwise.inference._diverse._diverse import diverse
+from setwise.inference._map._solve_map import solve_map
+from setwise.inference._marginals._marginals import marginals
 
 # The tolerance of marginals whose entropy is only shown.
 MARGINALS_TOL = 1e-2

@@ -15,8 +15,9 @@ from setwise._foundation._arguments import (
     as_array,
     as_function,
 )
-from setwise.functions import Cardinality, ConcaveOfModular, Modular, Oracle, SetFunction, Sum
+from setwise.functions import Cardinality, ConcaveOfModular, Modular, Oracle, SetFunction
 from setwise.functions._base import empty_value
+from setwise.functions._families._compose import Sum
 from setwise.losses._base import Loss
 from setwise.losses._concave import concave_gains
 from setwise.losses._families import Family, ModularRows, TableRows, Tables

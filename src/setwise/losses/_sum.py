@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_list, as_numbers
-from setwise.functions import Cardinality, Modular, SetFunction, Sum
-from setwise.functions._families._compose import collected
+from setwise.functions import Cardinality, Modular, SetFunction
+from setwise.functions._families._compose import Sum, collected
 from setwise.losses._base import Loss, LossTraits
 from setwise.losses._families import Family, TableRows, Terms
 from setwise.losses._labels import Labels

@@ -39,7 +39,8 @@ from setwise.estimators._fields._node_scores import (
 )
 from setwise.estimators._threads import executor_of
 from setwise.fields import Field
-from setwise.inference import marginals, solve_map
+from setwise.inference._map._solve_map import solve_map
+from setwise.inference._marginals._marginals import marginals
 from setwise.losses import Loss, get
 
 DECISIONS = ("bias", "marginals")

@@ -13,7 +13,8 @@ from setwise.estimators._fields._graphs import Graphs
 from setwise.estimators._fields._potts_maps import BatchMaps, BoundedLabels
 from setwise.estimators._threads import executor_of
 from setwise.fields import Field
-from setwise.inference import MapResult, solve_map
+from setwise.inference import MapResult
+from setwise.inference._map._solve_map import solve_map
 
 # Up to this number of labellings, all are tried, which takes about a millisecond.
 _FEW = 1 << 14

@@ -262,7 +262,7 @@ def _try_too(
 
 
 def _search_again(method: str, options: MapOptions, result: MapResult) -> MapResult:
-    """Search again without the costs that are beyond the labelling, as long as that helps."""
+    """Search again while that helps, each time without costs that exceed the best value found."""
     near, by_cut = options.problem, METHODS[method].by_cut
     for _ in range(_AGAIN):
         if result.interrupted:

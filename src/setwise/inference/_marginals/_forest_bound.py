@@ -48,7 +48,10 @@ class Forested(Factorized):
         strengths: FloatArray | None = None,
         n_threads: int = 1,
     ) -> None:
-        """``strengths`` (E,) are the strengths of the edges in ``pairs_of`` the field."""
+        """Choose a forest of strong edges.
+
+        ``strengths`` (E,) belong to the edges of ``pairs_of``; the default is computed here.
+        """
         super().__init__(field, q, temperature, n_threads)
         order = _strongest_first(self._pairs, temperature, strengths)
         borders = [term.edges for term in self._transitions]

@@ -101,7 +101,11 @@ class Shares:
     """The shares of edges under one order of elimination, and the rounds that move them."""
 
     def __init__(self, first: IntArray, n: int) -> None:
-        """``first`` (E,) is the end of each edge that is eliminated first, of n variables."""
+        """Start from even shares.
+
+        ``first`` (E,) holds, for each edge, the end that is eliminated first. There are n
+        variables.
+        """
         self._first = first
         self._counts: IntArray = np.bincount(first, minlength=n)
         self.now: FloatArray = np.asarray(1.0 / self._counts[first])
