@@ -90,7 +90,10 @@ def removed_by_signals(remove: Callable[[], object]) -> Iterator[None]:
 
 
 def unpacked(file: BinaryIO, size: int, name: str, *, packed: bool) -> Iterator[bytes]:
-    """Yield a text in pieces of 64 kilobytes. A packed one of ``size`` bytes has a limit."""
+    """Yield a text in pieces of 64 kilobytes.
+
+    A packed file of ``size`` bytes must not unpack to more than a limit that grows with ``size``.
+    """
     most = max(_MOST_UNPACKED, _MOST_PACKING * size)
     total = 0
     try:

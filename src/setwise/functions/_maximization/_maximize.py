@@ -37,11 +37,12 @@ def maximize(
     gain is evaluated again only if it is the largest bound. The answer is the same, with far fewer
     evaluations.
 
-    Without k, the **double** greedy method goes through the elements once with a set X that grows
-    from the empty set and a set Y that shrinks from the whole one, and puts each element into X or
-    takes it from Y, whichever gains more; or, **double_random**, with the probabilities that the
-    two gains give. It reaches 1/3 of the best value, or 1/2 in expectation, if F(empty) + F(V) >= 0
-    (Buchbinder, Feldman, Naor and Schwartz, 2012). An increasing F is largest on the whole set.
+    Without k, the **double** greedy method goes through the elements once. A set X grows from the
+    empty set, and a set Y shrinks from the whole one. Each element is put into X or taken from Y,
+    whichever gains more. **double_random** chooses between the two with probabilities in proportion
+    to their positive gains. If F(empty) + F(V) >= 0, "double" reaches 1/3 of the best value, and
+    "double_random" 1/2 in expectation (Buchbinder, Feldman, Naor and Schwartz, 2012). An increasing
+    F is largest on the whole set.
 
     For every S and every submodular F, with :math:`d_i = \max(0, F(V - i) - F(V))`,
 
@@ -53,8 +54,9 @@ def maximize(
     All roundings raise the bound. After the gains of the single elements, Ctrl-C or a time limit
     ends the search with the elements chosen so far.
 
-    The greedy method costs n evaluations of F and a few for each element chosen (n for each when F
-    is not known to be submodular); the double one 2 n; the bound up to 3 n.
+    The greedy method evaluates F n times, and then a few times for each element that it chooses (n
+    times if F is not known to be submodular). The double greedy method takes 2 n evaluations, and
+    the bound takes up to 3 n.
 
     Parameters
     ----------

@@ -228,7 +228,10 @@ class Restricted:
             self._idle = self._idle[kept]
 
     def _search_line(self, model: MasterSolution) -> bool:
-        """Cut where the objective stops decreasing on the way to the model's optimum."""
+        """Walk towards the model's optimum, and add planes where the objective stops decreasing.
+
+        Return whether planes were added.
+        """
         start, before = self.best, self.scores
         goal = self.responses.scores(model.w)
         step = _STEP
