@@ -212,7 +212,11 @@ class Sum(SetFunction):
         return super()._largest_gain() if known is None else known
 
     def _largest_gain_of_terms(self) -> float | None:
-        """Return the largest gain of a multiple, of counts, or of the size plus weights."""
+        """Return the largest gain if the form of the sum gives it, else None.
+
+        It is known for a multiple of one function, for functions of counts, and for a function of
+        the size plus a modular one.
+        """
         whole = collected(self)
         if not isinstance(whole, Sum):
             return whole._largest_gain()

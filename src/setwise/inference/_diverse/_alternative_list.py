@@ -50,7 +50,7 @@ def alternative_list(
     control: Control[DiverseProgress],
     watch: Stopwatch,
 ) -> DiverseResult:
-    """Make the list of :func:`diverse` without a diversity, its arguments checked."""
+    """Return what :func:`diverse` returns without a diversity, from checked arguments."""
     most = most_items(field, m)
     cuts = BiasCuts.of(field, n_jobs)
     search: _OnPath | _ByWeights

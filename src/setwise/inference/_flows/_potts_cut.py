@@ -157,7 +157,10 @@ def _cut_grid(
 
 
 def _joined(pairs: list[Pairs]) -> Pairs:
-    """Return one list of edges for all, which is that of the first if all share one array."""
+    """Return the edges and weights of all pairs as one list.
+
+    Weights are added up if all pairs have the same array of edges.
+    """
     first = pairs[0][0]
     if len(pairs) == 1:
         return pairs[0]

@@ -81,7 +81,7 @@ def merged(terms: tuple[tuple[Any, Term], ...], n: int, n_labels: int) -> list[C
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """Functions of counts over their members that have a choice, as concatenated arrays."""
+    """Functions of counts over the variables with two possible labels, as concatenated arrays."""
 
     starts: IntArray
     """(F + 1,): the starts of the members of each function"""
