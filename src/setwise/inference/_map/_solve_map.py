@@ -20,6 +20,7 @@ from setwise.inference._conditioning._conditioned import Conditioned
 from setwise.inference._conditioning._magnitude import NEGLIGIBLE
 from setwise.inference._map._convex import certify
 from setwise.inference._map._junction_tree import (
+    is_affordable,
     is_cheap,
     named,
     numbers_of_a_pass,
@@ -154,6 +155,8 @@ def solve_map(
     by_cut = record.by_cut
     if is_observed(callback):
         options = replace(options, by_cut=by_cut)
+    if chosen and max_iter is None:
+        options = replace(options, rival=lambda: is_affordable(problem))
     result = _search(problem, method, options)
     if not record.adds_costs_only and conditioned.costs_hide_digits(result.value, by_cut=by_cut):
         result = _search_again(method, options, result)
@@ -226,9 +229,9 @@ def _search(field: Field, method: str, options: MapOptions) -> MapResult:
 def _affordable(field: Field, method: str) -> Iterator[str]:
     """Return the methods that "auto" tries next, which are cheap for the size of the field.
 
-    Elimination, which is exact, comes first.
+    Elimination, which is exact, comes first if it takes about a second at most.
     """
-    if method != "elimination" and is_cheap(field):
+    if method != "elimination" and (is_cheap(field) or is_affordable(field)):
         yield "elimination"
     if numbers_of_a_pass(field) <= FEW_NUMBERS:
         for name, record in METHODS.items():
