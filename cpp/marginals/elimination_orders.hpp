@@ -48,10 +48,11 @@ class EliminationOrders {
             total = total_;
             found = true;
         };
-        // A step costs about as much as a cell, so the search may take an eighth of the elimination.
+        // A step costs about as much as a cell, so the search may take an eighth of the elimination,
+        // and less as long as there is no order.
         const auto goes_on = [&] {
             poll_();
-            return steps_ < std::clamp(total / 8, least_steps, most_steps);
+            return steps_ < std::clamp(total / (found ? 8 : 64), least_steps, most_steps);
         };
         order = dissection(total);
         keep();

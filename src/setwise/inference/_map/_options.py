@@ -54,6 +54,8 @@ class MapOptions:
     """The highest bound that the callback has received; later bounds are not lower."""
     rival: Callable[[], bool] = bool
     """Whether an exact method is affordable, which makes a long search for a bound pointless."""
+    budget: float = np.inf
+    """The work after which an exact search is left, in pivots times rows and columns."""
     deadline: Deadline = dataclass_field(default_factory=Deadline)
     watch: Stopwatch = dataclass_field(default_factory=Stopwatch)
     began: float = dataclass_field(default_factory=perf_counter)
