@@ -148,12 +148,12 @@ def test_numbers_are_those_of_python_and_zero_has_no_sign(method):
         assert not np.signbit([post.gap, post.relative_gap, post.width]).any()
 
 
-def glass(coupling: float) -> sw.fields.Field:
+def glass(coupling: float, side: int = 24) -> sw.fields.Field:
     """A grid whose pairs want to agree or to differ, at random, and unaries that say little."""
     rng = np.random.default_rng(0)
-    edges = sw.fields.grid_edges((16, 16))
+    edges = sw.fields.grid_edges((side, side))
     tables = coupling * rng.normal(size=(len(edges), 1, 1)) * (1.0 - np.eye(2))
-    field = sw.fields.Field(0.1 * rng.normal(size=(256, 2)))
+    field = sw.fields.Field(0.1 * rng.normal(size=(side * side, 2)))
     return field + sw.fields.Pairwise(edges, tables)
 
 
@@ -163,11 +163,23 @@ def test_a_wide_interval_is_warned_of_and_comes_first_in_the_repr():
         post = sw.marginals(glass(4.0))
     assert caught[0].filename == __file__
     assert (post.converged, post.certified, post.exact) == (True, True, False)
-    assert post.width > 0.25 * 256 * np.log(2.0)
+    assert post.width > 0.25 * 576 * np.log(2.0)
     assert repr(post).startswith(f"MarginalsResult(width={post.width:.6g}, log_partition_lower=")
     assert len(repr(post)) < 300
     assert sw.marginals(glass(4.0), "trees").width == post.width
-    assert sw.marginals(glass(1.0)).width < 0.25 * 256 * np.log(2.0)
+    assert sw.marginals(glass(1.0)).width < 0.25 * 576 * np.log(2.0)
+
+
+def test_an_interval_that_says_nothing_is_closed_by_elimination_where_it_is_affordable():
+    field = glass(4.0, 16)
+    post, loose = sw.marginals(field), sw.marginals(field, "trees")
+    assert loose.total_variation == 1.0
+    assert (post.method, post.exact, post.converged) == ("elimination", True, True)
+    assert post.reason.startswith("trees left an interval of ")
+    assert loose.log_partition_lower <= post.log_partition_upper <= loose.log_partition_upper
+    assert post.of == "the field itself: they are exact"
+    with pytest.warns(UserWarning, match="trees knows log Z within"):  # a start is continued
+        assert sw.marginals(field, init=loose).method == "trees"
 
 
 @pytest.mark.parametrize("name", FIELDS)

@@ -1,7 +1,9 @@
 // Belief propagation, elimination and sums over counts, for setwise.inference. Sizes and index ranges
 // are checked here.
+#include <optional>
 #include <vector>
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 
@@ -119,39 +121,41 @@ void bind_marginals(nb::module_& m) {
             "scopes"_a.noconvert(), "sides"_a.noconvert(), "tables"_a.noconvert(), Unlocked())
         .def(
             "plan",
-            [](JunctionTree& state, double cells) {
-                const JunctionTree::Plan found = state.plan(cells, poll_signals);
-                return std::make_tuple(found.largest, found.messages, found.width);
+            [](JunctionTree& state, double memory, double most) {
+                const JunctionTree::Plan found = state.plan(memory, most, poll_signals);
+                return std::make_tuple(found.largest, found.total, found.width, found.memory);
             },
-            "most"_a, Unlocked())
+            "memory"_a, "most"_a, Unlocked())
         .def(
             "log_partition",
-            [](JunctionTree& state) {
+            [](JunctionTree& state, Index n_threads) {
                 require(state.planned() && state.complete(),
                         "log_partition must come after tables and the plan");
-                return state.log_partition(poll_signals);
+                return state.log_partition(threads(n_threads), poll_signals);
             },
-            Unlocked())
+            "n_threads"_a, Unlocked())
         .def(
             "best",
-            [](JunctionTree& state, Out<Index> labels) {
+            [](JunctionTree& state, Out<Index> labels, Index n_threads) {
                 require(state.planned() && state.complete(),
                         "best must come after tables and the plan");
                 require(static_cast<Index>(labels.size()) == state.n(),
                         "labels must have an entry a variable");
-                return state.best(labels.data(), poll_signals);
+                return state.best(labels.data(), threads(n_threads), poll_signals);
             },
-            "labels"_a.noconvert(), Unlocked())
+            "labels"_a.noconvert(), "n_threads"_a, Unlocked())
         .def(
             "marginals",
-            [](JunctionTree& state, Out2<double> p, Out<double> expected) {
+            [](JunctionTree& state, Out2<double> p, std::optional<Out<double>> expected,
+               Index n_threads) {
                 require_field(state, p);
                 require(state.summed(), "marginals must come after log_partition");
-                require(static_cast<Index>(expected.size()) == state.factors(),
+                require(!expected || static_cast<Index>(expected->size()) == state.factors(),
                         "expected must have an entry a factor");
-                state.marginals(p.data(), expected.data(), poll_signals);
+                state.marginals(p.data(), expected ? expected->data() : nullptr, threads(n_threads),
+                                poll_signals);
             },
-            "p"_a.noconvert(), "expected"_a.noconvert(), Unlocked());
+            "p"_a.noconvert(), "expected"_a.noconvert().none(), "n_threads"_a, Unlocked());
     m.def("count_sums", &count_sums, "starts"_a.noconvert(), "logits"_a.noconvert(),
           "heights"_a.noconvert(), "logs"_a.noconvert(), "q"_a.noconvert(),
           "with_count"_a.noconvert(), "counts"_a.noconvert(), "n_threads"_a, Unlocked());

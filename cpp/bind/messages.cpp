@@ -5,6 +5,7 @@
 #include "bind/arguments.hpp"
 #include "bind/bind.hpp"
 #include "messages/message_search.hpp"
+#include "messages/odd_cycles.hpp"
 #include "messages/tree_reweighted.hpp"
 
 namespace {
@@ -220,6 +221,22 @@ void bind_messages(nb::module_& m) {
                 s.decode(labels.data(), poll_signals);
             },
             "labels"_a.noconvert(), Unlocked());
+    m.def(
+        "odd_cycles",
+        [](In2<Index> edges, Index n, Doubles y, double most, Out<Index> sizes, Out<Index> walks) {
+            require(edges.shape(1) == 2 && edges.shape(0) == y.size(), "y must have an entry an edge");
+            for (std::size_t k = 0; k < edges.size(); ++k)
+                require(0 <= edges.data()[k] && edges.data()[k] < n, "edges must join nodes");
+            for (std::size_t e = 0; e < y.size(); ++e)
+                require(0 <= y.data()[e] && y.data()[e] <= 1, "y must be between 0 and 1");
+            require(n >= 0 && static_cast<Index>(sizes.size()) == n &&
+                        static_cast<Index>(walks.size()) == n * n,
+                    "sizes and walks must have an entry, and n, a node");
+            setwise::OddCycles search(edges.data(), static_cast<Index>(edges.shape(0)), n);
+            return search(y.data(), most, sizes.data(), walks.data(), poll_signals);
+        },
+        "edges"_a.noconvert(), "n"_a, "y"_a.noconvert(), "most"_a, "sizes"_a.noconvert(),
+        "walks"_a.noconvert(), Unlocked());
     m.def(
         "count_min_marginals",
         [](Doubles table, Doubles costs, Out<double> differences) {

@@ -13,12 +13,17 @@
 #include <cstdint>
 #include <limits>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "marginals/elimination_orders.hpp"
+#include "marginals/table_blocks.hpp"
 #include "marginals/tree_loops.hpp"
 #include "numeric/compensated_sum.hpp"
+#include "numeric/large_array.hpp"
 #include "numeric/poll.hpp"
+#include "numeric/threads.hpp"
 
 namespace setwise {
 
@@ -82,105 +87,58 @@ class JunctionTree {
 
     // The cost of an order of elimination.
     struct Plan {
-        double largest;   // the largest number of cells of a clique
-        double messages;  // the cells of all messages; infinity if the order was abandoned
-        Index width;      // the largest number of variables of a message
+        double largest;  // the largest number of cells of a clique
+        double total;    // the cells of all cliques; infinity if every order was given up
+        Index width;     // the largest number of variables of a message
+        double memory;   // the most cells that are in memory at once
     };
 
-    // Plan the order of elimination in which each variable adds the fewest edges (minimum fill).
-    // The order is abandoned at a clique of more than `most` cells, and the plan then describes
-    // that clique.
-    Plan plan(double most, Poll poll) {
-        std::vector<std::set<Index>> near(static_cast<std::size_t>(n_));
+    // Plan the order of elimination whose cliques have few cells in total, and the cliques after
+    // which messages are kept, so that memory stays within `memory` cells if it can. The plan is
+    // given up if every order that was tried has more than `most` cells, or a clique of more than
+    // `memory`; it then describes a clique that cannot be avoided, if one is known.
+    Plan plan(double memory, double most, Poll poll) {
+        std::vector<std::vector<Index>> near(static_cast<std::size_t>(n_));
         for (const auto& factor : factors_)
             for (const Index i : factor.scope)
                 for (const Index j : factor.scope)
-                    if (i != j) near[i].insert(j);
-        Plan found{0, 0, 0};
-        if (is_wider(near, most, found, poll)) return found;
-        std::vector<Index> fill = fill_of(near, poll), stale;
-        std::set<std::pair<Index, Index>> waiting;
-        for (Index i = 0; i < n_; ++i) waiting.insert({fill[i], i});
-        const auto change = [&](Index a, Index by) {
-            waiting.erase({fill[a], a});
-            waiting.insert({fill[a] += by, a});
-        };
-        cliques_.clear();
-        place_.assign(static_cast<std::size_t>(n_), -1);
-        while (!waiting.empty()) {
-            const Index i = waiting.begin()->second;
-            waiting.erase(waiting.begin());
-            place_[i] = static_cast<Index>(cliques_.size());
-            double message = 1;
-            for (const Index a : near[i]) message *= static_cast<double>(card(a));
-            found.largest = std::max(found.largest, message * static_cast<double>(card(i)));
-            found.messages += message;
-            found.width = std::max(found.width, static_cast<Index>(near[i].size()));
-            if (message * static_cast<double>(card(i)) > most) return given_up(found);
-            cliques_.push_back({i, {near[i].begin(), near[i].end()}, {}, {}, {}, {}, 0.0});
-            const std::vector<Index>& around = cliques_.back().separator;
-            for (const Index a : around) near[a].erase(i);
-            // Without i, one pair less is missing around a for each of a's neighbours that is not a
-            // neighbour of i.
-            for (const Index a : around) {
-                Index strangers = 0;
-                if (near[a].size() < around.size())
-                    for (const Index b : near[a]) strangers += near[i].count(b) == 0;
-                else {
-                    strangers = static_cast<Index>(near[a].size());
-                    for (const Index b : around) strangers -= static_cast<Index>(near[a].count(b));
-                }
-                if (strangers > 0) change(a, -strangers);
-            }
-            near[i].clear();
-            // A new edge is no longer missing around the common neighbours of its ends, and each
-            // end gains the neighbours of the other as missing pairs.
-            for (std::size_t x = 0; x < around.size(); ++x)
-                for (std::size_t y = x + 1; y < around.size(); ++y) {
-                    const Index a = around[x], b = around[y];
-                    if (near[a].count(b)) continue;
-                    shared(near, a, b, stale);
-                    for (const Index c : stale) change(c, -1);
-                    const auto both = static_cast<Index>(stale.size());
-                    change(a, static_cast<Index>(near[a].size()) - both);
-                    change(b, static_cast<Index>(near[b].size()) - both);
-                    near[a].insert(b);
-                    near[b].insert(a);
-                }
-            poll();
+                    if (i != j) near[i].push_back(j);
+        std::vector<Index> cards;
+        for (Index i = 0; i < n_; ++i) {
+            std::sort(near[i].begin(), near[i].end());
+            near[i].erase(std::unique(near[i].begin(), near[i].end()), near[i].end());
+            cards.push_back(card(i));
         }
-        for (auto& clique : cliques_)  // the order is reversed: the variable itself is fastest
-            std::sort(clique.separator.begin(), clique.separator.end(),
-                      [&](Index a, Index b) { return place_[a] > place_[b]; });
-        for (std::size_t f = 0; f < factors_.size(); ++f) {
-            Index first = -1;
-            for (const Index i : factors_[f].scope)
-                if (first < 0 || place_[i] < place_[first]) first = i;
-            if (first >= 0) cliques_[place_[first]].factors.push_back(static_cast<Index>(f));
+        Plan found{0, 0, 0, 0};
+        const double largest = std::min(memory, most);
+        if (is_wider(near, largest, found, poll)) return found;
+        EliminationOrders orders(near, cards, poll);
+        const std::vector<Index> order = orders.cheapest(largest, most);
+        if (n_ > 0 && order.empty()) {
+            std::tie(found.largest, found.width) = orders.refused();
+            return given_up(found);
         }
-        for (std::size_t c = 0; c < cliques_.size(); ++c)
-            if (!cliques_[c].separator.empty())
-                cliques_[place_[cliques_[c].separator.back()]].children.push_back(
-                    static_cast<Index>(c));
+        make_cliques(near, order, found);
+        found.memory = divide(memory);
         planned_ = true;
         return found;
     }
 
     // Return log Z, minus infinity if every labelling is forbidden.
-    double log_partition(Poll poll) {
-        const double sum = eliminate<false>(poll);
+    double log_partition(int n_threads, Poll poll) {
+        const double sum = eliminate<false>(n_threads, poll);
         summed_ = sum > -std::numeric_limits<double>::infinity();
         return sum;
     }
 
-    // Return the largest sum of logarithms, and write labels (N,) that attain it: the first of
-    // equals. Return minus infinity if every labelling is forbidden.
-    double best(Index* labels, Poll poll) {
-        const double sum = eliminate<true>(poll);
+    // Return the largest sum of logarithms, and write labels (N,) that attain it. Return minus
+    // infinity if every labelling is forbidden.
+    double best(Index* labels, int n_threads, Poll poll) {
+        const double sum = eliminate<true>(n_threads, poll);
         summed_ = false;
         if (sum == -std::numeric_limits<double>::infinity()) return sum;
         std::vector<double> row;
-        for (std::size_t c = cliques_.size(); c-- > 0;) {
+        backward<true>(n_threads, poll, [&](Index c) {
             const Clique& clique = cliques_[c];
             const double* const unary = unary_.data() + starts_[clique.variable];
             row.assign(unary, unary + card(clique.variable));
@@ -190,48 +148,21 @@ class JunctionTree {
                 add_row(clique.variable, cliques_[child].separator, cliques_[child].message, labels,
                         row.data());
             labels[clique.variable] = std::max_element(row.begin(), row.end()) - row.begin();
-        }
+        });
         for (Index i = 0; i < n_; ++i) labels[i] = allowed_[starts_[i] + labels[i]];
         return sum;
     }
 
-    // Write p (N, L) and the expectation of each factor's table (F,). Call log_partition first.
-    void marginals(double* p, double* expected, Poll poll) {
-        std::vector<double> table;
-        for (std::size_t c = cliques_.size(); c-- > 0;) {
+    // Write p (N, L), and the expectation of each factor's table (F,) unless that is null. Call
+    // log_partition first; its messages are used up.
+    void marginals(double* p, double* expected, int n_threads, Poll poll) {
+        summed_ = false;
+        backward<false>(n_threads, poll, [&](Index c) {
             Clique& clique = cliques_[c];
             if (clique.separator.empty()) clique.marginal.assign(1, 1.0);
-            fill_table(clique, table);
-            double* const row = p + clique.variable * n_labels_;
-            const Index count = card(clique.variable);
-            const Index* const allowed = allowed_.data() + starts_[clique.variable];
-            std::fill(row, row + n_labels_, 0.0);
-            for (std::size_t k = 0; k < clique.message.size(); ++k) {
-                const double mass = clique.marginal[k], level = clique.level + clique.message[k];
-                double* const cell = table.data() + static_cast<Index>(k) * count;
-                for (Index a = 0; a < count; ++a) {
-                    cell[a] = mass > 0 ? mass * exponential_above(700.0, cell[a] - level) : 0.0;
-                    row[allowed[a]] += cell[a];
-                }
-                if (k % 65536 == 65535) poll();
-            }
-            const auto scope = scope_of(clique);
-            for (const Index f : clique.factors) {
-                CompensatedSum<double, 2> sum;
-                each_cell(scope, factors_[f].scope, [&](Index cell, Index there) {
-                    if (table[cell] > 0) sum.add(table[cell] * factors_[f].table[there]);
-                });
-                expected[f] = sum.value();
-            }
-            for (const Index child : clique.children) {
-                Clique& other = cliques_[child];
-                other.marginal.assign(other.message.size(), 0.0);
-                each_cell(scope, other.separator,
-                          [&](Index there, Index here) { other.marginal[here] += table[there]; });
-            }
-            std::vector<double>().swap(clique.marginal);
-            poll();
-        }
+            share(clique, p + clique.variable * n_labels_, expected, n_threads, poll);
+            Table().swap(clique.marginal);
+        });
         for (Index i = 0; i < n_; ++i) {
             const double sum = sum_of(p + i * n_labels_, n_labels_);
             for (Index a = 0; a < n_labels_; ++a) p[i * n_labels_ + a] /= sum;
@@ -243,44 +174,355 @@ class JunctionTree {
         std::vector<Index> scope;
         std::vector<double> table;
     };
+    using Table = LargeArray<double>;
     struct Clique {
         Index variable;
-        std::vector<Index> separator;           // the later variables of the clique, last first
+        std::vector<Index> separator;  // the later variables of the clique, last first
         std::vector<Index> factors, children;
-        std::vector<double> message, marginal;  // over the separator
-        double level = 0;                       // the constant subtracted from the message
+        Index parent = -1;             // the clique that receives the message
+        Index segment = 0;
+        Table message, marginal;       // over the separator
+        double level = 0;              // the largest entry of the message
     };
 
-    // Compute every message with its largest entry subtracted: numbers that grew along a chain
-    // would lose digits.
+    // A table with fewer cells is not divided among threads, whose start would take longer.
+    static constexpr double cells_for_threads = 1 << 17;
+
+    double cells_of(const Clique& clique, bool of_message) const {
+        double cells = of_message ? 1.0 : static_cast<double>(card(clique.variable));
+        for (const Index i : clique.separator) cells *= static_cast<double>(card(i));
+        return cells;
+    }
+
+    // Make the cliques of an order. Children come right before their parents, so that few messages
+    // wait at a time; the answer does not depend on it.
+    void make_cliques(const std::vector<std::vector<Index>>& near, const std::vector<Index>& order,
+                      Plan& found) {
+        std::vector<Index> rank(static_cast<std::size_t>(n_)), parent(rank.size(), -1);
+        std::vector<std::vector<Index>> later(rank.size()), children(rank.size());
+        for (Index k = 0; k < n_; ++k) rank[order[k]] = k;
+        for (const Index i : order) {
+            std::vector<Index>& mine = later[i];
+            for (const Index a : near[i])
+                if (rank[a] > rank[i]) mine.push_back(a);
+            for (const Index c : children[i])
+                for (const Index a : later[c])
+                    if (a != i) mine.push_back(a);
+            std::sort(mine.begin(), mine.end(),
+                      [&](Index a, Index b) { return rank[a] > rank[b]; });
+            mine.erase(std::unique(mine.begin(), mine.end()), mine.end());
+            if (mine.empty()) continue;
+            parent[i] = mine.back();
+            children[parent[i]].push_back(i);
+        }
+        cliques_.clear();
+        place_.assign(rank.size(), -1);
+        std::vector<std::pair<Index, std::size_t>>
+            open;  // a variable, and how many children are done
+        for (const Index root : order) {
+            if (parent[root] >= 0) continue;
+            open.push_back({root, 0});
+            while (!open.empty()) {
+                auto& [i, done] = open.back();
+                if (done < children[i].size()) {
+                    const Index next = children[i][done++];
+                    open.push_back({next, 0});
+                    continue;
+                }
+                place_[i] = static_cast<Index>(cliques_.size());
+                cliques_.push_back({});
+                cliques_.back().variable = i;
+                cliques_.back().separator = std::move(later[i]);
+                open.pop_back();
+            }
+        }
+        for (std::size_t c = 0; c < cliques_.size(); ++c) {
+            Clique& clique = cliques_[c];
+            const double cells = cells_of(clique, false);
+            found.largest = std::max(found.largest, cells);
+            found.total += cells;
+            found.width = std::max(found.width, static_cast<Index>(clique.separator.size()));
+            if (clique.separator.empty()) continue;
+            clique.parent = place_[clique.separator.back()];
+            cliques_[clique.parent].children.push_back(static_cast<Index>(c));
+        }
+        for (std::size_t f = 0; f < factors_.size(); ++f) {
+            Index first = -1;
+            for (const Index i : factors_[f].scope)
+                if (first < 0 || place_[i] < first) first = place_[i];
+            if (first >= 0) cliques_[first].factors.push_back(static_cast<Index>(f));
+        }
+    }
+
+    // Divide the order into segments, as few as the memory allows, and return the cells that it
+    // takes. The messages into later segments are kept. Those within a segment are computed again
+    // before the backward pass over it, unless it is the last.
+    double divide(double most) {
+        double total = 0, least = std::numeric_limits<double>::infinity();
+        std::vector<double> cells;
+        for (const auto& clique : cliques_) total += cells.emplace_back(cells_of(clique, true));
+        Index fewest = 1;
+        const auto memory_of = [&](Index count) {
+            double sum = 0;
+            for (std::size_t c = 0; c < cliques_.size(); ++c) {
+                cliques_[c].segment = std::min<Index>(
+                    count - 1, static_cast<Index>(sum / total * static_cast<double>(count)));
+                sum += cells[c];
+            }
+            // The marginals of the messages that cross the present clique wait too.
+            std::vector<double> inside(static_cast<std::size_t>(count), 0.0),
+                change(cells.size() + 1);
+            double kept = 0;
+            for (std::size_t c = 0; c < cliques_.size(); ++c) {
+                const Clique& clique = cliques_[c];
+                const Index parent = clique.parent < 0 ? static_cast<Index>(c) : clique.parent;
+                if (cliques_[parent].segment == clique.segment)
+                    inside[clique.segment] += cells[c];
+                else
+                    kept += cells[c];
+                change[c] += cells[c];
+                change[parent] -= cells[c];
+            }
+            double waiting = 0, wait = 0;
+            for (const double by : change) waiting = std::max(waiting, wait += by);
+            return kept + *std::max_element(inside.begin(), inside.end()) + 2 * waiting;
+        };
+        if (cliques_.empty()) return 0;
+        for (Index count = 1; count <= 256; count *= 2) {
+            const double memory = memory_of(count);
+            if (memory < least) fewest = count, least = memory;
+            if (memory <= most) break;
+        }
+        segments_ = fewest;
+        return memory_of(fewest);
+    }
+
+    // Compute the messages, and keep those that a backward pass begins with.
     template <bool largest>
-    double eliminate(Poll poll) {
-        CompensatedSum<double, 2> sum;
-        std::vector<double> table;
+    double eliminate(int n_threads, Poll poll) {
         for (Index i = 0; i < n_; ++i)
             if (card(i) == 0) return -std::numeric_limits<double>::infinity();
-        for (auto& clique : cliques_) {
-            fill_table(clique, table);
-            const Index count = card(clique.variable);
-            const Index cells = static_cast<Index>(table.size()) / count;
-            clique.message.assign(static_cast<std::size_t>(cells), 0.0);
-            for (Index k = 0; k < cells; ++k) {
-                const double* const row = table.data() + k * count;
-                clique.message[k] =
-                    largest ? *std::max_element(row, row + count) : log_sum(row, count);
-                if (k % 65536 == 65535) poll();
-            }
-            clique.level = *std::max_element(clique.message.begin(), clique.message.end());
+        CompensatedSum<double, 2> sum;
+        for (std::size_t c = 0; c < cliques_.size(); ++c) {
+            Clique& clique = cliques_[c];
+            send<largest>(clique, n_threads, poll);
             if (clique.level == -std::numeric_limits<double>::infinity()) return clique.level;
-            for (double& entry : clique.message) entry -= clique.level;
             sum.add(clique.level);
-            poll();
+            for (const Index child : clique.children)
+                if (cliques_[child].segment == clique.segment && clique.segment < segments_ - 1)
+                    Table().swap(cliques_[child].message);
         }
         return sum.value();
     }
 
+    // Call body(clique) for the cliques from the last to the first, each with the messages of its
+    // children and its own.
+    template <bool largest, class Body>
+    void backward(int n_threads, Poll poll, const Body& body) {
+        auto end = static_cast<Index>(cliques_.size());
+        for (Index segment = segments_; segment-- > 0;) {
+            Index begin = end;
+            while (begin > 0 && cliques_[begin - 1].segment == segment) --begin;
+            for (Index c = begin; c < end; ++c)
+                if (cliques_[c].message.empty()) send<largest>(cliques_[c], n_threads, poll);
+            for (Index c = end; c-- > begin;) {
+                body(c);
+                Table().swap(cliques_[c].message);
+            }
+            end = begin;
+            poll();
+        }
+    }
+
+    // The tables of a clique as blocks: what is the same in each block, and the others.
+    struct Inputs {
+        TableBlocks blocks;
+        std::vector<double> base;
+        std::vector<const double*> values;
+        std::vector<TablePlace> places;  // of the values, and then of what is written
+    };
+
+    Inputs inputs_of(const Clique& clique, bool shared) const {
+        const auto scope = scope_of(clique);
+        std::vector<Index> cards;
+        double cells = 1;
+        for (const Index i : scope) {
+            cards.push_back(card(i));
+            cells *= static_cast<double>(card(i));
+        }
+        // Tasks may write to the same child unless its table has the axes that number them.
+        std::vector<std::uint8_t> tasks(scope.size(), cells >= cells_for_threads);
+        if (shared)
+            for (const Index child : clique.children)
+                for (std::size_t k = 0; k < scope.size(); ++k) {
+                    const auto& its = cliques_[child].separator;
+                    if (std::find(its.begin(), its.end(), scope[k]) == its.end()) tasks[k] = 0;
+                }
+        Inputs found{TableBlocks(scope, cards, tasks), {}, {}, {}};
+        const Index n = found.blocks.inner_cells, count = cards.back();
+        found.base.resize(static_cast<std::size_t>(n));
+        const double* const unary = unary_.data() + starts_[clique.variable];
+        for (Index c = 0; c < n; ++c) found.base[c] = unary[c % count];
+        const auto add = [&](const std::vector<Index>& variables, const double* values) {
+            TablePlace place = found.blocks.place(variables);
+            if (found.blocks.is_inside(variables) && place.kind != TablePlace::Kind::contiguous) {
+                gather_cells(found.base.data(), values, place.inner.data(), n);
+                return;
+            }
+            found.values.push_back(values);
+            found.places.push_back(std::move(place));
+        };
+        for (const Index f : clique.factors) add(factors_[f].scope, factors_[f].table.data());
+        for (const Index child : clique.children) {
+            for (double& x : found.base) x -= cliques_[child].level;
+            add(cliques_[child].separator, cliques_[child].message.data());
+        }
+        return found;
+    }
+
+    // Write the cells of a block.
+    static void fill(const Inputs& in, const Index* offsets, Index count, double* row,
+                     double* cells) {
+        const Index n = in.blocks.inner_cells;
+        std::copy(in.base.begin(), in.base.end(), cells);
+        bool rows = false;
+        for (std::size_t k = 0; k < in.values.size(); ++k) {
+            const TablePlace& place = in.places[k];
+            const double* const values = in.values[k] + offsets[k];
+            if (place.kind == TablePlace::Kind::contiguous)
+                add_cells(cells, values, n);
+            else if (place.kind == TablePlace::Kind::gathered)
+                gather_cells(cells, values, place.inner.data(), n);
+            else {
+                if (!rows) std::fill(row, row + count, 0.0);
+                rows = true;
+                for (Index a = 0; a < count; ++a) row[a] += values[place.inner[a]];
+            }
+        }
+        if (rows) add_to_rows(cells, row, count, n / count);
+    }
+
+    // Compute the message of a clique. Its largest entry is subtracted where the message is used:
+    // numbers that grew along a chain would lose digits.
+    template <bool largest>
+    void send(Clique& clique, int n_threads, Poll poll) {
+        Inputs in = inputs_of(clique, false);
+        in.places.push_back(in.blocks.place(clique.separator));
+        clique.message.resize(static_cast<std::size_t>(cells_of(clique, true)));
+        const Index count = card(clique.variable), n_rows = in.blocks.inner_cells / count;
+        std::vector<double> tops(static_cast<std::size_t>(in.blocks.n_tasks));
+        const auto work = [&](Index task, Poll how) {
+            std::vector<double> cells(in.base.size()), row(static_cast<std::size_t>(count));
+            double top = -std::numeric_limits<double>::infinity();
+            in.blocks.each(task, in.places, [&](const Index* offsets, Index block) {
+                fill(in, offsets, count, row.data(), cells.data());
+                double* const out = clique.message.data() + offsets[in.values.size()];
+                if (largest)
+                    largest_of_rows(cells.data(), count, n_rows, out);
+                else
+                    log_sums_of_rows(cells.data(), count, n_rows, out);
+                top = std::max(top, *std::max_element(out, out + n_rows));
+                if (block % 256 == 255) how();
+            });
+            tops[static_cast<std::size_t>(task)] = top;
+        };
+        run(in.blocks.n_tasks, n_threads, poll, work);
+        clique.level = *std::max_element(tops.begin(), tops.end());
+    }
+
+    // Write the marginals of a clique's variable, of its children's separators, and the expectations
+    // of its factors.
+    void share(Clique& clique, double* p, double* expected, int n_threads, Poll poll) {
+        Inputs in = inputs_of(clique, true);
+        const std::size_t n_values = in.values.size(), n_children = clique.children.size();
+        in.places.push_back(in.blocks.place(clique.separator));
+        for (const Index child : clique.children) {
+            Clique& other = cliques_[child];
+            other.marginal.assign(other.message.size(), 0.0);
+            in.places.push_back(in.blocks.place(other.separator));
+        }
+        if (expected)
+            for (const Index f : clique.factors)
+                in.places.push_back(in.blocks.place(factors_[f].scope));
+        const Index count = card(clique.variable), n = in.blocks.inner_cells, n_rows = n / count;
+        const std::size_t n_factors = expected ? clique.factors.size() : 0;
+        std::vector<std::vector<double>> rows(static_cast<std::size_t>(in.blocks.n_tasks)),
+            sums(rows.size());
+        const auto work = [&](Index task, Poll how) {
+            std::vector<double> cells(in.base.size()), row(static_cast<std::size_t>(count));
+            auto& mine = rows[static_cast<std::size_t>(task)];
+            auto& of_factors = sums[static_cast<std::size_t>(task)];
+            mine.assign(static_cast<std::size_t>(count), 0.0);
+            of_factors.assign(n_factors, 0.0);
+            in.blocks.each(task, in.places, [&](const Index* offsets, Index block) {
+                fill(in, offsets, count, row.data(), cells.data());
+                const Index* at = offsets + n_values;
+                masses_of_rows(cells.data(), count, n_rows, clique.message.data() + *at,
+                               clique.marginal.data() + *at);
+                sum_rows(cells.data(), count, n_rows, mine.data());
+                for (std::size_t k = 0; k < n_children; ++k) {
+                    ++at;
+                    spread(cells.data(), n, in.places[n_values + 1 + k],
+                           cliques_[clique.children[k]].marginal.data() + *at);
+                }
+                for (std::size_t k = 0; k < n_factors; ++k) {
+                    ++at;
+                    const auto& place = in.places[n_values + 1 + n_children + k];
+                    const double* const table = factors_[clique.factors[k]].table.data() + *at;
+                    double sum = 0;
+                    for (Index c = 0; c < n; ++c)
+                        if (cells[c] > 0) sum += cells[c] * table[place.inner[c]];
+                    of_factors[k] += sum;
+                }
+                if (block % 256 == 255) how();
+            });
+        };
+        run(in.blocks.n_tasks, n_threads, poll, work);
+        std::fill(p, p + n_labels_, 0.0);
+        const Index* const allowed = allowed_.data() + starts_[clique.variable];
+        for (const auto& row : rows)
+            for (Index a = 0; a < count; ++a) p[allowed[a]] += row[a];
+        for (std::size_t k = 0; k < n_factors; ++k) {
+            CompensatedSum<double, 2> sum;
+            for (const auto& one : sums) sum.add(one[k]);
+            expected[clique.factors[k]] = sum.value();
+        }
+    }
+
+    template <class Work>
+    static void run(Index n_tasks, int n_threads, Poll poll, const Work& work) {
+        if (n_tasks == 1)
+            work(0, poll);
+        else
+            each_long_task(n_tasks, n_threads, poll, work);
+    }
+
+    static void sum_rows(const double* cells, Index count, Index n_rows, double* sums) {
+        if (count == 2) {
+            double x = 0, y = 0;
+            for (Index k = 0; k < n_rows; ++k) {
+                x += cells[2 * k];
+                y += cells[2 * k + 1];
+            }
+            sums[0] += x;
+            sums[1] += y;
+            return;
+        }
+        for (Index k = 0; k < n_rows; ++k, cells += count)
+            for (Index a = 0; a < count; ++a) sums[a] += cells[a];
+    }
+
+    // Add the cells of a block to a smaller table.
+    static void spread(const double* cells, Index n, const TablePlace& place, double* table) {
+        if (place.kind == TablePlace::Kind::contiguous)
+            add_cells(table, cells, n);
+        else
+            for (Index c = 0; c < n; ++c) table[place.inner[c]] += cells[c];
+    }
+
     // Add to the row of a variable a table over `scope` at the labels of the others.
-    void add_row(Index variable, const std::vector<Index>& scope, const std::vector<double>& table,
+    template <class Values>
+    void add_row(Index variable, const std::vector<Index>& scope, const Values& table,
                  const Index* labels, double* row) const {
         Index place = 0, stride = 0, step = 1;
         for (std::size_t k = scope.size(); k-- > 0; step *= card(scope[k])) {
@@ -292,35 +534,8 @@ class JunctionTree {
         for (Index a = 0; a < card(variable); ++a) row[a] += table[place + a * stride];
     }
 
-    // Write the variables that are neighbours of both.
-    static void shared(const std::vector<std::set<Index>>& near, Index a, Index b,
-                       std::vector<Index>& both) {
-        if (near[a].size() > near[b].size()) std::swap(a, b);
-        both.clear();
-        for (const Index c : near[a])
-            if (near[b].count(c)) both.push_back(c);
-    }
-
-    // Return the number of edges missing among the neighbours of each variable: all pairs minus the
-    // triangles. This costs O(E^1.5) at most, also with variables of many edges.
-    static std::vector<Index> fill_of(const std::vector<std::set<Index>>& near, Poll poll) {
-        std::vector<Index> fill, both;
-        for (const auto& around : near) {
-            const auto d = static_cast<Index>(around.size());
-            fill.push_back(d * (d - 1) / 2);
-        }
-        for (std::size_t a = 0; a < near.size(); ++a) {
-            for (auto b = near[a].upper_bound(static_cast<Index>(a)); b != near[a].end(); ++b) {
-                shared(near, static_cast<Index>(a), *b, both);
-                for (const Index c : both) --fill[c];
-            }
-            poll();
-        }
-        return fill;
-    }
-
     static Plan given_up(Plan found) {
-        found.messages = std::numeric_limits<double>::infinity();
+        found.total = std::numeric_limits<double>::infinity();
         return found;
     }
 
@@ -328,7 +543,7 @@ class JunctionTree {
     // the graph every variable has too many neighbours, because then the first of them in any order
     // has. Dense graphs are detected in O(E log N), without an order; `found` receives a lower
     // bound on the width of that part.
-    bool is_wider(const std::vector<std::set<Index>>& near, double most, Plan& found,
+    bool is_wider(const std::vector<std::vector<Index>>& near, double most, Plan& found,
                   Poll poll) const {
         const double limit = std::log(most) + 1e-6;
         if (!(limit < std::numeric_limits<double>::infinity())) return false;
@@ -348,7 +563,7 @@ class JunctionTree {
             if (least > limit) {
                 const auto width = std::count_if(near[i].begin(), near[i].end(),
                                                  [&](Index a) { return !gone[a]; });
-                found = given_up({std::exp(least), 0, static_cast<Index>(width)});
+                found = given_up({std::exp(least), 0, static_cast<Index>(width), std::exp(least)});
                 return true;
             }
             left.erase(left.begin());
@@ -369,65 +584,13 @@ class JunctionTree {
         return scope;
     }
 
-    // Call body(k, place of k in a table over `inner`) for every cell k of a table over `scope`.
-    template <class Body>
-    void each_cell(const std::vector<Index>& scope, const std::vector<Index>& inner,
-                   const Body& body) const {
-        const std::size_t d = scope.size();
-        std::vector<Index> stride(d, 0), at(d, 0);
-        Index step = 1;
-        for (std::size_t k = inner.size(); k-- > 0;) {
-            const auto where = std::find(scope.begin(), scope.end(), inner[k]) - scope.begin();
-            stride[static_cast<std::size_t>(where)] = step;
-            step *= card(inner[k]);
-        }
-        const Index last = stride[d - 1], count = card(scope[d - 1]);
-        for (Index cell = 0, place = 0;;) {
-            for (Index a = 0; a < count; ++a, ++cell) body(cell, place + a * last);
-            std::size_t axis = d - 1;
-            while (axis-- > 0) {
-                place += stride[axis];
-                if (++at[axis] < card(scope[axis])) break;
-                place -= stride[axis] * card(scope[axis]);
-                at[axis] = 0;
-                if (axis == 0) return;
-            }
-            if (d == 1) return;
-        }
-    }
-
-    void fill_table(const Clique& clique, std::vector<double>& table) const {
-        const auto scope = scope_of(clique);
-        std::size_t cells = 1;
-        for (const Index i : scope) cells *= static_cast<std::size_t>(card(i));
-        table.resize(cells);
-        const double* const unary = unary_.data() + starts_[clique.variable];
-        const auto count = static_cast<std::size_t>(card(clique.variable));
-        for (std::size_t k = 0; k < cells; k += count)
-            std::copy(unary, unary + count, table.begin() + static_cast<std::ptrdiff_t>(k));
-        for (const Index f : clique.factors)
-            each_cell(scope, factors_[f].scope,
-                      [&](Index cell, Index there) { table[cell] += factors_[f].table[there]; });
-        for (const Index child : clique.children)
-            each_cell(scope, cliques_[child].separator, [&](Index cell, Index there) {
-                table[cell] += cliques_[child].message[there];
-            });
-    }
-
-    static double log_sum(const double* x, Index count) {
-        double top = x[0], sum = 0;
-        for (Index a = 1; a < count; ++a) top = std::max(top, x[a]);
-        if (top == -std::numeric_limits<double>::infinity()) return top;
-        for (Index a = 0; a < count; ++a) sum += exponential_above(700.0, x[a] - top);
-        return top + std::log(sum);
-    }
-
     Index n_, n_labels_;
     std::vector<Index> allowed_, starts_;  // the labels of each variable, and where they begin
     std::vector<double> unary_;            // logarithms of these labels
     std::vector<Factor> factors_;
     std::vector<Clique> cliques_;          // in the order of elimination
     std::vector<Index> place_;
+    Index segments_ = 1;
     bool planned_ = false, summed_ = false, complete_ = true;
 };
 

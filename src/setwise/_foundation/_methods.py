@@ -78,6 +78,8 @@ class Method(Generic[Run]):
     """The field whose probabilities the answer has, and why, for marginals."""
     spare: bool = False
     """Whether "auto" also tries it on a small field where the first method left a gap."""
+    gives_way: bool = False
+    """Whether it ends early where "auto" can go on with an exact method."""
     auto: Callable[[Any], bool] | None = None
     """Whether "auto" chooses it for a field that it supports; None means never."""
     because: str = ""

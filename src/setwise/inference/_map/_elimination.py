@@ -23,8 +23,9 @@ def eliminate(field: Field, options: MapOptions) -> MapResult:
     S are the later variables that share a table or a message with i, and c the variables whose
     messages depend on i. The last message is the least energy, exact up to rounding. Potentials may
     be of any kind, but those of many variables must be small. If several labellings are best, one
-    of them is returned. Time and memory are :math:`N L^{w + 1}`, where w is the width of the order;
-    the next variable is the one that adds the fewest edges.
+    of them is returned. Time is :math:`N L^{w + 1}`, where w is the width of the order. Of several
+    kinds of orders the one with the fewest cells in all tables is taken. If the messages do not fit
+    into memory, some are kept, and those between them are computed twice.
     """
     return _Elimination(field, options).run()
 
@@ -38,10 +39,10 @@ class _Elimination(MapSearch):
 
     def step(self) -> bool:
         field = self.field
-        tree, _, _ = planned(field, 1.0)
+        tree = planned(field, 1.0).tree
         self.options.watch.lap("set-up")
         labels: IntArray = np.empty(field.n_variables, np.int64)
-        if -tree.best(labels) == inf:
+        if -tree.best(labels, self.options.n_threads) == inf:
             raise ValueError("field must have a labelling of finite energy, got none")
         value = float(field._energies(labels[None])[0])
         self.best, self.bound, self.converged = (labels, value), value, True

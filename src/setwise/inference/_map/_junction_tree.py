@@ -17,8 +17,8 @@ from setwise.fields._field import Field
 from setwise.fields._terms import CliqueTerm, Folded, PottsTerm, TableTerm
 from setwise.inference._map._factors import most_variables, scopes_of, sides_of, tables_of, widest
 
-# Bytes of the messages and the largest table that "auto" gives to elimination. A method that is
-# named may take _SHARE of the memory of the machine, which leaves enough for a copy of the field.
+# Bytes of the tables that "auto" gives to elimination. A method that is named may take _SHARE of
+# the memory of the machine, which leaves enough for a copy of the field.
 MEMORY = 1 << 30
 _SHARE = 0.5
 _BYTES = 8  # bytes per cell
@@ -28,11 +28,14 @@ _MOST_MEASURED = 20_000
 _BEYOND = 2.0**60
 CELLS = 1 << 23  # most cells of a potential's table: 64 MB
 ALL_CELLS = 1 << 26  # most cells of all potentials' tables
-# The most cells for which "auto" prefers elimination to a search: they take a few hundredths of a
-# second. The second number of cells takes almost no time.
-FEW_CELLS = 1 << 19
-FEWEST_CELLS = 1 << 14
+# The most cells for "auto": a number that costs almost nothing, one that takes about a hundredth of
+# a second, as long as a short search, and one that takes about a second, for answers that searches
+# have left open (benchmarks/exact.py).
+FEWEST_CELLS = 1 << 15
+FEW_CELLS = 1 << 20
+MANY_CELLS = 1 << 29
 FEW_VARIABLES = 2000
+MOST_ENTRIES = 1 << 22  # of a table for each variable, beyond which no order is looked for
 
 
 class Planned(NamedTuple):
@@ -43,6 +46,8 @@ class Planned(NamedTuple):
     """the constant of the energy, which the kernel does not have"""
     owners: IntArray
     """(F,): the number of the potential of each table, in the order of ``field.potentials``"""
+    size: str
+    """The width and the memory of the tables, as part of a sentence."""
 
 
 def narrow(field: Field) -> str | None:
@@ -69,6 +74,11 @@ def named(record: Method[Run]) -> Method[Run]:
 def is_cheap(field: Field) -> bool:
     """Return whether elimination is cheap and exact: short forests, small narrow graphs."""
     return field._remember("cheap", lambda: _is_within(field, FEW_CELLS))
+
+
+def is_affordable(field: Field) -> bool:
+    """Return whether elimination takes about a second at most, for answers that are left open."""
+    return field._remember("affordable", lambda: _is_within(field, MANY_CELLS))
 
 
 def is_cheaper(field: Field) -> bool:
@@ -102,7 +112,7 @@ def numbers_of_a_pass(field: Field) -> int:
 def _is_within(field: Field, cells: int) -> bool:
     n, n_labels = field.unary.shape
     terms = field._folded().terms
-    if not terms or n_labels == 1 or n * n_labels**2 > 8 * FEW_CELLS:
+    if not terms or n_labels == 1 or n * n_labels**2 > MOST_ENTRIES:
         return False
     pairs = [term for _, term in terms if isinstance(term, PottsTerm | TableTerm)]
     if len(pairs) == len(terms):
@@ -115,8 +125,11 @@ def _is_within(field: Field, cells: int) -> bool:
             return bool(n * n_labels**2 <= cells)
     if n > FEW_VARIABLES:
         return False
-    tree = _scopes(field, cells, cells)
-    return not isinstance(tree, str) and tree.plan(float(cells))[1] <= cells
+    tree = _scopes(field, min(cells, CELLS), min(cells, ALL_CELLS))
+    if isinstance(tree, str):
+        return False
+    _, total, _, memory = tree.plan(MEMORY / _BYTES, float(cells))
+    return bool(total <= cells and _BYTES * memory <= MEMORY)
 
 
 def _is_forest(edges: IntArray, n: int) -> bool:
@@ -138,12 +151,12 @@ def _lack(field: Field, memory: float) -> str | None:
     if isinstance(tree, str):
         return tree
     most = memory / _BYTES
-    largest, messages, width = tree.plan(most)
-    if largest + messages <= most:
+    largest, total, width, needed = tree.plan(most, inf)
+    if total < inf and needed <= most:
         return None
-    if messages == inf and field.n_variables <= _MOST_MEASURED:
-        largest, messages, width = tree.plan(_BEYOND)
-    cells, more = (largest, " or more") if messages == inf else (largest + messages, "")
+    if total == inf and field.n_variables <= _MOST_MEASURED:
+        largest, total, width, needed = tree.plan(_BEYOND, inf)
+    cells, more = (largest, " or more") if total == inf else (needed, "")
     size = f"{cells * _BYTES:.3g} bytes" if cells < inf else "far more"
     fits = max(most_variables(max(int(most), 1), field.n_labels) - 1, 0)
     return (
@@ -206,6 +219,10 @@ def planned(field: Field, temperature: float) -> Planned:
             sides = sides_of(term, scopes.shape[1], n_labels)
             tree.add_factors(np.ascontiguousarray(scopes), sides, -energies / temperature)
             owners.append(np.full(len(scopes), number[id(potential)]))
-    tree.plan(inf)  # the field is narrow, so this succeeds
+    for memory in (MEMORY, largest_memory()):  # the field is narrow, so one of them is enough
+        _, total, width, cells = tree.plan(memory / _BYTES, inf)
+        if total < inf:
+            break
     none: IntArray = np.zeros(0, np.int64)
-    return Planned(tree, constant, np.concatenate([none, *owners]))
+    size = f"width {width}, {cells * _BYTES / 1e6:.3g} MB of tables"
+    return Planned(tree, constant, np.concatenate([none, *owners]), size)

@@ -6,9 +6,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from setwise._foundation._methods import Method, Methods, always, taken
+from setwise._foundation._methods import Method, Methods, always, refused, taken
 from setwise.fields._field import Field
-from setwise.fields._terms import KINDS, CliqueTerm
+from setwise.fields._terms import (
+    KINDS,
+    CliqueTerm,
+    ConstantTerm,
+    PottsTerm,
+    TableTerm,
+    UnaryTerm,
+)
 from setwise.inference._map._convex import convex
 from setwise.inference._map._elimination import eliminate
 from setwise.inference._map._enumerate import (
@@ -24,9 +31,13 @@ from setwise.inference._map._moves._cut import cut
 from setwise.inference._map._moves._expansion import expansion
 from setwise.inference._map._moves._swap import swap
 from setwise.inference._map._moves._terms import TAKEN_BY_CUT, TAKEN_BY_EXPANSION, TAKEN_BY_SWAP
+from setwise.inference._map._odd_cycles._odd_cycles import MOST_VARIABLES, odd_cycles
 from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapResult
 
+TAKEN_BY_ODD_CYCLES = dict.fromkeys(KINDS, refused("it joins more than pairs")) | dict.fromkeys(
+    (ConstantTerm, UnaryTerm, PottsTerm, TableTerm), taken
+)
 EVERY_TERM = dict.fromkeys(KINDS, taken)
 
 
@@ -34,6 +45,14 @@ def _two_labels(field: Field) -> str | None:
     if field.n_labels <= 2:
         return None
     return f"a field of at most two labels, got {field.n_labels}"
+
+
+def _two_labels_and_few_edges(field: Field) -> str | None:
+    if field.n_labels != 2:
+        return f"a field of two labels, got {field.n_labels}"
+    if field.n_variables > MOST_VARIABLES:
+        return f"at most {MOST_VARIABLES} variables, got {field.n_variables}"
+    return None
 
 
 def _finite(term: CliqueTerm) -> str | None:
@@ -87,6 +106,15 @@ METHODS: Methods[Callable[[Field, MapOptions], MapResult]] = Methods(
         because="no cut is exact, and the graph is narrow: elimination is",
     ),
     Method(
+        name="odd_cycles",
+        run=odd_cycles,
+        fields="two labels, pairs of any sign",
+        answer="exact: a linear program with odd-cycle inequalities, and branching",
+        is_exact=True,
+        takes=TAKEN_BY_ODD_CYCLES,
+        needs=_two_labels_and_few_edges,
+    ),
+    Method(
         name="expansion",
         run=expansion,
         fields="any number of labels; metric tables, regions, label costs",
@@ -103,6 +131,7 @@ METHODS: Methods[Callable[[Field, MapOptions], MapResult]] = Methods(
         answer="max-product and dual decomposition",
         takes=TAKEN_BY_MESSAGES,
         spare=True,
+        gives_way=True,
         auto=always,
         because="{expansion}",
     ),

@@ -52,6 +52,10 @@ class MapOptions:
     """The answer of an earlier search; the callback receives the better of the two."""
     highest: list[float] = dataclass_field(default_factory=lambda: [-np.inf])
     """The highest bound that the callback has received; later bounds are not lower."""
+    rival: Callable[[], bool] = bool
+    """Whether an exact method is affordable, which makes a long search for a bound pointless."""
+    budget: float = np.inf
+    """The work after which an exact search is left, in pivots times rows and columns."""
     deadline: Deadline = dataclass_field(default_factory=Deadline)
     watch: Stopwatch = dataclass_field(default_factory=Stopwatch)
     began: float = dataclass_field(default_factory=perf_counter)

@@ -20,6 +20,7 @@ from setwise.inference._conditioning._conditioned import Conditioned
 from setwise.inference._conditioning._magnitude import NEGLIGIBLE
 from setwise.inference._map._convex import certify
 from setwise.inference._map._junction_tree import (
+    is_affordable,
     is_cheap,
     named,
     numbers_of_a_pass,
@@ -35,6 +36,8 @@ from setwise.inference._map._result import MapProgress, MapResult
 # A pass over a field of at most this number of entries takes about ten microseconds, so hundreds of
 # passes of another search take a few milliseconds.
 FEW_NUMBERS = 1 << 12
+# The work of a linear program beside other searches, about ten seconds.
+_BUDGET = 5e8
 # The largest number of searches with reduced prices, each of which starts from the last labelling.
 _AGAIN = 4
 
@@ -66,11 +69,11 @@ def solve_map(
     method : str
         "auto" takes the first suitable method of the table (enumerate only if labellings are few,
         elimination if it is cheaper than a search). If that leaves a gap above ``tol``, and without
-        ``max_iter``, it tries further methods that are cheap for the field: elimination if the
-        treewidth is small, and messages, swap and convex, in this order, if a pass over the field
-        visits at most 4096 entries (400 variables with three labels on a grid). The best labelling
-        and the best bound are kept; the result names the method that found the labelling, and why
-        it ran.
+        ``max_iter``, it tries further methods that are affordable for the field: odd_cycles for two
+        labels and pairs, for about ten seconds; elimination if it takes about a second; and
+        messages, swap and convex, in this order, if a pass over the field visits at most 4096
+        entries (400 variables with three labels on a grid). The best labelling and the best bound
+        are kept; the result names the method that found the labelling, and why it ran.
     tol : float
         Stop when ``relative_gap`` is at most this: the gap divided by the possible gain, which does
         not depend on constants and units. With ``tol=inf`` any local optimum is accepted, and moves
@@ -154,6 +157,8 @@ def solve_map(
     by_cut = record.by_cut
     if is_observed(callback):
         options = replace(options, by_cut=by_cut)
+    if chosen and max_iter is None:
+        options = replace(options, rival=lambda: next(_exact(problem), None) is not None)
     result = _search(problem, method, options)
     if not record.adds_costs_only and conditioned.costs_hide_digits(result.value, by_cut=by_cut):
         result = _search_again(method, options, result)
@@ -224,16 +229,28 @@ def _search(field: Field, method: str, options: MapOptions) -> MapResult:
 
 
 def _affordable(field: Field, method: str) -> Iterator[str]:
-    """Return the methods that "auto" tries next, which are cheap for the size of the field.
+    """Return the methods that "auto" tries next, which are affordable for the size of the field.
 
-    Elimination, which is exact, comes first.
+    Exact methods come first. If none of them ends, the first method goes on.
     """
-    if method != "elimination" and is_cheap(field):
-        yield "elimination"
+    exact = [name for name in _exact(field) if name != method]
+    yield from exact
+    if exact and METHODS[method].gives_way:
+        yield method
     if numbers_of_a_pass(field) <= FEW_NUMBERS:
         for name, record in METHODS.items():
             if record.spare and name != method and record.obstacle(field) is None:
                 yield name
+
+
+def _exact(field: Field) -> Iterator[str]:
+    """Return the exact methods that are affordable, the cheapest first."""
+    if is_cheap(field):
+        yield "elimination"
+    if not field.is_submodular and METHODS["odd_cycles"].obstacle(field) is None:
+        yield "odd_cycles"
+    if not is_cheap(field) and is_affordable(field):
+        yield "elimination"
 
 
 def _is_done(result: MapResult, options: MapOptions) -> bool:
@@ -247,7 +264,8 @@ def _try_too(
     field: Field, method: str, options: MapOptions, result: MapResult
 ) -> tuple[MapResult, str]:
     """Return the best labelling and the best bound of a result and another search."""
-    found, _ = attempt(_search, field, method, replace(options, known=result))
+    again = replace(options, known=result, rival=bool, budget=_BUDGET)
+    found, _ = attempt(_search, field, method, again)
     if found is None:  # the search ended during its set-up; the earlier answer is kept
         return replace(result, interrupted=True), ""
     value, problem = min(found.value, result.value), options.problem

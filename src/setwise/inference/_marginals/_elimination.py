@@ -28,15 +28,15 @@ def elimination(field: Field, options: MarginalsOptions) -> MarginalsSolution:
     for potentials of any kind; potentials of many variables at once must be small.
     """
     t = options.temperature
-    tree, constant, owners = planned(field, t)
+    tree, constant, _, _ = planned(field, t)
     options.watch.lap("set-up")
 
     def compute() -> tuple[FloatArray, float, float]:
-        log_z = tree.log_partition() - constant / t
+        log_z = tree.log_partition(options.n_threads) - constant / t
         if log_z == -inf:
             raise ValueError("field must have a labelling of finite energy, got none")
         p: FloatArray = np.empty(field.unary.shape)
-        tree.marginals(p, np.empty(len(owners)))
+        tree.marginals(p, None, options.n_threads)
         return p, log_z, rounding_of_logs(field, t)
 
     return options.run(ExactSum(options, compute))
@@ -66,6 +66,6 @@ def feasible_bound(field: Field, temperature: float, found: list[Raised]) -> Rai
         sure[np.arange(len(sure)), labels[best]] = 1.0
         bound = -float(energies[best]) / temperature - rounding_of_logs(field, temperature)
         return Raised(bound, sure)
-    if narrow(field) is None and planned(field, temperature).tree.log_partition() == -inf:
+    if narrow(field) is None and planned(field, temperature).tree.log_partition(1) == -inf:
         raise ValueError("field must have a labelling of finite energy, got none")
     return None

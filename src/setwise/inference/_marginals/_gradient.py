@@ -103,7 +103,7 @@ def log_partition_gradient(
 def _weights_without_constants(field: Field, result: MarginalsResult, n_threads: int) -> FloatArray:
     """Return the gradient (K,) in the weights of potentials, for a field without constants."""
     if result.method == "elimination":
-        return _exact_weights(field, result)
+        return _exact_weights(field, result, n_threads)
     if result.method == "counts":
         return counts_weights(field, result, n_threads)
     p = np.ascontiguousarray(result.probabilities, np.float64)
@@ -127,16 +127,16 @@ def _weights_without_constants(field: Field, result: MarginalsResult, n_threads:
     return -np.array(values, np.float64) / result.temperature
 
 
-def _exact_weights(field: Field, result: MarginalsResult) -> FloatArray:
+def _exact_weights(field: Field, result: MarginalsResult, n_threads: int) -> FloatArray:
     """Return minus the expectation of each potential over t, (K,), by elimination."""
     t = result.temperature
     if narrow(field) is not None:
         raise ValueError("result must be of this field, got one of other edges or regions")
-    tree, _, owners = planned(field, t)
-    tree.log_partition()
+    tree, _, owners, _ = planned(field, t)
+    tree.log_partition(n_threads)
     p: FloatArray = np.empty(field.unary.shape)
     logs: FloatArray = np.empty(len(owners))
-    tree.marginals(p, logs)
+    tree.marginals(p, logs, n_threads)
     weights = np.bincount(owners, logs, minlength=len(field.potentials)).astype(np.float64)
     flat = Field(np.zeros(field.unary.shape))
     for k, potential in enumerate(field.potentials):

@@ -31,9 +31,9 @@ from setwise.inference._conditioning._magnitude import (
     rounding_of_logs,
     trivial_bound,
 )
-from setwise.inference._map._junction_tree import named
+from setwise.inference._map._junction_tree import is_affordable, named
 from setwise.inference._map._solve_map import solve_map
-from setwise.inference._marginals._elimination import UNKNOWN, feasible_bound, forbids
+from setwise.inference._marginals._elimination import UNKNOWN, elimination, feasible_bound, forbids
 from setwise.inference._marginals._forest_bound import lower_bound
 from setwise.inference._marginals._lower_bound import Raised, raised_bound
 from setwise.inference._marginals._methods import METHODS, Run
@@ -45,6 +45,8 @@ from setwise.inference._marginals._search import MarginalsOptions, MarginalsSolu
 # widths stay below 0.22 of it; on spin glasses with weights of 2 and more, where all come out near
 # 1/2, they are above 0.4.
 _WIDE = 0.25
+# From this number of nats on, an interval says nothing about probabilities: total variation is 1.
+_OPEN = 2.0
 # The rounding errors at each end of an exact interval of log Z: rounding errors of the sums and of
 # a constant.
 _ROUNDINGS = 4.0
@@ -231,6 +233,15 @@ def marginals(
     if below.bound == -np.inf:
         below, cut_short = lower_bound(problem, solution, options)
         watch.lap("bound")
+    width = solution.upper - below.bound
+    may_go_on = chosen and init is None and max_iter is None and not cut_short
+    if may_go_on and not width < _OPEN and is_affordable(problem):
+        found, cut_short = attempt(deadline.run, elimination, problem, options)
+        if found is not None:
+            reason = f"{method} left an interval of {width:.3g} nats, and elimination is affordable"
+            method, record, solution = "elimination", METHODS["elimination"], found
+            of, below = record.of, Raised(solution.lower, solution.probabilities)
+        watch.lap("search")
     excess, relative_gap = solution.gap + lost, solution.relative_gap + lost
     converged = solution.converged and not (record.certified and relative_gap > options.tol)
     if below.bound == -np.inf and forbids(problem) and not cut_short:

@@ -23,6 +23,7 @@ _HEAD_START = 10  # passes before forests are relabelled; most fields need fewer
 _WALK = 20  # passes in which a forest is relabelled
 _MOST_MOVED = 100_000  # entries of the unaries that a pass relabels, in 1 to 4 forests
 _PATIENCE = 50  # passes without progress before the search ends
+_BEFORE_RIVALS = 40  # passes before an exact method is preferred if it is affordable
 
 
 def messages(field: Field, options: MapOptions) -> MapResult:
@@ -104,7 +105,7 @@ class _MessagePasses(MapSearch):
         self.sums = Sums(search.paid(), self._lost)
         settled = self.options.settled(value, self.bound, self.sums, before)
         self.converged = settled or _has_stopped(values, self._bounds)
-        return self.converged
+        return self.converged or (len(values) == _BEFORE_RIVALS and self.options.rival())
 
     def result(self, ending: Ending[MapProgress]) -> MapResult:
         self.sums = Sums(self._search.paid(), self._lost)

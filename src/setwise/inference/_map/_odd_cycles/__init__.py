@@ -1,0 +1,1 @@
+"""The best labelling of two labels by a linear program with odd-cycle inequalities."""
