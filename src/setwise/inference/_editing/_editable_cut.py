@@ -40,12 +40,24 @@ Callback = Callable[[EditProgress], object]
 
 # Voxels around a change in its first window, by the number of axes. The smallest of the tried
 # values with which more than 95 % of strokes are proved at once (benchmarks/edits.py).
-_HALO = {1: 1024, 2: 64, 3: 16}
+_HALO = {1: 1024, 2: 128, 3: 16}
 
 _WHOLE = "the whole was solved again"
 _CLOSED = "no change of a label reaches the border of its window"
 _STOPPED = "a callback ended the update: call repair()"
 _EARLIER = "an earlier update has no proof: call repair()"
+
+
+class _Reporter:
+    """Counts cuts and passes them to a callback."""
+
+    def __init__(self, callback: Callback | None) -> None:
+        self._callback, self._begin, self.count = callback, perf_counter(), 0
+
+    def __call__(self, window: Window, done: float) -> bool:
+        self.count += 1
+        seconds = perf_counter() - self._begin
+        return stops(self._callback, EditProgress(self.count, window, done, seconds))
 
 
 class EditableCut(Versioned):
@@ -373,15 +385,8 @@ class EditableCut(Versioned):
 
     def _solve_again(self, callback: Callback | None) -> EditResult:
         """Solve the whole. The answer is the beginning of a history without changes."""
-        begin, count = perf_counter(), 0
+        begin, report = perf_counter(), _Reporter(callback)
         journal: list[Patch] = []
-
-        def report(window: Window, done: float) -> bool:
-            nonlocal count
-            count += 1
-            seconds = perf_counter() - begin
-            return stops(callback, EditProgress(count, window, done, seconds))
-
         labels, proved = solve_whole(self._energy, self._edits, self._n_jobs, report)
         try:
             changed = self._store.write(whole(self.shape), labels, journal)
@@ -393,7 +398,7 @@ class EditableCut(Versioned):
             proved,
             changed,
             1,
-            count,
+            report.count,
             True,
             not proved,
             _WHOLE if proved else _STOPPED,
@@ -402,15 +407,10 @@ class EditableCut(Versioned):
 
     def _apply(self, voxels: IntArray, after: Chunk, callback: Callback | None) -> EditResult:
         """Change costs and then the labels, in steps that favour one label in one window."""
-        begin, n_windows, n_steps, changed = perf_counter(), 0, 0, 0
+        begin, report = perf_counter(), _Reporter(callback)
+        n_windows = n_steps = changed = 0
         is_whole = stopped = False
         proved = self.proved
-
-        def report(window: Window, done: float) -> bool:
-            seconds = perf_counter() - begin
-            count = n_windows + 1
-            return stops(callback, EditProgress(count, window, done, seconds))
-
         change = Change(voxels, self._edits.read_at(voxels), after, [], False)
         try:
             for piece in pieces(voxels, self._halo, self.shape) if len(voxels) else ():

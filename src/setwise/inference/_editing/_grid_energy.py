@@ -150,10 +150,22 @@ class GridEnergy:
                 borders.zeros[mine] += joined[k][tails]
         return graph, borders
 
-    def least(self, window: Window, edits: Edits, outside: int, n_jobs: int | None) -> BoolArray:
-        """Return the least minimiser in a window if all voxels outside have one label."""
+    def least(
+        self,
+        window: Window,
+        edits: Edits,
+        outside: int,
+        n_jobs: int | None,
+        kept: BoolArray | None = None,
+    ) -> BoolArray:
+        """Return the least minimiser in a window if all voxels outside have the label ``outside``.
+
+        Voxels of ``kept`` are known to have that label too, which halves the time.
+        """
         graph, borders = self.graph(window)
         costs = self.costs(window, edits)
+        if kept is not None:
+            costs[kept] = self.decisive * (1 - 2 * outside)
         source, sink = np.maximum(costs, 0), np.maximum(-costs, 0)
         if outside:
             sink += borders.zeros

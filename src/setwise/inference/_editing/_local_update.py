@@ -76,15 +76,17 @@ def update(
 ) -> Update:
     """Return new labels after a change of voxels, sorted by number, that favours one label.
 
-    With ``once``, only the first window is tried.
+    With ``once``, only the first window is tried, because the old labels have no proof.
     """
     sides = energy.sides
     every, window = whole(sides), _first_window(voxels, halo, sides)
     n_windows = 0
     while window != every or size_of(every) <= MOST_AT_ONCE:
         n_windows += 1
-        answer = energy.least(window, edits, label, n_jobs)
         before = store.read(window)
+        # A label that the change favours is kept where it was, if the old labels are proved.
+        kept = None if once else before == label
+        answer = energy.least(window, edits, label, n_jobs, kept)
         stopped = report(window, 1.0)
         if window == every:
             return Update(window, answer, True, n_windows, True, stopped)
