@@ -10,7 +10,6 @@ from setwise._foundation._certificate import EPS, FEW_ROUNDINGS, relative_gap
 from setwise.fields._pixels._grid import pair_slices
 from setwise.inference._editing._edits import NO_SEED, Edits
 from setwise.inference._editing._grid_energy import GridEnergy
-from setwise.inference._editing._patches import LabelStore
 from setwise.inference._editing._result import EditCertificate
 from setwise.inference._editing._sliceable import (
     blocks,
@@ -19,6 +18,7 @@ from setwise.inference._editing._sliceable import (
     shape_of,
     within,
 )
+from setwise.inference._editing._stored_labels import LabelStore
 
 _SIDE = {1: 1 << 18, 2: 512, 3: 64}  # of a block, by the number of axes
 

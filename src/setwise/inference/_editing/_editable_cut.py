@@ -24,7 +24,6 @@ from setwise.inference._editing._certificate import certify
 from setwise.inference._editing._edits import NO_SEED, Chunk, Edits
 from setwise.inference._editing._grid_energy import make_energy
 from setwise.inference._editing._local_update import pieces, update
-from setwise.inference._editing._patches import Change, LabelStore, Patch
 from setwise.inference._editing._result import EditCertificate, EditProgress, EditResult
 from setwise.inference._editing._sliceable import (
     Sliceable,
@@ -34,6 +33,7 @@ from setwise.inference._editing._sliceable import (
     shape_of,
     whole,
 )
+from setwise.inference._editing._stored_labels import Change, FormerLabels, LabelStore
 from setwise.inference._editing._whole import solve_whole
 
 Callback = Callable[[EditProgress], object]
@@ -386,7 +386,7 @@ class EditableCut(Versioned):
     def _solve_again(self, callback: Callback | None) -> EditResult:
         """Solve the whole. The answer is the beginning of a history without changes."""
         begin, report = perf_counter(), _Reporter(callback)
-        journal: list[Patch] = []
+        journal: list[FormerLabels] = []
         labels, proved = solve_whole(self._energy, self._edits, self._n_jobs, report)
         try:
             changed = self._store.write(whole(self.shape), labels, journal)
@@ -487,6 +487,8 @@ def _as_labels(labels: Any, sides: tuple[int, ...]) -> Sliceable:
     if not hasattr(labels, "__setitem__") or not hasattr(labels, "dtype"):
         raise TypeError(f"labels must be an array that can be written, got {type(labels).__name__}")
     array = as_sliceable(labels, "labels")
+    if np.dtype(array.dtype).kind not in "biu":
+        raise TypeError(f"labels must hold integers, got dtype {array.dtype}")
     if tuple(array.shape) != sides:
         raise ValueError(f"labels must have shape {sides}, got {array.shape}")
     if isinstance(labels, np.ndarray) and not labels.flags.writeable:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
+from setwise._foundation._arguments import LARGEST, BoolArray, FloatArray, IntArray
 from setwise.fields._pixels._grid import Offset, count_pairs, directions
 from setwise.inference._editing._edits import NO_SEED, Chunk, Edits
 from setwise.inference._editing._sliceable import (
@@ -77,6 +77,11 @@ class GridEnergy:
         if np.isnan(costs).any():
             place = np.argwhere(np.isnan(costs))[0] + [part.start for part in window]
             raise ValueError(f"unary must hold numbers, got nan at {tuple(map(int, place))}")
+        large = (np.abs(costs) > LARGEST) & np.isfinite(costs)
+        if large.any():
+            raise ValueError(
+                f"unary must be infinite or at most {LARGEST:g} in size, got {costs[large][0]:g}"
+            )
         return costs
 
     def costs(self, window: Window, edits: Edits) -> IntArray:
@@ -231,6 +236,8 @@ def _largest(
         bad = values[~(np.isfinite(values) & (values >= 0))]
         if bad.size:
             raise ValueError(f"{name} must be finite and not negative, got {bad[0]}")
+        if values.size and values.max() > LARGEST:
+            raise ValueError(f"{name} must be at most {LARGEST:g}, got {values.max():g}")
         if values.ndim <= len(sides):
             most = np.maximum(most, values.max(initial=0.0))
         else:

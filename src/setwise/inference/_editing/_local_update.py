@@ -20,7 +20,6 @@ from setwise._foundation._arguments import BoolArray, IntArray
 from setwise.fields._pixels._grid import Offset, pair_slices
 from setwise.inference._editing._edits import Edits
 from setwise.inference._editing._grid_energy import GridEnergy
-from setwise.inference._editing._patches import LabelStore
 from setwise.inference._editing._sliceable import (
     Window,
     grown,
@@ -29,6 +28,7 @@ from setwise.inference._editing._sliceable import (
     size_of,
     whole,
 )
+from setwise.inference._editing._stored_labels import LabelStore
 from setwise.inference._editing._whole import MOST_AT_ONCE, Labels, Report, solve_whole
 
 

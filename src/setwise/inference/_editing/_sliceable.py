@@ -30,9 +30,7 @@ class Sliceable(Protocol):
 def as_sliceable(values: ArrayLike | Sliceable, name: str) -> Sliceable:
     """Return an array of real numbers as it is if it can be sliced, otherwise as a NumPy array."""
     refuse_masked(values, name)
-    shape = getattr(values, "shape", None)
-    sliced = isinstance(shape, tuple) and hasattr(values, "__getitem__")
-    if not sliced or type(values).__module__.partition(".")[0] in ("pandas", "scipy", "torch"):
+    if not _is_sliceable(values):
         values = as_array(values, name)  # type: ignore[arg-type]
     array: Sliceable = values  # type: ignore[assignment]
     if np.dtype(array.dtype).kind not in "fiub":
@@ -40,6 +38,14 @@ def as_sliceable(values: ArrayLike | Sliceable, name: str) -> Sliceable:
     if any(not isinstance(side, int | np.integer) for side in array.shape):
         raise ValueError(f"{name} must have a known shape, got {array.shape}")
     return array
+
+
+def _is_sliceable(values: object) -> bool:
+    shape, dtype = getattr(values, "shape", None), getattr(values, "dtype", None)
+    package = type(values).__module__.partition(".")[0]
+    if package in ("pandas", "scipy"):  # their slices are of another kind
+        return False
+    return isinstance(shape, tuple) and isinstance(dtype, np.dtype) and not np.isscalar(values)
 
 
 def read(array: Sliceable, window: Window) -> NDArray[Any]:

@@ -15,7 +15,7 @@ from setwise.inference._editing._sliceable import Sliceable, Window, blocks, loc
 _SIDE = {1: 1 << 20, 2: 1024, 3: 128}  # of the blocks in which many labels are written, by axes
 
 
-class Patch(NamedTuple):
+class FormerLabels(NamedTuple):
     """The former labels of a window, eight per byte."""
 
     window: Window
@@ -32,7 +32,9 @@ class LabelStore:
         """Return which voxels of a window have label 1."""
         return np.asarray(np.asarray(self.array[window]) != 0)
 
-    def write(self, window: Window, labels: NDArray[np.generic], journal: list[Patch]) -> int:
+    def write(
+        self, window: Window, labels: NDArray[np.generic], journal: list[FormerLabels]
+    ) -> int:
         """Write the labels of a window and return how many change.
 
         What restores them is added to ``journal`` before.
@@ -53,11 +55,11 @@ class LabelStore:
                 slice(own.start + outer.start, own.stop + outer.start)
                 for own, outer in zip(box, place, strict=True)
             )
-            journal.append(Patch(small, np.packbits(before[box])))
+            journal.append(FormerLabels(small, np.packbits(before[box])))
             self._put(small, after[box])
         return changed
 
-    def restore(self, journal: list[Patch]) -> int:
+    def restore(self, journal: list[FormerLabels]) -> int:
         """Write the labels from before a journal, and return how many change.
 
         To call it twice does no harm.
@@ -81,7 +83,7 @@ class Change(NamedTuple):
     """numbers in C order, sorted"""
     before: Chunk
     after: Chunk
-    journal: list[Patch]
+    journal: list[FormerLabels]
     proved: bool
     """whether the labels after the change are proved"""
 
