@@ -570,6 +570,14 @@ def test_arrays_that_are_sliced(tmp_path):
         np.testing.assert_array_equal(cut.labels[:], cuts[0].labels)
 
 
+def test_what_stood_in_the_labels_does_not_matter():
+    unary = np.random.default_rng(0).normal(0.0, 1.0, (9, 9))
+    labels = np.full((9, 9), 7)
+    np.testing.assert_array_equal(
+        EditableCut(unary, 0.5, labels=labels).labels, EditableCut(unary, 0.5).labels
+    )
+
+
 def test_labels_that_are_solved_elsewhere():
     rng = np.random.default_rng(0)
     unary = rng.normal(0.0, 1.0, (40, 40))

@@ -81,7 +81,7 @@ def update(
     sides = energy.sides
     every, window = whole(sides), _first_window(voxels, halo, sides)
     n_windows = 0
-    while window != every or size_of(every) <= MOST_AT_ONCE:
+    while size_of(window) <= MOST_AT_ONCE:
         n_windows += 1
         before = store.read(window)
         # A label that the change favours is kept where it was, if the old labels are proved.

@@ -91,6 +91,14 @@ def within(window: Window, outer: Window) -> Window:
     )
 
 
+def placed(window: Window, outer: Window) -> Window:
+    """Return a window that is given in the coordinates of an outer one in those of the grid."""
+    return tuple(
+        slice(part.start + around.start, part.stop + around.start)
+        for part, around in zip(window, outer, strict=True)
+    )
+
+
 def located(voxels: IntArray, sides: tuple[int, ...]) -> tuple[Window, IntArray]:
     """Return the smallest window with some voxels, numbered in C order, and their places in it."""
     places = np.stack(np.unravel_index(voxels, sides), axis=1)

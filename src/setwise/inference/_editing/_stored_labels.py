@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 
 from setwise._foundation._arguments import BoolArray, IntArray
 from setwise.inference._editing._edits import Chunk, Edits
-from setwise.inference._editing._sliceable import Sliceable, Window, blocks, located, shape_of
+from setwise.inference._editing._sliceable import (
+    Sliceable,
+    Window,
+    blocks,
+    located,
+    placed,
+    shape_of,
+)
 
 _SIDE = {1: 1 << 20, 2: 1024, 3: 128}  # of the blocks in which many labels are written, by axes
 
@@ -41,20 +48,15 @@ class LabelStore:
         """
         shape, changed = shape_of(window), 0
         for part in blocks(shape, _SIDE[min(len(shape), 3)]):
-            place = tuple(
-                slice(own.start + outer.start, own.stop + outer.start)
-                for own, outer in zip(part, window, strict=True)
-            )
-            after, before = labels[part] != 0, self.read(place)
-            numbers: IntArray = np.flatnonzero(after != before)
+            place = placed(part, window)
+            after, stored = labels[part] != 0, np.asarray(self.array[place])
+            before = stored != 0
+            numbers: IntArray = np.flatnonzero(after != stored)  # also numbers above 1
             if not len(numbers):
                 continue
             changed += len(numbers)
             box, _ = located(numbers, after.shape)
-            small = tuple(
-                slice(own.start + outer.start, own.stop + outer.start)
-                for own, outer in zip(box, place, strict=True)
-            )
+            small = placed(box, place)
             journal.append(FormerLabels(small, np.packbits(before[box])))
             self._put(small, after[box])
         return changed
