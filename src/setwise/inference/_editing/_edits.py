@@ -26,11 +26,6 @@ class Edits:
         self._side = max(1, round(_CHUNK ** (1 / len(sides))))
         self._chunks: dict[tuple[int, ...], Chunk] = {}
 
-    @property
-    def nbytes(self) -> int:
-        """The memory of the chunks."""
-        return sum(delta.nbytes + seed.nbytes for delta, seed in self._chunks.values())
-
     def read(self, window: Window) -> Chunk | None:
         """Return a copy of the changes in a window, or None if there are none."""
         if not self._chunks:
