@@ -238,6 +238,11 @@ def decide_for_rows() -> object:
     return sw.decide(np.random.default_rng(0).random((5, 8)), "jaccard").regret_bound
 
 
+def edit_a_cut() -> bool:
+    unary = np.random.default_rng(0).normal(1.0, 1.0, (40, 40))
+    return sw.inference.EditableCut(unary, 1.0).add_seeds([[20, 20]], 1).proved
+
+
 CALLS = {
     "From scores to coefficients": fit_a_set_classifier,
     "From a field to a labelling": lambda: sw.solve_map(a_field()).label_image,
@@ -249,6 +254,7 @@ CALLS = {
     "Boosting": boost,
     "From probabilities to a set": decide_for_rows,
     "A stroke on the page": draw_on_the_page,
+    "A stroke on a solved cut": edit_a_cut,
     "On dask": fit_on_dask,
 }
 

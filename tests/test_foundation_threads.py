@@ -28,6 +28,7 @@ READERS = {
     "marginals_batch": lambda n_jobs: sw.inference.marginals_batch([FIELD], n_jobs=n_jobs),
     "maxflow": lambda n_jobs: sw.inference.maxflow([[0, 1]], 1, source=0, sink=1, n_jobs=n_jobs),
     "FlowGraph.solve": lambda n_jobs: sw.inference.FlowGraph(1, [], []).solve(n_jobs=n_jobs),
+    "EditableCut": lambda n_jobs: sw.inference.EditableCut([[1]], 1, n_jobs=n_jobs),
     "maxflow_batch": lambda n_jobs: maxflow_batch([], n_jobs=n_jobs),
     "diverse": lambda n_jobs: sw.diverse(FIELD, 1, sw.diversities.DivMBest(1.0), n_jobs=n_jobs),
     "SetClassifier": lambda n_jobs: sw.SetClassifier("hamming", n_jobs=n_jobs).fit(X, Y),

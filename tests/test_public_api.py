@@ -109,7 +109,7 @@ WORDS = {
     "n_iter_no_change": r".*\.BoostOptions",
     "patience": r".*\.StructBoostTracker",
     "measure": r".*\.(Dask)?Field(SVM|Boost)",
-    "proved": r"setwise\.dask\..*",
+    "proved": r"setwise\.dask\..*|setwise\.inference\.Edit\w+",
     **dict.fromkeys(("metric", "seed", "n_threads"), r"(?!)"),
 }
 

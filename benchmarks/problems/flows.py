@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.problems import Problem
 from benchmarks.shared.flows import Graph, Picture, noisy_picture, superpixels
-from setwise.inference import FlowGraph, maxflow, maxflow_batch
+from setwise.inference import EditableCut, FlowGraph, maxflow, maxflow_batch
 
 
 def of_picture(p: Picture) -> FlowGraph:
@@ -76,10 +76,24 @@ def wide() -> Iterator[Problem]:
         "eight neighbours",
         lambda: solved(terminals(FlowGraph.grid((8, 9), plane, plane[::-1], offsets=offsets), 72)),
     )
+    yield "edits", edits
     small = superpixels((20, 30), (5, 9))
     yield "superpixels", lambda: solved(of_graph(small))
     pictures = [noisy_picture((20, 20), seed=seed) for seed in range(4)]
     yield "batch", lambda: maxflow_batch([of_picture(p) for p in pictures], n_jobs=1)
+
+
+def edits() -> Any:
+    """Return the labels after each of a few changes of a cut, and its certificate."""
+    rng = np.random.default_rng(0)
+    cut = EditableCut(rng.normal(size=(300, 20)), 0.7, n_jobs=1)
+    answers = []
+    for row in range(20, 300, 40):
+        cut.add_seeds([[row, 5], [row + 1, 6]], row // 20 % 2)
+        cut.change_unary(np.s_[row : row + 9, 5:9], rng.normal(size=(9, 4)))
+        answers.append(cut.labels.copy())
+    proof = cut.certificate()
+    return [*answers, proof.value, proof.bound]
 
 
 def terminals(graph: FlowGraph, n: int) -> FlowGraph:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from example_registry import array, go_on, listed, method
+from example_registry import EXAMPLES, Example, array, go_on, listed, method
 
 import setwise as sw
 from setwise import diversities, fields, inference
@@ -261,6 +261,82 @@ method(
     sink=array(0.25, 0.5),
     nodes=array(0, 2),
 )
+
+
+def small_cut() -> inference.EditableCut:
+    cut = inference.EditableCut(array([-1.0, 0.5, 1.5], [0.5, 0.25, -2.0]), 0.5)
+    cut.add_seeds([[0, 1]], 1)
+    return cut
+
+
+def edit_and_look(name: str) -> Any:
+    def run(**arguments: Any) -> Any:
+        cut = small_cut()
+        update = getattr(cut, name)(**arguments)
+        return update.proved, update.n_changed, update.reason, cut.labels
+
+    return run
+
+
+class Editable:
+    """A cut whose changes answer with the labels after them."""
+
+    add_seeds = staticmethod(edit_and_look("add_seeds"))
+    change_unary = staticmethod(edit_and_look("change_unary"))
+    repair = staticmethod(edit_and_look("repair"))
+    replace = staticmethod(edit_and_look("replace"))
+
+
+def seen(cut: inference.EditableCut) -> Any:
+    return cut.labels, cut.proved, cut.certificate()
+
+
+def with_own_labels(**arguments: Any) -> inference.EditableCut:
+    """Labels are written by design: into a copy."""
+    labels = arguments["labels"]
+    copied = labels.copy() if isinstance(labels, np.ndarray) else labels
+    return inference.EditableCut(**{**arguments, "labels": copied})
+
+
+EXAMPLES["setwise.inference.EditableCut"] = Example(
+    with_own_labels,
+    {
+        "unary": array([-1.0, 0.5, 1.5], [0.5, 0.25, -2.0]),
+        "weights": array([[0.5]], [[0.25]]),
+        "reverse": array([[0.25]], [[0.5]]),
+        "connectivity": 4,
+        "labels": array([0, 0, 0], [0, 0, 0]),
+        "solved": False,
+        "n_jobs": 1,
+        "callback": go_on,
+    },
+    seen,
+)
+method(
+    "inference.EditableCut.add_seeds",
+    Editable,
+    where=array([0, 2], [1, 0]),
+    label=1,
+    callback=go_on,
+)
+method(
+    "inference.EditableCut.change_unary",
+    Editable,
+    window=(slice(0, 2), slice(1, 3)),
+    delta=array([-1.0, 0.5], [0.25, 2.0]),
+    callback=go_on,
+)
+method(
+    "inference.EditableCut.replace",
+    Editable,
+    unary=array([1.0, 0.5, -1.5], [0.5, 0.25, 2.0]),
+    weights=array([[0.25]], [[0.5]]),
+    reverse=array([[0.5]], [[0.25]]),
+    callback=go_on,
+)
+method("inference.EditableCut.repair", Editable, callback=go_on)
+method("inference.EditableCut.undo", small_cut, lambda update: (update.proved, update.n_changed))
+method("inference.EditableCut.certificate", small_cut)
 listed(
     "inference.maxflow",
     edges=LINKS,

@@ -7,6 +7,8 @@ from setwise.inference._diverse._path._bias_path import bias_path
 from setwise.inference._diverse._path._nested_path import BiasPath
 from setwise.inference._diverse._result import DiverseProgress, DiverseResult, Guarantee
 from setwise.inference._diverse._tuning import TuningProgress, TuningResult, tune_diversity
+from setwise.inference._editing._editable_cut import EditableCut
+from setwise.inference._editing._result import EditCertificate, EditProgress, EditResult
 from setwise.inference._flows._flow_graph import FlowGraph
 from setwise.inference._flows._maxflow import Flow, maxflow, maxflow_batch
 from setwise.inference._map._result import MapProgress, MapResult
@@ -23,6 +25,10 @@ __all__ = [
     "CalibrationProgress",
     "DiverseProgress",
     "DiverseResult",
+    "EditCertificate",
+    "EditProgress",
+    "EditResult",
+    "EditableCut",
     "Flow",
     "FlowGraph",
     "Guarantee",

@@ -59,6 +59,61 @@ def solve_flow_in_blocks(size: int) -> Call:
     return call
 
 
+def editable_cut(size: int) -> inference.EditableCut:
+    rng, side = np.random.default_rng(0), 100 * size
+    return inference.EditableCut(rng.normal(0.0, 2.0, (side, side)), 1.5)
+
+
+@long("inference.EditableCut.replace")
+def solve_editable_cut(size: int) -> Call:
+    cut = editable_cut(size)
+
+    def call() -> object:
+        cut.replace()
+        return cut.labels.copy()
+
+    return call
+
+
+@long("inference.EditableCut.add_seeds")
+def stroke(size: int) -> Call:
+    cut = editable_cut(size)
+    mask = np.zeros(cut.shape, np.bool_)
+    mask[20:80, 40:60] = True
+
+    def call() -> object:
+        for label in (0, 1):
+            cut.add_seeds(mask, label)
+        return cut.labels.copy()
+
+    return call
+
+
+@long("inference.EditableCut.change_unary")
+def change_unary(size: int) -> Call:
+    cut = editable_cut(size)
+    delta = np.random.default_rng(1).normal(0.0, 4.0, (60, 60))
+
+    def call() -> object:
+        cut.change_unary(np.s_[20:80, 20:80], delta)
+        cut.undo()
+        return cut.change_unary(np.s_[20:80, 20:80], -delta).proved
+
+    return call
+
+
+@long("inference.EditableCut.repair")
+def repair(size: int) -> Call:
+    cut = editable_cut(size)
+
+    def call() -> object:
+        cut._begins_proved = False
+        cut.repair()
+        return cut.labels.copy()
+
+    return call
+
+
 @long("inference.maxflow")
 def maxflow(size: int) -> Call:
     rng, side = np.random.default_rng(0), 60 * size

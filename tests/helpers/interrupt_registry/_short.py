@@ -84,6 +84,8 @@ SHORT = {
     "fields.regions_from_labels",
     "functions.base_vertex",
     "functions.lovasz_extension",
+    "inference.EditableCut.certificate",
+    "inference.EditableCut.undo",
     "inference.oracle_accuracy",
     "inference.reliability",
     "learning.Executor.sums",

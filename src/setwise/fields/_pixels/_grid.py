@@ -64,7 +64,7 @@ def grid_edges(shape: int | Sequence[int], connectivity: int | ArrayLike | None 
     sides = as_sides([shape] if isinstance(shape, int | np.integer) else shape)
     if not sides:
         raise ValueError("shape must have at least one dimension, got ()")
-    offsets = _directions(connectivity, len(sides))
+    offsets = directions(connectivity, len(sides))
     counts = [count_pairs(sides, offset) for offset in offsets]
     n, total = prod(sides), sum(counts)
     refusal = ValueError(
@@ -121,7 +121,7 @@ def pair_slices(
     return first, second
 
 
-def _directions(connectivity: int | ArrayLike | None, dimensions: int) -> list[Offset]:
+def directions(connectivity: int | ArrayLike | None, dimensions: int) -> list[Offset]:
     """Return the directions, one of each pair of opposite ones."""
     if connectivity is not None and as_array(connectivity, "connectivity").ndim != 0:
         return _given_directions(connectivity, dimensions)

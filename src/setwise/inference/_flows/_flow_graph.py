@@ -309,6 +309,12 @@ class FlowGraph:
         self._graph.read_sides(mask)
         return mask.reshape(self.shape)
 
+    def _least_sink_side(self) -> BoolArray:
+        """Return the sink side of the minimum cut whose sink side is smallest."""
+        mask = np.empty(self.n, np.bool_)
+        self._graph.read_least_sink_side(mask)
+        return mask.reshape(self.shape)
+
     @property
     def flows(self) -> Capacities:
         """The net flow on each edge, of shape (E,), negative if it runs backwards."""

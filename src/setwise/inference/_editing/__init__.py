@@ -1,0 +1,1 @@
+"""Cuts of grids that are edited by strokes, with a proof after each."""

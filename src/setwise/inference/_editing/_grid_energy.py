@@ -1,0 +1,282 @@
+"""An energy of two labels on a grid, in integers, of which windows are read and cut."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import floor, frexp, prod
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from setwise._foundation._arguments import LARGEST, BoolArray, FloatArray, IntArray
+from setwise.fields._pixels._grid import Offset, count_pairs, directions
+from setwise.inference._editing._edits import NO_SEED, Chunk, Edits
+from setwise.inference._editing._sliceable import (
+    Sliceable,
+    Window,
+    as_sliceable,
+    blocks,
+    grown,
+    located,
+    per_step,
+    read,
+    shape_of,
+    size_of,
+    whole,
+    within,
+)
+from setwise.inference._flows._flow_graph import FlowGraph
+
+_SLAB = 1 << 7  # the side of the blocks in which arrays are checked
+_MOST_READ = 1 << 22  # voxels of an array that are read for the costs of a few of them
+# The sum of all capacities stays below 2**62. An incident capacity stays below 2**50, so that
+# costs are multiplied and rounded in float64 without another error.
+_MOST_SUM, _MOST_INCIDENT = 1 << 62, 1 << 50
+
+
+class Borders(NamedTuple):
+    r"""What the edges between a window and its outside cost each voxel (\*window)."""
+
+    ones: IntArray
+    """what label 1 costs if all voxels outside have label 0"""
+    zeros: IntArray
+    """what label 0 costs if all voxels outside have label 1"""
+
+
+@dataclass(frozen=True, eq=False)
+class GridEnergy:
+    r"""The energy of an ``EditableCut`` in units of ``2**-exponent``.
+
+    Costs and weights are rounded to this unit. A cost that is larger than all edges of a voxel
+    together decides the voxel's label, and so does a seed; such costs are replaced by the smallest
+    number that does so.
+    """
+
+    unary: Sliceable
+    weights: Sliceable
+    reverse: Sliceable
+    steps: list[Offset]
+    exponent: int
+    decisive: int
+    """the least cost that decides a label, in units"""
+
+    @property
+    def sides(self) -> tuple[int, ...]:
+        """The shape of the grid."""
+        return self.unary.shape
+
+    @property
+    def reach(self) -> tuple[int, ...]:
+        """The largest distance of two neighbours along each axis."""
+        return tuple(int(far) for far in np.abs(np.array(self.steps)).max(axis=0, initial=0))
+
+    def exact_costs(self, window: Window) -> FloatArray:
+        """Return the unaries of a window, which must not be NaN."""
+        costs = np.broadcast_to(read(self.unary, window), shape_of(window)).astype(np.float64)
+        if np.isnan(costs).any():
+            place = np.argwhere(np.isnan(costs))[0] + [part.start for part in window]
+            raise ValueError(f"unary must hold numbers, got nan at {tuple(map(int, place))}")
+        large = (np.abs(costs) > LARGEST) & np.isfinite(costs)
+        if large.any():
+            raise ValueError(
+                f"unary must be infinite or at most {LARGEST:g} in size, got {costs[large][0]:g}"
+            )
+        return costs
+
+    def costs(self, window: Window, edits: Edits) -> IntArray:
+        """Return what label 1 costs more than label 0 in a window, in units."""
+        exact = self.exact_costs(window)
+        if (changes := edits.read(window)) is None:
+            return self.rounded(exact)
+        return self.changed(exact, *changes)
+
+    def costs_at(self, voxels: IntArray, *changes: Chunk) -> list[IntArray]:
+        """Return costs of voxels, numbered in C order and sorted, for each of some changes."""
+        window, places = located(voxels, self.sides)
+        if size_of(window) > _MOST_READ and len(voxels) > 1:
+            middle = len(voxels) // 2
+            halves = [
+                self.costs_at(voxels[part], *((delta[part], seed[part]) for delta, seed in changes))
+                for part in (slice(middle), slice(middle, None))
+            ]
+            return [np.concatenate(pair) for pair in zip(*halves, strict=True)]
+        exact = self.exact_costs(window)[tuple(places.T)]
+        return [self.changed(exact, *change) for change in changes]
+
+    def changed(self, exact: FloatArray, delta: FloatArray, seed: NDArray[np.int8]) -> IntArray:
+        """Return unaries with changes and seeds, in units."""
+        costs = self.rounded(exact + delta)
+        return np.where(seed == NO_SEED, costs, self.decisive * (1 - 2 * seed.astype(np.int64)))
+
+    def rounded(self, exact: FloatArray) -> IntArray:
+        """Return costs in units, as large as a decisive cost at most."""
+        most = float(self.decisive)
+        with np.errstate(over="ignore"):
+            units = np.rint(np.ldexp(exact, self.exponent))
+        return np.clip(units, -most, most).astype(np.int64)
+
+    def capacities(self, window: Window) -> tuple[IntArray, IntArray]:
+        r"""Return weights (K, \*window) there and back of edges that begin in a window, in units.
+
+        A repeated weight is a view.
+        """
+        there = self._capacities(self.weights, window)
+        return there, there if self.reverse is self.weights else self._capacities(
+            self.reverse, window
+        )
+
+    def _capacities(self, array: Sliceable, window: Window) -> IntArray:
+        steps = len(self.steps)
+        values = read(array, (slice(0, steps), *window))
+        units = np.rint(np.ldexp(values.astype(np.float64), self.exponent)).astype(np.int64)
+        return np.broadcast_to(units, (steps, *shape_of(window)))
+
+    def graph(self, window: Window) -> tuple[FlowGraph, Borders]:
+        """Return the edges of a window as a graph without terminals, and those to its outside.
+
+        The sink's side of a cut has label 1.
+        """
+        padded = grown(window, self.reach, self.sides)
+        there, back = self.capacities(padded)
+        inner = within(window, padded)
+        own = (slice(None), *inner)
+        shape = shape_of(window)
+        graph = FlowGraph.grid(
+            shape, back[own], there[own], offsets=np.array(self.steps).reshape(-1, len(shape))
+        )
+        borders = Borders(np.zeros(shape, np.int64), np.zeros(shape, np.int64))
+        for k, step in enumerate(self.steps):
+            # Edges that leave the window go out of it at voxel p, or come in at voxel p + step.
+            for tails, heads, inside in _leaving(inner, shape_of(padded), step):
+                mine = within(tails if inside else heads, inner)
+                cut, joined = (there, back) if inside else (back, there)
+                borders.ones[mine] += cut[k][tails]
+                borders.zeros[mine] += joined[k][tails]
+        return graph, borders
+
+    def least(
+        self,
+        window: Window,
+        edits: Edits,
+        outside: int,
+        n_jobs: int | None,
+        kept: BoolArray | None = None,
+    ) -> BoolArray:
+        """Return the least minimiser in a window if all voxels outside have the label ``outside``.
+
+        Voxels of ``kept`` are known to have that label too, which halves the time.
+        """
+        graph, borders = self.graph(window)
+        costs = self.costs(window, edits)
+        if kept is not None:
+            costs[kept] = self.decisive * (1 - 2 * outside)
+        source, sink = np.maximum(costs, 0), np.maximum(-costs, 0)
+        if outside:
+            sink += borders.zeros
+        else:
+            source += borders.ones
+        graph.set_terminals(source, sink)
+        graph.solve(n_jobs=n_jobs)
+        return graph._least_sink_side()
+
+
+def make_energy(
+    unary: ArrayLike | Sliceable,
+    weights: ArrayLike | Sliceable,
+    reverse: ArrayLike | Sliceable | None,
+    connectivity: int | ArrayLike | None,
+) -> GridEnergy:
+    """Return an energy from checked arguments; the unaries are checked where they are read."""
+    costs = as_sliceable(unary, "unary")
+    sides = tuple(int(side) for side in costs.shape)
+    if not sides:
+        raise ValueError("unary must have at least one axis, got shape ()")
+    steps = directions(connectivity, len(sides))
+    there = _as_weights(weights, "weights", sides, steps)
+    back = there if reverse is None else _as_weights(reverse, "reverse", sides, steps)
+    largest = _largest(there, "weights", sides, steps)
+    again = largest if back is there else _largest(back, "reverse", sides, steps)
+    incident = sum(largest) + sum(again)
+    most = min(_MOST_SUM // (8 * max(prod(sides), 1)), _MOST_INCIDENT) - len(steps) - 1
+    # Rounding raises the sum of 2 K weights by K units at most.
+    exponent = frexp(most)[1] - 1 - frexp(incident)[1] if incident > 0 else 1000
+    exponent = max(min(exponent, 1000), -1000)
+    units = sum(floor(np.rint(np.ldexp(x, exponent))) for x in [*largest, *again])
+    return GridEnergy(costs, there, back, steps, exponent, units + 1)
+
+
+def _as_weights(
+    values: ArrayLike | Sliceable, name: str, sides: tuple[int, ...], steps: list[Offset]
+) -> Sliceable:
+    array = as_sliceable(values, name)
+    full, shape = (len(steps), *sides), tuple(array.shape)
+    n_edges = sum(count_pairs(sides, step) for step in steps)
+    if shape == (n_edges,) and len(full) > 1:
+        return per_step(np.asarray(array[:]), sides, steps)
+    own = full[len(full) - len(shape) :] if len(shape) <= len(full) else ()
+    if len(own) != len(shape) or any(
+        have not in (1, want) for have, want in zip(shape, own, strict=True)
+    ):
+        raise ValueError(
+            f"{name} must broadcast to shape {full} or have shape ({n_edges},), got {shape}"
+        )
+    return array
+
+
+def _largest(
+    array: Sliceable, name: str, sides: tuple[int, ...], steps: list[Offset]
+) -> list[float]:
+    """Return the largest weight of each direction. All must be finite and not negative."""
+    most = np.zeros(len(steps))
+    own = tuple(array.shape)[-len(sides) :]
+    for window in blocks(own, _SLAB) if len(tuple(array.shape)) else [()]:
+        padded = whole(sides[: len(sides) - len(own)]) + window
+        values = read(array, (slice(0, len(steps)), *padded)).astype(np.float64)
+        bad = values[~(np.isfinite(values) & (values >= 0))]
+        if bad.size:
+            raise ValueError(f"{name} must be finite and not negative, got {bad[0]}")
+        if values.size and values.max() > LARGEST:
+            raise ValueError(f"{name} must be at most {LARGEST:g}, got {values.max():g}")
+        if values.ndim <= len(sides):
+            most = np.maximum(most, values.max(initial=0.0))
+        else:
+            most = np.maximum(most, values.reshape(values.shape[0], -1).max(axis=1, initial=0.0))
+    return [float(x) for x in most]
+
+
+def _leaving(
+    inner: Window, padded: tuple[int, ...], step: Offset
+) -> list[tuple[Window, Window, bool]]:
+    """Return the edges of a direction that join a window to the voxels around it, as boxes.
+
+    Each has the boxes of tails and of heads, in the padded window, and whether the tails are the
+    ones inside.
+    """
+    found = []
+    for sign in (1, -1):
+        rest = list(inner)
+        for axis, along in enumerate(step):
+            by = sign * along
+            if by == 0:
+                continue
+            part = rest[axis]
+            # The voxels p of the window for which p + sign * step leaves it along this axis ...
+            cut = max(part.stop - by, part.start) if by > 0 else min(part.start - by, part.stop)
+            gone = slice(cut, part.stop) if by > 0 else slice(part.start, cut)
+            near = [*rest[:axis], gone, *rest[axis + 1 :]]
+            # ... and the others, of which some leave it along a later axis.
+            rest[axis] = slice(part.start, cut) if by > 0 else slice(cut, part.stop)
+            # Neighbours that do not exist are left out.
+            mine = [
+                slice(max(p.start, -sign * s), min(p.stop, side - sign * s))
+                for p, s, side in zip(near, step, padded, strict=True)
+            ]
+            if all(p.stop > p.start for p in mine):
+                other = tuple(
+                    slice(p.start + sign * s, p.stop + sign * s)
+                    for p, s in zip(mine, step, strict=True)
+                )
+                pair = (tuple(mine), other) if sign > 0 else (other, tuple(mine))
+                found.append((*pair, sign > 0))
+    return found
