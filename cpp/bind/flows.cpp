@@ -274,12 +274,11 @@ void solve_all(const std::vector<setwise::AnyFlowProblem*>& graphs, int threads)
                             });
 }
 
-// answer: the energy of the unaries and of the edges, the same minus the least unaries, the flow,
-// its rounding error if that is large, otherwise 0, and its rounding error in any case.
+// answer: the energy of the unaries and of the edges, the same minus the least unaries, by how much
+// another labelling may be better if that is not rounding, otherwise 0, and this in any case.
 void write_answer(const setwise::FieldCut& cut, const Out<double>& answer) {
-    require(answer.size() == 6, "answer must have 6 entries");
-    const std::array<double, 6> numbers{cut.unary, cut.edges, cut.paid,
-                                        cut.sent,  cut.lost,  cut.rounding};
+    require(answer.size() == 5, "answer must have 5 entries");
+    const std::array<double, 5> numbers{cut.unary, cut.edges, cut.paid, cut.lost, cut.rounding};
     std::copy(numbers.begin(), numbers.end(), answer.data());
 }
 
@@ -289,11 +288,10 @@ Index require_two_labels(const In2<double>& unary, const Out<Index>& labels) {
     return static_cast<Index>(unary.shape(0));
 }
 
-// Cut the grid if its edges have few distances, as those of most grids do. Otherwise return false,
-// and do nothing.
-bool cut_grid(In2<double> unary, In<Index> sides, In2<Index> steps, In<double> weights,
-              Out<Index> labels, Out<double> answer, int threads, bool small_slabs) {
-    const Index n = require_two_labels(unary, labels);
+// Return the grid whose nodes have these unaries and whose edges these weights.
+setwise::GridNumbering grid_of(const In2<double>& unary, const In<Index>& sides,
+                               const In2<Index>& steps, const In<double>& weights) {
+    const auto n = static_cast<Index>(unary.shape(0));
     Index pixels = 1;
     for (std::size_t i = 0; i < sides.size(); ++i) {
         require(sides.data()[i] >= 1 && pixels <= n / sides.data()[i], "sides must span the nodes");
@@ -301,16 +299,30 @@ bool cut_grid(In2<double> unary, In<Index> sides, In2<Index> steps, In<double> w
     }
     require(sides.size() >= 1 && pixels == n && steps.shape(1) == sides.size(),
             "sides must span the nodes, and steps have a column for each");
-    const setwise::GridNumbering grid(sides.data(), static_cast<Index>(sides.size()), steps.data(),
-                                      static_cast<Index>(steps.shape(0)));
+    setwise::GridNumbering grid(sides.data(), static_cast<Index>(sides.size()), steps.data(),
+                                static_cast<Index>(steps.shape(0)));
     require(grid.count() == static_cast<Index>(weights.size()), "weights must have E entries");
+    return grid;
+}
+
+// Cut a grid whose nodes have 2, 4, 6, 8 or 26 neighbours. Otherwise return false, and do nothing.
+// The answer does not depend on the blocks; a size of 0 is the usual one.
+bool cut_grid(In2<double> unary, In<Index> sides, In2<Index> steps, In<double> weights,
+              Out<Index> labels, Out<double> answer, int threads, Index block, Index halo,
+              bool backwards) {
+    require_two_labels(unary, labels);
+    const setwise::GridNumbering grid = grid_of(unary, sides, steps, weights);
+    require(block >= 0 && halo >= 0 && threads >= 1, "block, halo and threads must not be negative");
+    setwise::BlockShape shape;
+    if (block > 0) shape = {block, halo, backwards};
     setwise::FieldCut cut;
     const auto offer = [&](auto solve) {
-        return solve(grid, n, unary.data(), weights.data(), labels.data(), cut, poll_signals,
-                     threads, small_slabs ? 1 : setwise::Slabs::least_nodes);
+        return solve(grid, unary.data(), weights.data(), labels.data(), cut, poll_signals, threads,
+                     shape);
     };
     if (!offer(setwise::cut_grid<1>) && !offer(setwise::cut_grid<2>) &&
-        !offer(setwise::cut_grid<3>) && !offer(setwise::cut_grid<4>))
+        !offer(setwise::cut_grid<3>) && !offer(setwise::cut_grid<4>) &&
+        !offer(setwise::cut_grid<13>))
         return false;
     write_answer(cut, answer);
     return true;
@@ -377,7 +389,8 @@ void bind_flows(nb::module_& m) {
           "there"_a.noconvert(), "back"_a.noconvert(), nb::rv_policy::take_ownership, Unlocked());
     m.def("cut_grid", &cut_grid, "unary"_a.noconvert(), "sides"_a.noconvert(),
           "steps"_a.noconvert(), "weights"_a.noconvert(), "labels"_a.noconvert(),
-          "answer"_a.noconvert(), "threads"_a, "small_slabs"_a = false, Unlocked());
+          "answer"_a.noconvert(), "threads"_a, "block"_a = 0, "halo"_a = 0, "backwards"_a = false,
+          Unlocked());
     m.def("cut_edges", &cut_edges, "unary"_a.noconvert(), "edges"_a.noconvert(),
           "weights"_a.noconvert(), "labels"_a.noconvert(), "answer"_a.noconvert(), "threads"_a,
           Unlocked());
