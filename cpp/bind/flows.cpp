@@ -305,6 +305,11 @@ setwise::GridNumbering grid_of(const In2<double>& unary, const In<Index>& sides,
     return grid;
 }
 
+template <class T>
+struct Type {
+    using type = T;
+};
+
 // Cut a grid whose nodes have 2, 4, 6, 8 or 26 neighbours. Otherwise return false, and do nothing.
 // The answer does not depend on the blocks; a size of 0 is the usual one.
 bool cut_grid(In2<double> unary, In<Index> sides, In2<Index> steps, In<double> weights,
@@ -312,7 +317,8 @@ bool cut_grid(In2<double> unary, In<Index> sides, In2<Index> steps, In<double> w
               bool backwards) {
     require_two_labels(unary, labels);
     const setwise::GridNumbering grid = grid_of(unary, sides, steps, weights);
-    require(block >= 0 && halo >= 0 && threads >= 1, "block, halo and threads must not be negative");
+    require(block >= 0 && halo >= 0 && threads >= 1,
+            "block, halo and threads must not be negative");
     setwise::BlockShape shape;
     if (block > 0) shape = {block, halo, backwards};
     setwise::FieldCut cut;
@@ -326,6 +332,43 @@ bool cut_grid(In2<double> unary, In<Index> sides, In2<Index> steps, In<double> w
         return false;
     write_answer(cut, answer);
     return true;
+}
+
+// Solve a window of a grid for all labels around it, and write those that are certain. `known` has a
+// byte for each voxel: its label, or 2 if it is open, or 3 if it is and was in a window before.
+// `box` has the range of the window's core along each axis. Voxels within a halo around it that are
+// marked by 3 are solved too. `largest` is the largest weight of the whole, of which this grid may
+// be a part. Return how many voxels stay open, or -1, and do nothing, if a node of the grid has
+// another number of neighbours than 2, 4, 6, 8 or 26.
+Index cut_window(In2<double> unary, In<Index> sides, In2<Index> steps, In<double> weights,
+                 Out<std::uint8_t> known, In2<Index> box, Index halo, double largest) {
+    require(known.size() == unary.shape(0) && unary.shape(1) == 2,
+            "unary must have shape (n, 2), and known n entries");
+    const setwise::GridNumbering grid = grid_of(unary, sides, steps, weights);
+    require(box.shape(0) == sides.size() && box.shape(1) == 2, "box must have a row for each axis");
+    setwise::Box core;
+    for (std::size_t i = 0; i < sides.size(); ++i) {
+        const Index low = box(i, 0), high = box(i, 1);
+        require(0 <= low && low < high && high <= sides.data()[i], "box must lie in the grid");
+        core.push_back({low, high});
+    }
+    require(halo >= 0 && largest >= 0, "halo and largest must not be negative");
+    Index open = -1;
+    const auto offer = [&](auto window) {
+        using Window = typename decltype(window)::type;
+        if (grid.directions().size() != Window::directions) return false;
+        const setwise::GridEnergy energy{
+            &grid, unary.data(), weights.data(),
+            setwise::CutUnits(largest, 2 * Window::directions * largest)};
+        auto* const voxels = reinterpret_cast<setwise::Known*>(known.data());
+        open = Window(energy).solve(core, halo, voxels, poll_signals).open;
+        return true;
+    };
+    static_cast<void>(
+        offer(Type<setwise::WindowCut<1>>()) || offer(Type<setwise::WindowCut<2>>()) ||
+        offer(Type<setwise::WindowCut<3>>()) || offer(Type<setwise::WindowCut<4>>()) ||
+        offer(Type<setwise::WindowCut<13>>()));
+    return open;
 }
 
 void cut_edges(In2<double> unary, Pairs<Index> edges, In<double> weights, Out<Index> labels,
@@ -391,6 +434,9 @@ void bind_flows(nb::module_& m) {
           "steps"_a.noconvert(), "weights"_a.noconvert(), "labels"_a.noconvert(),
           "answer"_a.noconvert(), "threads"_a, "block"_a = 0, "halo"_a = 0, "backwards"_a = false,
           Unlocked());
+    m.def("cut_window", &cut_window, "unary"_a.noconvert(), "sides"_a.noconvert(),
+          "steps"_a.noconvert(), "weights"_a.noconvert(), "known"_a.noconvert(),
+          "box"_a.noconvert(), "halo"_a, "largest"_a, Unlocked());
     m.def("cut_edges", &cut_edges, "unary"_a.noconvert(), "edges"_a.noconvert(),
           "weights"_a.noconvert(), "labels"_a.noconvert(), "answer"_a.noconvert(), "threads"_a,
           Unlocked());

@@ -17,12 +17,13 @@ class CutUnits {
     CutUnits() = default;
 
     // Weights above `largest` are lowered to it. No node has edges of more than `incident` in all.
-    // Costs beyond that, also infinite ones, are lowered to one unit more: the label is the same.
+    // Costs beyond that, also infinite ones, are lowered to half as much again: the label is the
+    // same.
     CutUnits(double largest, double incident) : largest_(largest) {
-        // Excesses and residual capacities are less than four times `incident`.
+        // Excesses and residual capacities are less than four times `incident`, below 2^62.
         const int shift = 60 - std::ilogb(std::max(incident, std::numeric_limits<double>::min()));
         scale_ = std::ldexp(1.0, std::min(shift - 1, 1000));
-        limit_ = incident * scale_ + 1;
+        limit_ = 1.5 * incident * scale_ + 1;
     }
 
     std::int64_t weight(double w) const {
@@ -41,16 +42,19 @@ class CutUnits {
     double largest_ = 0, scale_ = 1, limit_ = 1;
 };
 
-// Return the largest weight that matters: an edge of more than the energy of a labelling is never
-// cut. The energies are those of one label everywhere, minus the least unary of every node.
+// Return a bound such that weights may be lowered to it: an edge of more than the energy of some
+// labelling is never cut. The energies are those of one label everywhere, minus the least unary of
+// every node.
 inline double largest_that_matters(double largest, const double* unary, std::int64_t n) {
     double zeros = 0, ones = 0;
-    for (std::int64_t v = 0; v < n && std::min(zeros, ones) <= largest; ++v) {
+    for (std::int64_t v = 0; v < n; ++v) {
         const double cost = unary[2 * v + 1] - unary[2 * v];
         (cost > 0 ? ones : zeros) += std::abs(cost);
+        if (std::min(zeros, ones) > largest) return largest;
     }
-    // The sums are rounded.
-    return std::min(largest, 2 * std::min(zeros, ones));
+    const auto [less, more] = std::minmax(zeros, ones);
+    if (more == 0) return largest;
+    return std::min(largest, less > 0 ? 2 * less : more);  // the sums are rounded
 }
 
 }  // namespace setwise

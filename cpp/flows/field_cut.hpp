@@ -39,8 +39,8 @@ struct FieldCut {
 // `border(pay)` calls pay(weight or zero) for the edges in their order, with the weights of all
 // edges between the two labels.
 template <class Label, class Border>
-FieldCut sum_up(const double* unary, const Label* labels, std::int64_t n,
-                const CutUnits& units, Border border, int n_threads, Poll poll) {
+FieldCut sum_up(const double* unary, const Label* labels, std::int64_t n, const CutUnits& units,
+                Border border, int n_threads, Poll poll) {
     FieldCut answer;
     SumOfBlocks paid, between;
     double lost = 0, lost_between = 0;

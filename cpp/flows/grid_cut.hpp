@@ -76,9 +76,8 @@ class GridCut {
         }
         Box all;
         for (const std::int64_t side : grid_.sides()) all.push_back({0, side});
-        WindowCut<pairs>(energy_).solve(all, 0, known, poll, [&](auto& flow) {
-            solve_in_blocks(flow, poll, n_threads);
-        });
+        WindowCut<pairs>(energy_).solve(
+            all, 0, known, poll, [&](auto& flow) { solve_in_blocks(flow, poll, n_threads); });
     }
 
   private:
@@ -123,6 +122,7 @@ class GridCut {
         each_long_task(workers, n_threads, poll, [&](std::int64_t, Poll how) {
             WindowCut<pairs> window(energy_);
             for (std::int64_t k; (k = next.fetch_add(1)) < count_;) {
+                how();
                 if (done >= samples && most_open * open > solved) return;
                 const auto tally =
                     window.solve(core(blocks[static_cast<std::size_t>(k)]), halo_, known, how);
@@ -180,13 +180,12 @@ class GridCut {
         solve_in_blocks(flow, poll, n_threads);
         flow.make_sink_side_least(poll);
         for (std::size_t i = 0; i < open.size(); ++i)
-            known[open[i]] =
-                flow.source_side(static_cast<FlowNode>(i)) ? known_zero : known_one;
+            known[open[i]] = flow.source_side(static_cast<FlowNode>(i)) ? known_zero : known_one;
     }
 
     GridEnergy energy_;
     const GridNumbering& grid_;
-    std::int64_t halo_, count_ = 1;  // number of blocks
+    std::int64_t halo_, count_ = 1;     // number of blocks
     bool backwards_;
     std::vector<std::int64_t> counts_;  // of blocks, along each axis
 };

@@ -194,6 +194,16 @@ class MaxFlow {
         return flow_;
     }
 
+    // Solve from scratch after all edges were written by `join`, which has sent what flows over single
+    // edges. Trees grow from deficits, so that the cut mostly has the smallest sink side at once.
+    Sum solve_joined(Poll poll) {
+        begin(poll);
+        const auto [excesses, deficits] = count_roots();
+        flow_ = {};
+        search_all<true, on_source_side>(few(excesses, deficits));
+        return flow_;
+    }
+
     // Solve again after changes, from the cut of the last call. `changed` are the nodes whose
     // excess was written since. No residual arc from the source side to the sink side may have
     // appeared (saturate such arcs, which changes the excess of their ends).

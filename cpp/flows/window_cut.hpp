@@ -52,6 +52,8 @@ class WindowCut {
     using Flow = MaxFlow<Topology, std::int64_t>;
 
   public:
+    static constexpr std::size_t directions = pairs;
+
     explicit WindowCut(const GridEnergy& energy)
         : energy_(energy),
           grid_(*energy.grid),
@@ -86,7 +88,7 @@ class WindowCut {
         return tally;
     }
     Tally solve(const Box& core, std::int64_t halo, Known* known, Poll poll) {
-        return solve(core, halo, known, poll, [&](Flow& flow) { flow.solve(poll); });
+        return solve(core, halo, known, poll, [&](Flow& flow) { flow.solve_joined(poll); });
     }
 
   private:
@@ -131,9 +133,10 @@ class WindowCut {
 
     // Call visit(first node, its number in the grid, coordinates in the window) for each row.
     template <class Visit>
-    void for_rows(Visit visit) const {
+    void for_rows(Visit visit) {
         const std::size_t last = size_.size() - 1;
-        std::vector<std::int64_t> at(size_.size(), 0);
+        std::vector<std::int64_t>& at = at_;
+        at.assign(size_.size(), 0);
         for (FlowNode node = 0; node < nodes_; node += static_cast<FlowNode>(size_[last])) {
             std::int64_t number = 0;
             for (std::size_t i = 0; i <= last; ++i)
@@ -163,7 +166,8 @@ class WindowCut {
             const bool of_core = is_in(core, at);
             const auto wanted = [&](std::int64_t c) {
                 const unsigned char state = known[number + c];
-                return state == left_open || (state == open_voxel && of_core && core[last].first <= c && c < core[last].second);
+                return state == left_open || (state == open_voxel && of_core &&
+                                              core[last].first <= c && c < core[last].second);
             };
             while (begin < end && !wanted(begin)) ++begin;
             while (begin < end && !wanted(end - 1)) --end;
@@ -200,7 +204,8 @@ class WindowCut {
             const auto [first, last] = is_in(core_, at) ? core_.back() : none;
             for (std::int64_t c = 0; c < width; ++c) {
                 const unsigned char state = from[c];
-                const bool taken = (first <= c && c < last) || (state == left_open && begin <= c && c < end);
+                const bool taken =
+                    (first <= c && c < last) || (state == left_open && begin <= c && c < end);
                 row[c] = state < open_voxel ? state : static_cast<unsigned char>(taken ? 2 : 4);
                 found += row[c] == open_voxel;
             }
@@ -256,8 +261,7 @@ class WindowCut {
                    std::max<std::int64_t>(-d.step[i], 0);
         edge = d.first + edge * (grid_.sides()[last] - std::abs(step)) + low_[last];
         const auto by = static_cast<FlowNode>(offsets_[k]);
-        const Run run{node + first,
-                      node + first + by,
+        const Run run{node + first, node + first + by,
                       topology_->rows().begin(node + first) + static_cast<FlowArc>(2 * k),
                       topology_->rows().begin(node + first + by) + static_cast<FlowArc>(2 * k + 1),
                       energy_.weights + edge};
@@ -351,8 +355,8 @@ class WindowCut {
     std::shared_ptr<Topology> topology_;
     Flow flow_;
     Offsets offsets_{};
-    std::vector<std::int64_t> low_, size_;  // of the window
-    Box inner_, core_;                      // in the window: what is solved, and the core
+    std::vector<std::int64_t> low_, size_, at_;  // of the window, and a place in it
+    Box inner_, core_;                           // in the window: what is solved, and the core
     std::int64_t nodes_ = 0;
     std::vector<unsigned char> state_;
     std::vector<std::pair<FlowNode, std::int64_t>> faces_;  // edges to open voxels outside
