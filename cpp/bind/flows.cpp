@@ -282,12 +282,11 @@ void solve_all(const std::vector<setwise::AnyFlowProblem*>& graphs, int threads)
                             });
 }
 
-// answer: the energy of the unaries and of the edges, the same minus the least unaries, the flow,
-// its rounding error if that is large, otherwise 0, and its rounding error in any case.
+// answer: the energy of the unaries and of the edges, the same minus the least unaries, by how much
+// another labelling may be better if that is not rounding, otherwise 0, and this in any case.
 void write_answer(const setwise::FieldCut& cut, const Out<double>& answer) {
-    require(answer.size() == 6, "answer must have 6 entries");
-    const std::array<double, 6> numbers{cut.unary, cut.edges, cut.paid,
-                                        cut.sent,  cut.lost,  cut.rounding};
+    require(answer.size() == 5, "answer must have 5 entries");
+    const std::array<double, 5> numbers{cut.unary, cut.edges, cut.paid, cut.lost, cut.rounding};
     std::copy(numbers.begin(), numbers.end(), answer.data());
 }
 
@@ -297,11 +296,10 @@ Index require_two_labels(const In2<double>& unary, const Out<Index>& labels) {
     return static_cast<Index>(unary.shape(0));
 }
 
-// Cut the grid if its edges have few distances, as those of most grids do. Otherwise return false,
-// and do nothing.
-bool cut_grid(In2<double> unary, In<Index> sides, In2<Index> steps, In<double> weights,
-              Out<Index> labels, Out<double> answer, int threads, bool small_slabs) {
-    const Index n = require_two_labels(unary, labels);
+// Return the grid whose nodes have these unaries and whose edges these weights.
+setwise::GridNumbering grid_of(const In2<double>& unary, const In<Index>& sides,
+                               const In2<Index>& steps, const In<double>& weights) {
+    const auto n = static_cast<Index>(unary.shape(0));
     Index pixels = 1;
     for (std::size_t i = 0; i < sides.size(); ++i) {
         require(sides.data()[i] >= 1 && pixels <= n / sides.data()[i], "sides must span the nodes");
@@ -309,19 +307,76 @@ bool cut_grid(In2<double> unary, In<Index> sides, In2<Index> steps, In<double> w
     }
     require(sides.size() >= 1 && pixels == n && steps.shape(1) == sides.size(),
             "sides must span the nodes, and steps have a column for each");
-    const setwise::GridNumbering grid(sides.data(), static_cast<Index>(sides.size()), steps.data(),
-                                      static_cast<Index>(steps.shape(0)));
+    setwise::GridNumbering grid(sides.data(), static_cast<Index>(sides.size()), steps.data(),
+                                static_cast<Index>(steps.shape(0)));
     require(grid.count() == static_cast<Index>(weights.size()), "weights must have E entries");
+    return grid;
+}
+
+template <class T>
+struct Type {
+    using type = T;
+};
+
+// Cut a grid whose nodes have 2, 4, 6, 8 or 26 neighbours. Otherwise return false, and do nothing.
+// The answer does not depend on the blocks; a size of 0 is the usual one.
+bool cut_grid(In2<double> unary, In<Index> sides, In2<Index> steps, In<double> weights,
+              Out<Index> labels, Out<double> answer, int threads, Index block, Index halo,
+              bool backwards) {
+    require_two_labels(unary, labels);
+    const setwise::GridNumbering grid = grid_of(unary, sides, steps, weights);
+    require(block >= 0 && halo >= 0 && threads >= 1,
+            "block, halo and threads must not be negative");
+    setwise::BlockShape shape;
+    if (block > 0) shape = {block, halo, backwards};
     setwise::FieldCut cut;
     const auto offer = [&](auto solve) {
-        return solve(grid, n, unary.data(), weights.data(), labels.data(), cut, poll_signals,
-                     threads, small_slabs ? 1 : setwise::Slabs::least_nodes);
+        return solve(grid, unary.data(), weights.data(), labels.data(), cut, poll_signals, threads,
+                     shape);
     };
     if (!offer(setwise::cut_grid<1>) && !offer(setwise::cut_grid<2>) &&
-        !offer(setwise::cut_grid<3>) && !offer(setwise::cut_grid<4>))
+        !offer(setwise::cut_grid<3>) && !offer(setwise::cut_grid<4>) &&
+        !offer(setwise::cut_grid<13>))
         return false;
     write_answer(cut, answer);
     return true;
+}
+
+// Solve a window of a grid for all labels around it, and write those that are certain. `known` has a
+// byte for each voxel: its label, or 2 if it is open, or 3 if it is and was in a window before.
+// `box` has the range of the window's core along each axis. Voxels within a halo around it that are
+// marked by 3 are solved too. `largest` is the largest weight of the whole, of which this grid may
+// be a part. Return how many voxels stay open, or -1, and do nothing, if a node of the grid has
+// another number of neighbours than 2, 4, 6, 8 or 26.
+Index cut_window(In2<double> unary, In<Index> sides, In2<Index> steps, In<double> weights,
+                 Out<std::uint8_t> known, In2<Index> box, Index halo, double largest) {
+    require(known.size() == unary.shape(0) && unary.shape(1) == 2,
+            "unary must have shape (n, 2), and known n entries");
+    const setwise::GridNumbering grid = grid_of(unary, sides, steps, weights);
+    require(box.shape(0) == sides.size() && box.shape(1) == 2, "box must have a row for each axis");
+    setwise::Box core;
+    for (std::size_t i = 0; i < sides.size(); ++i) {
+        const Index low = box(i, 0), high = box(i, 1);
+        require(0 <= low && low < high && high <= sides.data()[i], "box must lie in the grid");
+        core.push_back({low, high});
+    }
+    require(halo >= 0 && largest >= 0, "halo and largest must not be negative");
+    Index open = -1;
+    const auto offer = [&](auto window) {
+        using Window = typename decltype(window)::type;
+        if (grid.directions().size() != Window::directions) return false;
+        const setwise::GridEnergy energy{
+            &grid, unary.data(), weights.data(),
+            setwise::CutUnits(largest, 2 * Window::directions * largest)};
+        auto* const voxels = reinterpret_cast<setwise::Known*>(known.data());
+        open = Window(energy).solve(core, halo, voxels, poll_signals).open;
+        return true;
+    };
+    static_cast<void>(
+        offer(Type<setwise::WindowCut<1>>()) || offer(Type<setwise::WindowCut<2>>()) ||
+        offer(Type<setwise::WindowCut<3>>()) || offer(Type<setwise::WindowCut<4>>()) ||
+        offer(Type<setwise::WindowCut<13>>()));
+    return open;
 }
 
 void cut_edges(In2<double> unary, Pairs<Index> edges, In<double> weights, Out<Index> labels,
@@ -385,7 +440,11 @@ void bind_flows(nb::module_& m) {
           "there"_a.noconvert(), "back"_a.noconvert(), nb::rv_policy::take_ownership, Unlocked());
     m.def("cut_grid", &cut_grid, "unary"_a.noconvert(), "sides"_a.noconvert(),
           "steps"_a.noconvert(), "weights"_a.noconvert(), "labels"_a.noconvert(),
-          "answer"_a.noconvert(), "threads"_a, "small_slabs"_a = false, Unlocked());
+          "answer"_a.noconvert(), "threads"_a, "block"_a = 0, "halo"_a = 0, "backwards"_a = false,
+          Unlocked());
+    m.def("cut_window", &cut_window, "unary"_a.noconvert(), "sides"_a.noconvert(),
+          "steps"_a.noconvert(), "weights"_a.noconvert(), "known"_a.noconvert(),
+          "box"_a.noconvert(), "halo"_a, "largest"_a, Unlocked());
     m.def("cut_edges", &cut_edges, "unary"_a.noconvert(), "edges"_a.noconvert(),
           "weights"_a.noconvert(), "labels"_a.noconvert(), "answer"_a.noconvert(), "threads"_a,
           Unlocked());

@@ -22,7 +22,6 @@
 
 #include "flows/block_flow.hpp"
 #include "flows/flow_topology.hpp"
-#include "flows/least_side.hpp"
 #include "flows/maxflow.hpp"
 #include "numeric/compensated_sum.hpp"
 #include "numeric/large_array.hpp"
@@ -58,8 +57,7 @@ class ChangingCutOf final : public ChangingCut {
         : flow_(std::make_shared<const Topology>(std::move(topology))),
           capacity_(static_cast<std::size_t>(flow_.topology().arcs())),
           own_(costs, costs + flow_.topology().nodes()),
-          costs_(own_.size()),
-          sides_(own_.size()) {
+          costs_(own_.size()) {
         // The arc that leads from the source's side to the sink's is cut, from outside the set to
         // its inside.
         flow_.topology().for_edges([&](std::int64_t e, FlowArc a, FlowArc b) {
@@ -86,7 +84,7 @@ class ChangingCutOf final : public ChangingCut {
                 solve_in_blocks(flow_, poll, n_threads);  // the present flow is kept
             else
                 flow_.solve_again(wrong_, poll);
-            found = read(poll, n_threads);
+            found = read(poll);
         }
         double limit = unlimited;
         if (found.lost > most * found.paid) {
@@ -101,7 +99,7 @@ class ChangingCutOf final : public ChangingCut {
             limit = lower;
             found = from_nothing(limit, poll, n_threads);
         }
-        std::copy_n(sides_.begin(), count, inside);
+        for (FlowNode v = 0; v < count; ++v) inside[v] = !flow_.source_side(v);
         solved_ = limit == unlimited;
         found.lost = unproved(flow_, found.paid);
         return found;
@@ -185,26 +183,24 @@ class ChangingCutOf final : public ChangingCut {
         flow_.lend(usual_cost());
         counted_ = 16 * flow_.lent();
         solve_in_blocks(flow_, poll, n_threads);
-        return read(poll, n_threads);
+        return read(poll);
     }
 
-    ChangedCut read(Poll poll, int n_threads) {
-        const Slabs slabs(nodes(), flow_.topology().margin());
-        read_least_sink_side(flow_, sides_, slabs, n_threads, poll);
+    ChangedCut read(Poll poll) {
+        flow_.make_sink_side_least(poll);
         const auto g = flow_.topology().rows();
         ChangedCut found;
         double border = 0;
         for (FlowNode v = 0; v < nodes(); ++v) {
             const auto place = static_cast<std::size_t>(v);
-            const bool in = sides_[place] != 0;
+            const bool in = !flow_.source_side(v);
             const double cost = costs_[place];
             found.paid += in ? std::max(cost, 0.0) : std::max(-cost, 0.0);
             if (!in) continue;
             found.value += own_[place];
             for (FlowArc a = g.begin(v); a < g.end(v); ++a) {
                 const FlowArc b = g.sister(v, a);  // the arc into the set
-                if (capacity(b) > 0 && !sides_[static_cast<std::size_t>(g.head(v, a))])
-                    border += capacity(b);
+                if (capacity(b) > 0 && flow_.source_side(g.head(v, a))) border += capacity(b);
             }
         }
         found.value += border;
@@ -216,7 +212,6 @@ class ChangingCutOf final : public ChangingCut {
     Flow flow_;
     LargeArray<double> capacity_;
     std::vector<double> own_, costs_;  // costs of the graph; costs with the last tilt
-    std::vector<Side> sides_;
     std::vector<FlowNode> wrong_;
     // A node whose cost exceeds this bound may be a seed, the rounding of whose excess is not
     // counted while it stays large. When its cost changes, its excess is recomputed from the flow

@@ -180,6 +180,19 @@ class OffsetTopology {
         return g;
     }
 
+    // Make a topology of any distances, in which the caller writes only arcs that he knows to have
+    // heads. `widest` is the largest distance. Unlike those of edges, distances may be negative.
+    static OffsetTopology of_box(std::int64_t n, const std::int64_t* distances,
+                                 std::int64_t widest) {
+        if ((n + 2 * widest) * degree > most_flow_arcs)
+            throw std::length_error("a grid must have fewer than 2**31 arcs");
+        OffsetTopology g;
+        for (std::size_t k = 0; k < pairs; ++k)
+            g.rows_.offsets[2 * k] = static_cast<FlowNode>(distances[k]);
+        g.lay(n, widest);
+        return g;
+    }
+
     // Make the topology of a grid, whose edges are computed and not stored.
     static std::optional<OffsetTopology> of_grid(const GridNumbering& grid) {
         if (grid.distances().size() != pairs) return std::nullopt;

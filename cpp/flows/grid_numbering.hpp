@@ -91,6 +91,28 @@ class GridNumbering {
         return {k, pixel};
     }
 
+    // Return the number of the edge from a pixel in a direction, or -1 if it would leave the grid.
+    std::int64_t edge(std::size_t direction, const std::vector<std::int64_t>& pixel) const {
+        const Direction& d = directions_[direction];
+        std::int64_t e = 0;
+        for (std::size_t i = 0; i < sides_.size(); ++i) {
+            const std::int64_t to = pixel[i] + d.step[i];
+            if (to < 0 || to >= sides_[i]) return -1;
+            e = e * (sides_[i] - std::abs(d.step[i])) + std::min(pixel[i], to);
+        }
+        return d.first + e;
+    }
+    bool contains(const std::vector<std::int64_t>& pixel) const {
+        for (std::size_t i = 0; i < sides_.size(); ++i)
+            if (pixel[i] < 0 || pixel[i] >= sides_[i]) return false;
+        return true;
+    }
+    // Write the coordinates of a pixel.
+    void locate(std::int64_t number, std::vector<std::int64_t>& pixel) const {
+        for (std::size_t i = sides_.size(); i-- > 0; number /= sides_[i])
+            pixel[i] = number % sides_[i];
+    }
+
   private:
     // Return the number of runs of a direction in the rows before the one with these coordinates.
     std::int64_t runs_before(const Direction& d, const std::vector<std::int64_t>& at) const {

@@ -81,6 +81,27 @@ class MaxFlow {
             residual_ = ZeroedArray<Capacity>(std::max(arcs, 2 * residual_.size()));
     }
 
+    // Write an edge of the same capacity both ways, whose arcs are a and b. At once send the excess
+    // of one end to a deficit of the other: much of the flow goes no further, and here it needs no
+    // search and no branch.
+    void join(FlowNode tail, FlowNode head, FlowArc a, FlowArc b, Capacity weight) {
+        static_assert(std::is_integral_v<Capacity>, "the rounding is not counted here");
+        Capacity &x = excess(tail), &y = excess(head);
+        const Capacity flow = std::max<Capacity>(0, std::min({x, -y, weight})) -
+                              std::max<Capacity>(0, std::min({-x, y, weight}));
+        residual(a) = weight - flow;
+        residual(b) = weight + flow;
+        x -= flow;
+        y += flow;
+    }
+    // Write the arcs of the nodes beside the graph as arcs without capacity.
+    void clear_margin() {
+        const Rows g = topology_->rows();
+        Capacity* const arcs = residual_.data();
+        std::fill(arcs, arcs + g.begin(0), Capacity(0));
+        std::fill(arcs + g.begin(topology_->nodes()), arcs + topology_->arcs(), Capacity(0));
+    }
+
     const Topology& topology() const { return *topology_; }
 
     // The state: write it before a call of solve, read it after the call.
@@ -101,6 +122,37 @@ class MaxFlow {
     // deficit.
     bool sink_side_is_least() const { return sink_side_is_least_; }
     void forget_least_side() { sink_side_is_least_ = false; }
+
+    // Move the nodes that reach no deficit to the source side. Of all minimum cuts, this is the one
+    // with the smallest sink side.
+    void make_sink_side_least(Poll poll) {
+        if (std::exchange(sink_side_is_least_, true)) return;
+        begin(poll);
+        const Rows g = topology_->rows();
+        constexpr Label either = 3;
+        roots_.clear();
+        for (FlowNode v = low_; v < high_; ++v) {
+            Node& x = node(v);
+            if (x.label == on_source_side) continue;
+            if (x.excess < 0)
+                roots_.push_back(v);
+            else
+                x.label = either;
+        }
+        while (!roots_.empty()) {
+            if ((++steps_ & 4095) == 0) poll_();
+            const FlowNode u = roots_.back();
+            roots_.pop_back();
+            for (FlowArc a = g.begin(u); a < g.end(u); ++a) {
+                const FlowNode v = g.head(u, a);
+                if (node(v).label != either || arcs_[g.sister(u, a)] == 0) continue;
+                node(v).label = on_sink_side;
+                roots_.push_back(v);
+            }
+        }
+        for (Node& v : here())
+            if (v.label == either) v.label = on_source_side;
+    }
 
     // Return the rounding error since the state was last written as a whole.
     Capacity lost() const { return lost_; }
@@ -139,6 +191,16 @@ class MaxFlow {
             search_all<true, on_source_side>(seeds);
         else
             search_all<false, on_sink_side>(seeds);
+        return flow_;
+    }
+
+    // Solve from scratch after all edges were written by `join`, which has sent what flows over single
+    // edges. Trees grow from deficits, so that the cut mostly has the smallest sink side at once.
+    Sum solve_joined(Poll poll) {
+        begin(poll);
+        const auto [excesses, deficits] = count_roots();
+        flow_ = {};
+        search_all<true, on_source_side>(few(excesses, deficits));
         return flow_;
     }
 

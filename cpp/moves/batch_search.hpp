@@ -3,9 +3,7 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
-#include <limits>
 #include <memory>
 
 #include "flows/field_cut.hpp"
@@ -57,21 +55,18 @@ class KeptCut {
         : flow_(std::make_shared<const CsrTopology>(field.n, edges_of(field))) {}
 
     // Solve like `swap_both`. Of all best answers this finds the one with the fewest ones, unless
-    // numbers of very different size leave the flow too few digits for that proof.
+    // the numbers are of so different size that one unit cannot hold them.
     double cut(const FieldOfBatch& field, std::int64_t* z, Poll poll) {
         const FieldCut found =
             cut_edges(flow_, edges_of(field), field.unary, field.weight, z, poll);
-        const double rounding = static_cast<double>(field.n + field.n_edges) *
-                                std::numeric_limits<double>::epsilon() * (found.paid + found.sent);
-        if (found.lost == 0.0 && std::abs(found.paid - found.sent) <= rounding) return 0.0;
-        return swap_both(field, z, poll);
+        return found.lost == 0.0 ? 0.0 : swap_both(field, z, poll);
     }
 
   private:
     static EdgeList<std::int64_t> edges_of(const FieldOfBatch& field) {
         return {field.edges.data(), field.n_edges};
     }
-    MaxFlow<CsrTopology, double> flow_;
+    MaxFlow<CsrTopology, std::int64_t> flow_;
 };
 
 }  // namespace setwise

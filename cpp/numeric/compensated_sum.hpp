@@ -1,4 +1,4 @@
-// Sums of floats as if in two or three times their precision; plain sums of integers.
+// Sums of floats as if in two or three times their precision; sums of integers modulo 2^64.
 #pragma once
 
 #include <cmath>
@@ -20,7 +20,8 @@ class CompensatedSum {
   public:
     void add(Number x) {
         if constexpr (!std::is_floating_point_v<Number>) {
-            sum_ += x;
+            using Unsigned = std::make_unsigned_t<Number>;
+            sum_ = static_cast<Number>(static_cast<Unsigned>(sum_) + static_cast<Unsigned>(x));
         } else if constexpr (levels == 2) {
             lost_ += accumulate(sum_, x);
         } else {

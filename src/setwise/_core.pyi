@@ -294,8 +294,20 @@ def cut_grid(
     labels: _Ints,
     answer: _Doubles,
     threads: int,
-    small_slabs: bool = False,
+    block: int = 0,
+    halo: int = 0,
+    backwards: bool = False,
 ) -> bool: ...
+def cut_window(
+    unary: _Doubles,
+    sides: _Ints,
+    steps: _Ints,
+    weights: _Doubles,
+    known: _Bytes,
+    box: _Ints,
+    halo: int,
+    largest: float,
+) -> int: ...
 def cut_edges(
     unary: _Doubles, edges: _Ints, weights: _Doubles, labels: _Ints, answer: _Doubles, threads: int
 ) -> None: ...

@@ -118,15 +118,14 @@ def cut_potts(unary: FloatArray, pairs: list[Pairs], n_threads: int) -> PottsCut
     """
     edges, weights = _joined(pairs)
     labels = np.empty(len(unary), np.int64)
-    answer = np.empty(6)
+    answer = np.empty(5)
     grid = grid_of(edges)
     if grid is None or not _cut_grid(grid, unary, weights, labels, answer, n_threads):
         _core.cut_edges(unary, edges, weights, labels, answer, n_threads)
-    alone, between, paid, sent, lost, small = answer.tolist()
-    rounding = (len(unary) + len(edges)) * EPS * (paid + sent)
-    if not isfinite(paid + sent) or not abs(paid - sent) <= lost + rounding:
+    alone, between, paid, lost, small = answer.tolist()
+    if not isfinite(paid):
         return None
-    rounding = max(paid - lost - sent, 0.0) + small + FEW_ROUNDINGS * EPS * (paid + sent)
+    rounding = small + 2.0 * FEW_ROUNDINGS * EPS * paid
     return PottsCut(labels, alone + between, paid, lost, rounding)
 
 

@@ -1,0 +1,193 @@
+// The best labelling of a grid with two labels, found in blocks.
+//
+// Each block is the core of a window, which proves labels whatever lies around it (window_cut.hpp).
+// A window starts from the labels that others have proved, and takes in what they have left open
+// beside it. In the end only small groups of voxels are open, and one cut of these, with all others
+// fixed, decides them. The answer is the best labelling with the fewest ones, so it depends neither
+// on the blocks nor on their order, nor on the number of threads.
+//
+// Where voxels far from each other decide the labels together, windows prove little. A few blocks
+// show this, and then the whole grid is one window.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "flows/block_flow.hpp"
+#include "flows/flow_topology.hpp"
+#include "flows/grid_numbering.hpp"
+#include "flows/maxflow.hpp"
+#include "flows/window_cut.hpp"
+#include "numeric/poll.hpp"
+#include "numeric/threads.hpp"
+
+namespace setwise {
+
+struct BlockShape {
+    // Number of voxels of a core: the state of its window fits into a cache (benchmarks/blocks.py).
+    std::int64_t voxels = std::int64_t(1) << 17;
+    // Voxels that an earlier window left open are taken up from this far away.
+    std::int64_t halo = 16;
+    bool backwards = false;
+};
+
+template <int pairs>
+class GridCut {
+  public:
+    GridCut(const GridEnergy& energy, BlockShape shape)
+        : energy_(energy), grid_(*energy.grid), halo_(shape.halo), backwards_(shape.backwards) {
+        const std::vector<std::int64_t>& sides = grid_.sides();
+        std::int64_t side = *std::max_element(sides.begin(), sides.end());
+        const auto voxels = [&](std::int64_t of_side) {
+            double product = 1;
+            for (const std::int64_t s : sides) product *= static_cast<double>(std::min(s, of_side));
+            return product;
+        };
+        if (voxels(side) > static_cast<double>(shape.voxels)) {
+            std::int64_t fits = 1;  // binary search for the largest side that fits
+            while (side - fits > 1) {
+                const std::int64_t middle = fits + (side - fits) / 2;
+                (voxels(middle) <= static_cast<double>(shape.voxels) ? fits : side) = middle;
+            }
+            side = fits;
+        }
+        for (const std::int64_t s : sides) {
+            counts_.push_back((s + side - 1) / side);
+            count_ *= counts_.back();
+        }
+    }
+
+    // Write the label of every open voxel.
+    void solve(Known* known, int n_threads, Poll poll) {
+        if (count_ > 1) {
+            solve_blocks(known, n_threads, poll);
+            std::vector<std::int64_t> open;
+            const auto most = static_cast<std::size_t>(grid_.pixels() / few_open);
+            for (std::int64_t v = 0; v < grid_.pixels() && open.size() <= most; ++v)
+                if (known[v] >= open_voxel) open.push_back(v);
+            if (open.size() <= most) {
+                if (!open.empty()) solve_rest(open, known, n_threads, poll);
+                return;
+            }
+        }
+        Box all;
+        for (const std::int64_t side : grid_.sides()) all.push_back({0, side});
+        WindowCut<pairs>(energy_).solve(
+            all, 0, known, poll, [&](auto& flow) { solve_in_blocks(flow, poll, n_threads); });
+    }
+
+  private:
+    // Up to one voxel in few_open is left to a graph with lists of its edges, whose nodes need twice
+    // as much memory.
+    static constexpr std::int64_t few_open = 8;
+    // After this many blocks, give up if more than one voxel in most_open is left open.
+    static constexpr std::int64_t samples = 4, most_open = 4;
+
+    Box core(std::int64_t block) const {
+        Box box(counts_.size());
+        for (std::size_t i = counts_.size(); i-- > 0; block /= counts_[i]) {
+            const std::int64_t k = block % counts_[i], side = grid_.sides()[i];
+            box[i] = {side * k / counts_[i], side * (k + 1) / counts_[i]};
+        }
+        return box;
+    }
+
+    // Return the blocks in the order in which they are solved: first a sample, then each thread goes
+    // through a range of its own, in which each block lies beside the one before.
+    std::vector<std::int64_t> order(std::int64_t ranges) const {
+        std::vector<std::int64_t> blocks;
+        std::vector<bool> taken(static_cast<std::size_t>(count_), false);
+        const auto take = [&](std::int64_t block) {
+            if (taken[static_cast<std::size_t>(block)]) return;
+            taken[static_cast<std::size_t>(block)] = true;
+            blocks.push_back(backwards_ ? count_ - 1 - block : block);
+        };
+        if (count_ > 2 * samples)
+            for (std::int64_t k = 0; k < samples; ++k) take((2 * k + 1) * count_ / (2 * samples));
+        for (std::int64_t k = 0; k <= count_ / ranges; ++k)
+            for (std::int64_t r = 0; r < ranges; ++r)
+                if (count_ * r / ranges + k < count_ * (r + 1) / ranges)
+                    take(count_ * r / ranges + k);
+        return blocks;
+    }
+
+    void solve_blocks(Known* known, int n_threads, Poll poll) {
+        const std::int64_t workers = std::min<std::int64_t>(n_threads, count_);
+        const std::vector<std::int64_t> blocks = order(workers);
+        std::atomic<std::int64_t> next{0}, done{0}, solved{0}, open{0};
+        each_long_task(workers, n_threads, poll, [&](std::int64_t, Poll how) {
+            WindowCut<pairs> window(energy_);
+            for (std::int64_t k; (k = next.fetch_add(1)) < count_;) {
+                how();
+                if (done >= samples && most_open * open > solved) return;
+                const auto tally =
+                    window.solve(core(blocks[static_cast<std::size_t>(k)]), halo_, known, how);
+                solved += tally.solved;
+                open += tally.open;
+                ++done;
+            }
+        });
+    }
+
+    // Solve voxels whose neighbours are known, or are among them.
+    void solve_rest(const std::vector<std::int64_t>& open, Known* known, int n_threads, Poll poll) {
+        const auto count = static_cast<std::int64_t>(open.size());
+        std::vector<std::int64_t> costs(open.size()), weights;
+        std::vector<FlowNode> ends;
+        std::vector<std::int64_t> pixel(grid_.sides().size());
+        for (std::size_t i = 0; i < open.size(); ++i) {
+            const double* const unary = energy_.unary + 2 * open[i];
+            costs[i] = energy_.units.cost(unary[0], unary[1]);
+        }
+        for (std::size_t k = 0; k < grid_.directions().size(); ++k) {
+            const GridNumbering::Direction& d = grid_.directions()[k];
+            std::size_t next = 0;  // no open voxel before it is a neighbour of a later one
+            for (std::size_t i = 0; i < open.size(); ++i) {
+                grid_.locate(open[i], pixel);
+                const auto fix = [&](std::int64_t e, std::int64_t neighbour) {
+                    const std::int64_t weight = energy_.units.weight(energy_.weights[e]);
+                    costs[i] += known[neighbour] == known_one ? -weight : weight;
+                };
+                if (const std::int64_t e = grid_.edge(k, pixel); e >= 0) {
+                    const std::int64_t to = open[i] + d.offset;
+                    if (known[to] >= open_voxel) {
+                        while (open[next] < to) ++next;
+                        ends.push_back(static_cast<FlowNode>(i));
+                        ends.push_back(static_cast<FlowNode>(next));
+                        weights.push_back(energy_.units.weight(energy_.weights[e]));
+                    } else {
+                        fix(e, to);
+                    }
+                }
+                for (std::size_t axis = 0; axis < pixel.size(); ++axis) pixel[axis] -= d.step[axis];
+                if (!grid_.contains(pixel)) continue;
+                const std::int64_t from = open[i] - d.offset;
+                if (known[from] < open_voxel) fix(grid_.edge(k, pixel), from);
+            }
+        }
+        const EdgeList<FlowNode> edges{ends.data(), static_cast<std::int64_t>(weights.size())};
+        const auto topology = std::make_shared<const CsrTopology>(count, edges);
+        MaxFlow<CsrTopology, std::int64_t> flow(topology);
+        for (std::size_t i = 0; i < open.size(); ++i)
+            flow.excess(static_cast<FlowNode>(i)) = costs[i];
+        for (std::int64_t e = 0; e < edges.count; ++e)
+            flow.residual(topology->forward(e)) = flow.residual(topology->reverse(e)) =
+                weights[static_cast<std::size_t>(e)];
+        solve_in_blocks(flow, poll, n_threads);
+        flow.make_sink_side_least(poll);
+        for (std::size_t i = 0; i < open.size(); ++i)
+            known[open[i]] = flow.source_side(static_cast<FlowNode>(i)) ? known_zero : known_one;
+    }
+
+    GridEnergy energy_;
+    const GridNumbering& grid_;
+    std::int64_t halo_, count_ = 1;     // number of blocks
+    bool backwards_;
+    std::vector<std::int64_t> counts_;  // of blocks, along each axis
+};
+
+}  // namespace setwise
