@@ -12,6 +12,7 @@ from setwise._foundation._imports import load
 if TYPE_CHECKING:
     from setwise import dask as dask
     from setwise import (
+        conformal,
         decisions,
         diversities,
         estimators,
@@ -53,6 +54,7 @@ __all__ = [
     "StructBoostRanker",
     "StructBoostTracker",
     "calibrate_temperature",
+    "conformal",
     "decide",
     "decisions",
     "diverse",

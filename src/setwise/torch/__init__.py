@@ -22,6 +22,7 @@ try:
     from setwise.torch._lovasz_hinge import LovaszHingeLoss, lovasz_hinge
     from setwise.torch._lovasz_sigmoid import LovaszSigmoidLoss, lovasz_sigmoid
     from setwise.torch._lovasz_softmax import LovaszSoftmaxLoss, lovasz_softmax
+    from setwise.torch._mask_calibrator import MaskBounds, MaskCalibrator
     from setwise.torch._overlaps import (
         DiceSemimetricLoss,
         JaccardMetricLoss,
@@ -58,6 +59,8 @@ __all__ = [
     "LovaszSigmoidLoss",
     "LovaszSoftmaxLoss",
     "MarginRescalingLoss",
+    "MaskBounds",
+    "MaskCalibrator",
     "MaskDecision",
     "SetScore",
     "SlackRescalingLoss",

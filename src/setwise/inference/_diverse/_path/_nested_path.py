@@ -83,11 +83,21 @@ class BiasPath(Record):
         return np.asarray(self.last >= chosen[:, None]).astype(np.int64)
 
     def piece_of(self, bias: float) -> int:
-        """Return the number of the best piece for a bias; at a breakpoint, that with more ones."""
-        return int(np.searchsorted(self.breakpoints, as_number(bias, "bias")))
+        """Return the number of the best piece for a bias; at a breakpoint, that with fewer ones.
+
+        A piece that a cut found for this very bias is returned as it is, so that the rounding of a
+        breakpoint does not matter: the piece of the bias 0 is the answer of ``solve_map``.
+        """
+        b = as_number(bias, "bias")
+        found = np.flatnonzero(self.biases == b)
+        return int(found[0] if found.size else np.searchsorted(self.breakpoints, b, side="right"))
 
     def labeling(self, bias: float) -> IntArray:
-        """Return the best labelling (N,) for a bias within the reach."""
+        """Return the best labelling (N,) for a bias within the reach.
+
+        Of several best ones it is that with the fewest ones, which ``solve_map`` returns as well.
+        The largest best one at a breakpoint is the piece before it.
+        """
         b = as_number(bias, "bias")
         if not -self.reach <= b <= self.reach:
             raise ValueError(f"bias must lie within the path's reach of {self.reach:g}, got {b:g}")

@@ -1,0 +1,56 @@
+"""Guarantees about new data: masks, label sets and lists whose expected error is controlled."""
+
+import os
+from typing import Any
+
+from setwise.conformal._calibrated import Conformal, read_file
+from setwise.conformal._labels import ConformalLabels
+from setwise.conformal._lists import ConformalLists
+from setwise.conformal._masks import ConformalMasks, MaskSet
+from setwise.decisions._risk_control import RiskControl, control_risk
+
+__all__ = [
+    "ConformalLabels",
+    "ConformalLists",
+    "ConformalMasks",
+    "MaskSet",
+    "RiskControl",
+    "control_risk",
+    "load",
+]
+
+_KINDS: dict[str, type[Conformal]] = {
+    kind.__name__: kind for kind in (ConformalLabels, ConformalLists, ConformalMasks)
+}
+
+
+def load(path: str | os.PathLike[str], estimator: Any = None) -> Any:
+    """Return a calibrated predictor from the JSON file that its ``save`` wrote.
+
+    Parameters
+    ----------
+    path : str or path
+        The file. It holds numbers and words, so a file from elsewhere can do no harm.
+    estimator : object, optional
+        The function or fitted classifier of the predictor, which is not in the file. It must be the
+        one that was calibrated: the guarantee is for its answers.
+
+    Returns
+    -------
+    ConformalMasks, ConformalLabels or ConformalLists
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import numpy as np
+    >>> import setwise as sw
+    >>> maps = np.linspace(0.0, 1.0, 60).reshape(20, 3)
+    >>> model = sw.conformal.ConformalMasks(alpha=0.2).conformalize(maps, maps > 0.5)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "masks.json")
+    ...     model.save(file)
+    ...     again = sw.conformal.load(file)
+    >>> again.controls_["outer"].level == model.controls_["outer"].level
+    True
+    """
+    return read_file(path, _KINDS, estimator)
