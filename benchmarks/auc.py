@@ -177,7 +177,7 @@ def main() -> None:
         f"the paper's 1-slack form took {PAPER_SECONDS:,} s on satimage, on the authors' machine, "
         f"{PAPER_SECONDS / slowest:,.0f} times our slowest; which class was positive is not said.",
         f"growth: time as n to the power {total_exponent(grown):.2f} over the three largest sizes, "
-        f"seconds a question to the risk {exponent(grown):.2f}; "
+        f"seconds per call of the risk {exponent(grown):.2f}; "
         f"{as_seconds(grown[-1]['seconds'])} for {grown[-1]['n']:,} rows, 20 rounds "
         "(results/auc_growth.png)",
     ]

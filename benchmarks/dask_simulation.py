@@ -91,7 +91,7 @@ def simulated(workers: int, size: int, costs: Costs, width: int) -> float:
     """
     move = costs.message + size * costs.byte
     weights = int(np.ceil(np.log2(workers))) * move  # workers that have the weights pass them on
-    free = 0.0  # when the scheduler is free
+    free = 0.0  # the time at which the scheduler is free
     nodes = []
     for _ in range(workers):
         free += costs.task
@@ -156,7 +156,7 @@ def draw(curves: dict[tuple[int, str], list[float]]) -> None:
         for name, color in zip(HEAD[2:5], ("#D55E00", "#56B4E9", "#0072B2"), strict=True):
             ax.loglog(WORKERS, curves[size, name], color=color, label=name)
         ax.set(xlabel="workers", title=f"vectors of {size / 1000:,.0f} kB")
-    axes[0].set_ylabel("seconds a round, beside its work")
+    axes[0].set_ylabel("seconds per round, beside its work")
     axes[0].legend(frameon=False)
     fig.suptitle("Simulated from costs measured with two workers")
     fig.savefig(RESULTS / "dask_simulation.png", dpi=100)

@@ -85,7 +85,7 @@ def main() -> None:
         nothing_to_measure("no CUDA device: nothing to measure")
     check()
     head = ["images", "labels", "weight", "ms", "goal", "met"]
-    table = [[*head, "solver", "sweeps", "ms a sweep", "checks"]]
+    table = [[*head, "solver", "sweeps", "ms per sweep", "checks"]]
     data = []
     for height, width, labels, weight, batch, goal in CASES[-2:] if args.quick else CASES:
         x = logits_of(batch, labels, height, width)

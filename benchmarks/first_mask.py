@@ -3,9 +3,9 @@
 The photographs are those of GrabCut from $SETWISE_DATA, each with two sets of scribbles: few
 strokes, and more of them. Every second photograph is for choosing: the one setting of each
 contender is the best there over both sets, and our defaults were chosen there and on twenty
-photographs of MSRC with synthetic strokes. The scores are those of the other photographs. (Earlier
-defaults of ours had been found with all of them in view, so they are not as new to us as they
-should be.) Times are processor times from the arrays to the mask, on one thread.
+photographs of MSRC with synthetic strokes. The scores are those of the other photographs. (Our
+earlier defaults were chosen with all photographs, so the others are not entirely unseen.) Times are
+processor times from the arrays to the mask, on one thread.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def by_pymaxflow(image: np.ndarray, marks: np.ndarray, smoothness: float) -> Mas
 
 def by_random_walker(image: np.ndarray, marks: np.ndarray, beta: float) -> Mask:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that its solver could be another one
+        warnings.simplefilter("ignore")  # scikit-learn warns about the choice of the solver
         return random_walker(image, marks + 1, beta=beta, mode="cg_j", channel_axis=2) - 1
 
 

@@ -153,7 +153,7 @@ def memory(rows: Rows, *, quick: bool) -> None:
 
     ours, theirs = of("by_setwise"), of("by_pymaxflow")
     share = dict.fromkeys(("median", "low", "high"), ours / 200)
-    what = f"bytes a pixel of solve_map, random, {side}²"
+    what = f"bytes per pixel of solve_map, random, {side}²"
     rows.add(what, f"{ours:.0f}", f"{theirs:.0f} (PyMaxflow)", "the goal, 200", share, 1.0)
 
 

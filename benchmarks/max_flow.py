@@ -333,8 +333,8 @@ def main() -> None:
     if sys.platform == "linux":
         memory = bytes_a_pixel(300 if args.quick else 2000)
         met = "met" if memory <= 150 else "NOT met"
-        notes.append(f"memory at peak: {memory:.0f} bytes a pixel, target 150: {met}")
-        data.append({"bytes a pixel": memory})
+        notes.append(f"memory at peak: {memory:.0f} bytes per pixel, target 150: {met}")
+        data.append({"bytes per pixel": memory})
     folder = Path(os.environ.get("SETWISE_DATA", "")) / "maxflow"
     for path in sorted(folder.glob("*.max.gz")) if "SETWISE_DATA" in os.environ else []:
         name = path.name.removesuffix(".max.gz")

@@ -24,10 +24,10 @@ from pathlib import Path
 
 import numpy as np
 
-import setwise as sw
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import benchmarks.shared.chosen_build
 import benchmarks.shared.measure  # noqa: F401  one thread
+import setwise as sw
 from benchmarks.problems import MODULES, Failure, Refusal, problems
 from benchmarks.problems.answers import parts
 

@@ -69,6 +69,7 @@ def child(modules: list[str]) -> None:
     answers, sys.stdout = sys.stdout, sys.stderr
     import gc
 
+    import benchmarks.shared.chosen_build
     import benchmarks.shared.measure  # noqa: F401  one thread
     import setwise
     from benchmarks.problems import problems

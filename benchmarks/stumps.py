@@ -35,7 +35,7 @@ from benchmarks.shared.measure import (
 
 CLASSES, TARGET = 10, 20.0
 HEAD = [
-    "values a feature",
+    "values per feature",
     "setwise",
     "two threads",
     "NumPy, presorted",

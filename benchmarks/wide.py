@@ -267,7 +267,7 @@ def main() -> None:
     args = parser.parse_args()
     silent = args.quick or args.seed != SEED
     SEED = args.seed
-    warnings.simplefilter("ignore")  # only the gap that was reached matters, and it is shown
+    warnings.simplefilter("ignore")  # the results show the gap that was reached
     chosen = PARTS[:2] if args.quick else args.part or PARTS
     parts: dict[str, list[Any]] = {}
     if args.part and not silent:

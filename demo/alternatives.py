@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from skimage import data, draw, transform
 
+from setwise import diverse, marginals
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise.images import field_from_image
-from setwise.inference import DiverseResult, MarginalsResult, diverse, marginals
+from setwise.inference import DiverseResult, MarginalsResult
 
 SIDE, QUICK_SIDE = 192, 48
 N_ITEMS = 6

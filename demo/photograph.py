@@ -8,9 +8,10 @@ import numpy as np
 from skimage import color, data, segmentation, transform
 from sklearn.cluster import KMeans
 
+from setwise import marginals, solve_map
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise.fields import Field, Potts, RobustPn, contrast_weights, grid_edges
-from setwise.inference import MapResult, MarginalsResult, marginals, solve_map
+from setwise.inference import MapResult, MarginalsResult
 
 N_LABELS = 6
 SIDE, QUICK_SIDE = 192, 64

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
+from setwise import SetClassifier, SetDecision
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
-from setwise.estimators import SetClassifier, SetDecision
 
 NOISE = 0.5
 MOST = 3

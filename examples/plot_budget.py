@@ -2,7 +2,7 @@ r"""
 Answers on a budget
 ===================
 
-With ``time_limit``, :func:`setwise.inference.solve_map` stops after the given number of seconds and
+With ``time_limit``, :func:`setwise.solve_map` stops after the given number of seconds and
 returns the best labelling found so far, with a valid bound. At any limit, the difference of the two
 says how far the energy can be from the optimum.
 """

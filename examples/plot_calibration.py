@@ -3,9 +3,9 @@ Probabilities that mean what they say
 =====================================
 
 The energies of a field that was not learned have no natural unit, so its marginals may be far too
-confident. :func:`setwise.inference.calibrate_temperature` finds the temperature, and the scale of
+confident. :func:`setwise.calibrate_temperature` finds the temperature, and the scale of
 the unaries, at which the marginals are best on labelled images.
-:class:`setwise.plots.ReliabilityDisplay` shows the effect, and :func:`setwise.inference.sample`
+:class:`setwise.plots.ReliabilityDisplay` shows the effect, and :func:`setwise.sample`
 draws whole labellings at this temperature.
 """
 

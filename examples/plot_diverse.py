@@ -3,7 +3,7 @@ Six ways to cut out a cup
 =========================
 
 Two scribbles are ambiguous: they may mean the cup, the cup with its coffee, or the saucer too.
-Instead of one labelling, :func:`setwise.inference.diverse` returns a list of different labellings
+Instead of one labelling, :func:`setwise.diverse` returns a list of different labellings
 of low energy, and :class:`setwise.plots.DiverseDisplay` shows them side by side.
 """
 

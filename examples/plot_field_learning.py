@@ -3,7 +3,7 @@ Learning a field
 ================
 
 Unaries are seldom reliable for each pixel, and the data determine how much weight neighbours should
-have instead. :class:`setwise.estimators.FieldSVM` and :class:`setwise.estimators.FieldBoost` learn
+have instead. :class:`setwise.FieldSVM` and :class:`setwise.FieldBoost` learn
 both from labelled images, with one minimum cut per image and round.
 """
 

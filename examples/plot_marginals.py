@@ -3,7 +3,7 @@ Where a labelling is unsure
 ===========================
 
 A labelling of least energy does not show how close other labellings are.
-:func:`setwise.inference.marginals` computes the probability of each label at each pixel and bounds
+:func:`setwise.marginals` computes the probability of each label at each pixel and bounds
 :math:`\log Z` from both sides, and :class:`setwise.plots.MarginalsDisplay` shows where the labels
 are uncertain.
 """

@@ -4,7 +4,7 @@ A noisy photograph in six labels, with and without regions
 
 Each pixel prefers the labels whose colours are near its own; neighbours prefer to agree, more so
 where the photograph does not change; and the pixels of a superpixel prefer to agree as a whole. All
-three are potentials of one field, and :func:`setwise.inference.solve_map` finds a labelling of low
+three are potentials of one field, and :func:`setwise.solve_map` finds a labelling of low
 energy together with a lower bound on the energy of all labellings.
 """
 

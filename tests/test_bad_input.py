@@ -13,11 +13,11 @@ from setwise.functions import (
     ConcaveOfModular,
     Counts,
     Modular,
-    Sum,
     Table,
     base_vertex,
     lovasz_extension,
 )
+from setwise.functions._families._compose import Sum
 from setwise.losses import Dice, Hamming, Jaccard
 from setwise.surrogates import DecomposedHinge, LovaszHinge, MarginRescaling, SlackRescaling
 

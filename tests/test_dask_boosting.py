@@ -126,7 +126,7 @@ def test_kill_9_changes_no_bit(client):
 @pytest.mark.parametrize("how", ["killed", "restarted", "none for a time"])
 def test_the_loss_of_all_workers_changes_no_bit(client, cluster, how, monkeypatch):
     """Rows are tied to workers, and so are the columns that are made of them."""
-    monkeypatch.setattr("setwise.dask._watch._INTERVAL", 0.1)
+    monkeypatch.setattr("setwise.dask._worker_watch._INTERVAL", 0.1)
     lost = []
 
     def lose(progress):

@@ -133,7 +133,7 @@ def test_restarts_in_the_middle_of_a_fit_change_no_bit(client, local):
 
 @pytest.mark.parametrize("how", ["killed", "restarted", "none for a time"])
 def test_the_loss_of_all_workers_changes_no_bit(client, cluster, local, how, monkeypatch):
-    monkeypatch.setattr("setwise.dask._watch._INTERVAL", 0.1)
+    monkeypatch.setattr("setwise.dask._worker_watch._INTERVAL", 0.1)
     lost = []
 
     def lose(progress):
@@ -148,7 +148,7 @@ def test_the_loss_of_all_workers_changes_no_bit(client, cluster, local, how, mon
 def test_blocks_wait_for_no_worker_that_is_gone_before_they_are_placed(
     client, cluster, monkeypatch
 ):
-    monkeypatch.setattr("setwise.dask._watch._INTERVAL", 0.1)
+    monkeypatch.setattr("setwise.dask._worker_watch._INTERVAL", 0.1)
     executor = DaskExecutor(client)
     # The second shard needs the first, and so falls due when all workers are gone.
     slow = dask.delayed(lambda: time.sleep(1.0) or 2)()
@@ -187,8 +187,8 @@ def test_the_phases_before_the_rounds_are_shown_and_counted(capsys):
     dX, dY = in_chunks(X, Y)
     slow = dX.map_blocks(lambda part: time.sleep(0.05) or part, dtype=float)
     told = []
-    model = HERE(**FEW, verbose=True, callback=lambda now: told.append(now.seconds))
-    model.fit(slow, dY)
+    model = HERE(**FEW, verbose=True)
+    model.fit(slow, dY, callback=lambda now: told.append(now.seconds))
     assert told[0] >= 0.25  # five chunks
     assert model.history_.seconds.tolist() == told
     lines = capsys.readouterr().err.splitlines()

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 import setwise as sw
 from setwise import diversities as d
+from setwise.diversities._balls import ball_intersections
+from setwise.diversities._combined import CombinedDiversity
 
 SPACES = [(3, 2), (2, 3)]  # 8 and 9 labellings: 256 and 512 sets of them
 names = pytest.mark.parametrize("name", DIVERSITIES)
@@ -45,7 +47,7 @@ def test_what_it_says_of_itself_is_true(name):
     diversity = entry.make(3)
     assert diversity.is_monotone in (entry.monotone, None)
     assert diversity.is_submodular in (entry.submodular, None)
-    if not isinstance(diversity, d.CombinedDiversity):
+    if not isinstance(diversity, CombinedDiversity):
         assert diversity.is_submodular is not None
         assert diversity.is_monotone is not None or name == "own-concave"
 
@@ -184,7 +186,7 @@ def test_ball_intersections(n, labels):
     every = reference.all_labelings(n, labels)
     far = (every[:, None] != every[None]).sum(axis=2)
     for radius in range(n + 2):
-        counts = d.ball_intersections(n, labels, radius)
+        counts = ball_intersections(n, labels, radius)
         assert len(counts) == n + 1
         for y in range(len(every)):
             both = np.count_nonzero((far[0] <= radius) & (far[y] <= radius))
@@ -192,7 +194,7 @@ def test_ball_intersections(n, labels):
 
 
 def test_large_balls_are_counted_too():
-    counts = d.ball_intersections(68_160, 2, 12)
+    counts = ball_intersections(68_160, 2, 12)
     assert len(counts) == 68_161
     assert all(a >= b for a, b in pairwise(counts[:31]))
     assert counts[24] > 0 == counts[25]
@@ -332,9 +334,9 @@ FIELD = sw.fields.Field(np.zeros((3, 2)))
         ),
         (lambda: d.DivMBest(1.0) + 3, TypeError, "unsupported operand"),
         (lambda: -1.0 * d.DivMBest(1.0), ValueError, "scale must not be negative"),
-        (lambda: d.CombinedDiversity([]), ValueError, "terms must hold at least one diversity"),
-        (lambda: d.CombinedDiversity([3]), TypeError, "terms must be diversities, got int"),
-        (lambda: d.CombinedDiversity(3), TypeError, "terms must be a sequence of diversities"),
+        (lambda: CombinedDiversity([]), ValueError, "terms must hold at least one diversity"),
+        (lambda: CombinedDiversity([3]), TypeError, "terms must be diversities, got int"),
+        (lambda: CombinedDiversity(3), TypeError, "terms must be a sequence of diversities"),
         (lambda: d.Concatenated([]), ValueError, "parts must hold at least one diversity"),
         (lambda: d.Concatenated([3]), TypeError, "parts must be diversities, got int"),
         (lambda: d.Concatenated(3), TypeError, "parts must be a sequence of diversities"),
@@ -367,7 +369,7 @@ FIELD = sw.fields.Field(np.zeros((3, 2)))
             ValueError,
             r"labelings must have shape \(m, 3\), got \(1, 1\)",
         ),
-        (lambda: d.ball_intersections(-1, 2, 1), ValueError, "n must be at least 0, got -1"),
+        (lambda: ball_intersections(-1, 2, 1), ValueError, "n must be at least 0, got -1"),
     ],
 )
 def test_bad_input(call, error, sentence):

@@ -24,10 +24,10 @@ class Worth(Diversity):
     def __init__(self, weights):
         self._set(weights=np.asarray(weights, float))
 
-    def _gain(self, labels, labelings, n_labels):
+    def gain_of(self, labels, labelings, n_labels):
         return float(((labelings != labels) @ self.weights).sum())
 
-    def _addition(self, labelings, n_labels):
+    def addition(self, labelings, n_labels):
         return Addition(prices=[(y, self.weights) for y in labelings])
 
 
@@ -42,10 +42,10 @@ class Tent(Diversity):
     def _tent(self, counts):
         return self.weight * np.maximum(0.0, 1.0 - counts / self.reach)
 
-    def _gain(self, labels, labelings, n_labels):
+    def gain_of(self, labels, labelings, n_labels):
         return -float(self._tent((labelings != labels).sum(axis=1)).sum())
 
-    def _addition(self, labelings, n_labels):
+    def addition(self, labelings, n_labels):
         table = self._tent(np.arange(labelings.shape[1] + 1.0))
         return Addition(counts=[CardinalityPotential(y, table) for y in labelings])
 
@@ -61,11 +61,11 @@ class Boredom(Diversity):
     def _uses(self, labelings, n_labels):
         return (labelings[:, :, None] == np.arange(n_labels)).any(axis=1)
 
-    def _gain(self, labels, labelings, n_labels):
+    def gain_of(self, labels, labelings, n_labels):
         uses = self._uses(labelings, n_labels).sum(axis=0)
         return -self.weight * float(uses[np.unique(labels)].sum())
 
-    def _addition(self, labelings, n_labels):
+    def addition(self, labelings, n_labels):
         counts = self._uses(labelings, n_labels).sum(axis=0)
         return Addition(potentials=[LabelCost(self.weight * counts)])
 

@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import setwise as sw
 from setwise import FieldBoost, FieldSVM
-from setwise.estimators._fields import _boost_proof, _higher_maps
+from setwise.estimators._fields import _boost_proof, _higher_order_maps
 from setwise.estimators._fields._couplings import Couplings
 from setwise.estimators._fields._field_risk import FieldRisk
 from setwise.estimators._fields._graphs import read_graphs
@@ -41,7 +41,7 @@ def test_the_risk_is_that_of_the_worst_labelling(n_labels, seed, truncation):
     X, Y, costs = problem(rng, [5, 2, 4], n_labels, d=0, k=0)
     graphs = read_graphs(X)
     couplings = Couplings(graphs, n_labels, truncation, label_costs=True)
-    maps = _higher_maps.best_maps(graphs, couplings, n_labels, 1)
+    maps = _higher_order_maps.best_maps(graphs, couplings, n_labels, 1)
     truth, c = np.concatenate(Y), np.concatenate(costs)
     risk = FieldRisk(graphs, truth, n_labels, c, maps, couplings)
     nodes = rng.normal(size=(len(truth), n_labels))
@@ -182,7 +182,7 @@ def test_what_moves_miss_is_searched_for_again(monkeypatch):
     def blind(self, unary, weights):
         return np.zeros(len(unary), np.int64)
 
-    monkeypatch.setattr(_higher_maps.HigherMaps, "__call__", blind)
+    monkeypatch.setattr(_higher_order_maps.HigherOrderMaps, "__call__", blind)
     again = FieldBoost(("feature", "stump"), C=20.0).fit(X, Y)
     assert again.certified_
     assert again.gap_ <= again.tol

@@ -82,7 +82,9 @@ def test_no_unit_of_the_weights_is_left_and_no_digit_lost():
 def test_groups_and_weights_are_named_and_in_one_order(kind, method):
     parameters = list(inspect.signature(getattr(kind, method)).parameters.values())[3:]
     names = [parameter.name for parameter in parameters]
-    assert names == [n for n in ("groups", "qid", "sample_weight", "eval_set") if n in names]
+    assert names == [
+        n for n in ("groups", "qid", "sample_weight", "eval_set", "callback") if n in names
+    ]
     assert "sample_weight" in names
     assert all(p.kind is p.KEYWORD_ONLY and p.default is None for p in parameters)
     routed = getattr(kind().get_metadata_routing(), method)

@@ -14,7 +14,7 @@ from sklearn.model_selection import GroupKFold, cross_validate
 import setwise as sw
 from setwise.estimators._boosting._early_stopping import Verdict
 from setwise.estimators._boosting._held_out import Examples, enough_of, folds, split_off
-from setwise.estimators._boosting._price import PricePath, least_price
+from setwise.estimators._boosting._path_of_c import PathOfC, least_c
 
 X, y = load_iris(return_X_y=True)
 ODD, EVEN = (X[1::2], y[1::2]), (X[::2], y[::2])
@@ -98,7 +98,7 @@ def test_several_evaluation_sets_the_first_decides():
 
 def test_auto_is_off_for_few_rows_and_on_for_many(monkeypatch):
     assert sw.StructBoostClassifier(C=20.0).fit(X, y).evals_result_ == {}
-    monkeypatch.setattr("setwise.estimators._boosting._judged.MANY_ROWS", 100)
+    monkeypatch.setattr("setwise.estimators._boosting._validated.MANY_ROWS", 100)
     assert "validation" in sw.StructBoostClassifier(C=20.0).fit(X, y).evals_result_
 
 
@@ -152,7 +152,7 @@ def test_the_least_price_is_where_learners_begin_to_pay(target):
         warnings.simplefilter("ignore")
         model.fit(X, target)
     examples = Examples(X, target, np.ones(150))
-    least = least_price(model._risk(examples), model._search(examples))
+    least = least_c(model._risk(examples), model._search(examples))
     with pytest.warns(UserWarning, match="all weights are 0"):
         sw.StructBoostClassifier(C=0.999 * least).fit(X, target)
     if len(np.unique(target)) == 2:  # with more classes it may be too low
@@ -184,19 +184,19 @@ def test_c_is_chosen_by_rows_held_out():
 )
 def test_the_path_goes_on_as_long_as_it_gets_better(merits, tried, best):
     answers = iter(merits)
-    path = PricePath(2.0, lambda C: (Verdict(next(answers), 1.0), C), lambda: True)
+    path = PathOfC(2.0, lambda C: (Verdict(next(answers), 1.0), C), lambda: True)
     assert list(path.scores) == [2.0 * ratio for ratio in tried]
     assert path.C == path.left == 2.0 * best
-    once = PricePath(2.0, lambda C: (Verdict(0.5, 1.0), C), lambda: False)
+    once = PathOfC(2.0, lambda C: (Verdict(0.5, 1.0), C), lambda: False)
     assert list(once.scores) == [100.0]
 
 
 @pytest.mark.parametrize(("merits", "tried"), [([0.7], [150]), ([0.8, 0.75], [150, 50])])
 def test_the_path_of_another_surrogate_begins_where_the_first_was_best(merits, tried):
     first = iter([0.6, 0.7])
-    before = PricePath(2.0, lambda C: (Verdict(next(first), 1.0), C), lambda: True)
+    before = PathOfC(2.0, lambda C: (Verdict(next(first), 1.0), C), lambda: True)
     answers = iter(merits)
-    path = PricePath(3.0, lambda C: (Verdict(next(answers), 1.0), C), lambda: True, before)
+    path = PathOfC(3.0, lambda C: (Verdict(next(answers), 1.0), C), lambda: True, before)
     assert list(path.scores) == [3.0 * ratio for ratio in tried]
     assert path.C == 450.0
 

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from move_fields import random_field
 from searches import cut
 
-from setwise import fields
-from setwise.inference import solve_map
+from setwise import fields, solve_map
 from setwise.inference._conditioning._magnitude import trivial_bound
 
 

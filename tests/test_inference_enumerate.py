@@ -29,7 +29,7 @@ def test_enumeration_is_exact(name: str) -> None:
 def test_chunks_do_not_matter(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     field = field_registry.of_seed("forbidden-labels", 3)
     whole = enumerate_labels(field)
-    monkeypatch.setattr(_enumerate, "_CHUNK", rows * field.n_variables)
+    monkeypatch.setattr(_enumerate, "BATCH", rows * field.n_variables)
     chunked = enumerate_labels(field)
     assert chunked.value == whole.value
     assert np.array_equal(chunked.labels, whole.labels)
@@ -58,7 +58,7 @@ def test_too_many_labellings_are_refused() -> None:
 def test_a_callback_ends_it_with_the_least_values_of_the_terms(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(_enumerate, "_CHUNK", 60)
+    monkeypatch.setattr(_enumerate, "BATCH", 60)
     seen: list[MapProgress] = []
 
     def stop(progress: MapProgress) -> bool:

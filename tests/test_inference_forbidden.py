@@ -9,8 +9,8 @@ import reference
 from hypothesis import given
 from hypothesis import strategies as st
 
+from setwise import marginals, solve_map
 from setwise.fields import CardinalityPotential, Field
-from setwise.inference import marginals, solve_map
 from setwise.inference._conditioning._magnitude import largest_energy
 from setwise.inference._map._methods import METHODS as SEARCHES
 from setwise.inference._marginals._methods import METHODS as MARGINALS

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from field_registry import FIELDS, of_seed
 
-from setwise.inference import marginals
+from setwise import marginals
 
 
 @pytest.mark.parametrize("name", [name for name in FIELDS if of_seed(name, 0).is_submodular])

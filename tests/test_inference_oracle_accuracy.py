@@ -7,13 +7,9 @@ from field_registry import grid, of_seed
 import setwise as sw
 from setwise import diversities as d
 from setwise import fields
-from setwise.inference import (
-    oracle_accuracy,
-    oracle_items,
-    perturbed_list,
-    sampled_list,
-    tune_diversity,
-)
+from setwise.inference import oracle_accuracy, tune_diversity
+from setwise.inference._diverse._baseline_lists import perturbed_list, sampled_list
+from setwise.inference._diverse._oracle_accuracy import oracle_items
 
 
 def iou(pairs, classes):

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from setwise import diverse, marginals, solve_map
 from setwise.diversities import DivMBest
 from setwise.fields import Field, Pairwise, RegionConsistency, RobustPn
-from setwise.inference import diverse, marginals, solve_map
 from setwise.inference._map._methods import METHODS as RECORDS
 from setwise.inference._marginals._methods import METHODS as OF_MARGINALS
 

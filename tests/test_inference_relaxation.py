@@ -15,6 +15,7 @@ from field_terms import (
 from reference import all_labelings, lifted, term_energy
 from relaxed import lowered
 
+from setwise.fields import RobustPn
 from setwise.fields import _terms as t
 from setwise.fields._field import Field
 from setwise.inference._relaxation._minorants import relaxable_minorant
@@ -300,6 +301,6 @@ def test_no_variables_and_one_label():
 
 
 def test_a_field_that_is_not_submodular_is_refused():
-    field = random_field(["robust"], 4, 3, 0)
+    field = Field(np.zeros((4, 4))) + RobustPn([0, 0, 0, 0], 1.0, 3.0)
     with pytest.raises(ValueError, match="is submodular in the pairs"):
         Relaxation(field)

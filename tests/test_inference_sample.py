@@ -144,9 +144,9 @@ def test_chains_that_freeze_are_told_of(t: float) -> None:
     frozen = sw.sample(field, 200, temperature=t, rng=0)
     assert frozen.moved < 0.05
     assert frozen.r_hat > 1.5
-    assert "disagree" in frozen.doubt
+    assert "disagree" in frozen.warning
     warm = sw.sample(field, 400, temperature=3.0, rng=0)
-    assert warm.doubt == ""
+    assert warm.warning == ""
     assert warm.moved > 0.2
 
 
@@ -157,13 +157,13 @@ def test_chains_that_stand_still_at_the_wrong_place_are_told_of() -> None:
     assert np.isnan(wrong.r_hat)  # nothing ever moved
     assert np.isnan(wrong.effective_sample_size)
     assert wrong.moved == 0.0
-    assert "100% of the steps" in wrong.doubt
-    assert "at most about 0.00075 of the probability" in wrong.doubt  # exp(-0.2 * 36)
+    assert "100% of the steps" in wrong.warning
+    assert "at most about 0.00075 of the probability" in wrong.warning  # exp(-0.2 * 36)
     right = sw.sample(field, 80, init=[1] * 36, rng=0)
-    assert right.doubt == ""
+    assert right.warning == ""
     assert right.r_hat == 1.0
     assert right.effective_sample_size == 80
-    assert "fewer than 4" in sw.sample(field, 4, rng=0).doubt
+    assert "fewer than 4" in sw.sample(field, 4, rng=0).warning
 
 
 @pytest.mark.parametrize("preference", [0.0, -0.01, -0.2])
@@ -175,12 +175,12 @@ def test_chains_that_never_moved_are_told_of(preference: float) -> None:
     assert never.moved == 0.0
     assert np.isnan(never.r_hat)
     assert np.isnan(never.effective_sample_size)
-    assert never.doubt.startswith("the chains never moved") or "at most about" in never.doubt
+    assert never.warning.startswith("the chains never moved") or "at most about" in never.warning
     upper = sw.marginals(field).log_partition_upper
     share = np.exp(-field.energy([1] * 36) - upper)
     if preference < 0.0:
         told = "all of 4000 independent samples would be where they stand with a probability from"
-        assert f"{told} {share**4000:.2g}" in never.doubt
+        assert f"{told} {share**4000:.2g}" in never.warning
 
 
 def test_chains_that_stand_where_mean_field_ends_too_are_told_of() -> None:
@@ -190,8 +190,8 @@ def test_chains_that_stand_where_mean_field_ends_too_are_told_of() -> None:
     for constant in (0.0, 1e9):
         raised = field.with_unary(field.unary + constant)
         wrong = sw.sample(raised, 80, init=[0] * 3, rng=0)
-        assert "at most about 2.3e-59 of the probability" in wrong.doubt  # exp(15 - 150)
-        assert sw.sample(raised, 80, init=[1] * 3, rng=0).doubt == ""
+        assert "at most about 2.3e-59 of the probability" in wrong.warning  # exp(15 - 150)
+        assert sw.sample(raised, 80, init=[1] * 3, rng=0).warning == ""
 
 
 def test_modes_of_the_same_energy_and_as_much_of_each_label_are_told_apart() -> None:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from setwise import solve_map
 from setwise.fields import Field, Potts
-from setwise.inference import solve_map
 
 
 def exact_energy(unary, edges, weights, labels):

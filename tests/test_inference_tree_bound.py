@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 import setwise as sw
 from setwise import fields
+from setwise.inference._map._bound_extrapolation import AT_LIMIT, BoundExtrapolation
 from setwise.inference._map._convex import certify
 from setwise.inference._map._messages._factor_graph import factors_of
 from setwise.inference._map._messages._tree_bound import TreeSweeps, has_pairs_only
 from setwise.inference._map._moves._expansion import expansion
 from setwise.inference._map._options import MapOptions
-from setwise.inference._map._rise import AT_LIMIT, Rise
 
 OF_PAIRS = [
     name
@@ -257,7 +257,7 @@ def test_a_callback_ends_the_passes() -> None:
 
 @pytest.mark.parametrize("rate", [0.5, 0.9, 0.99])
 def test_a_rise_by_a_factor_a_pass_is_foreseen(rate: float) -> None:
-    rise = Rise()
+    rise = BoundExtrapolation()
     assert rise.rest == np.inf
     for n in range(4, 1600, 4):
         rise.note(n, -(rate**n))
@@ -269,11 +269,11 @@ def test_a_rise_by_a_factor_a_pass_is_foreseen(rate: float) -> None:
 
 
 def test_a_rise_like_one_over_n_is_foreseen() -> None:
-    rise = Rise()
+    rise = BoundExtrapolation()
     for n in range(1, 1000):
         rise.note(n, -1.0 / n)
     assert rise.rest == pytest.approx(1.0 / 999, rel=0.02)
-    endless = Rise()
+    endless = BoundExtrapolation()
     for n in range(1, 101):
         endless.note(n, np.sqrt(n))
     assert endless.rest == np.inf

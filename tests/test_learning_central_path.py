@@ -82,7 +82,6 @@ def test_the_path_ends_at_the_minimum_over_its_planes():
     heights, slopes = random.uniform(0.5, 2.0, size=n), random.normal(size=(n, p))
     path = CentralPath(X, prices, p, 4)
     path.begin(heights, slopes)
-    path._found = 0
     for _ in range(25):
         if not path.step():
             break

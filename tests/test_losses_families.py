@@ -11,6 +11,7 @@ from torch_cases import torch
 import setwise as sw
 from setwise import losses
 from setwise.functions import Counts, Ratio
+from setwise.losses._base import LossTraits
 from setwise.losses._families import Family
 from setwise.losses._labels import read_labels
 from setwise.losses._ratio import OfRatio
@@ -111,7 +112,7 @@ def test_a_ratio_written_outside_runs_compiled(make, ratio, batch):
     np.testing.assert_allclose(values, expected, rtol=1e-9)
     np.testing.assert_allclose(gradients, slopes, rtol=1e-9, atol=1e-12)
     part = getattr(surrogate, "submodular_part", surrogate)
-    arguments = () if part._evaluate.__func__ is LovaszHinge._evaluate else (np.ones(5),)
+    arguments = () if part.evaluate.__func__ is LovaszHinge.evaluate else (np.ones(5),)
     kernel, *_ = part._call(part.loss, read_labels(y), *arguments)
     assert kernel.__name__ in ("lovasz_ratio", "rescale_ratio")
     assert surrogate.is_exact or make is LovaszHinge
@@ -183,12 +184,12 @@ def gains_of_missed(form, chain):
 class Missed(losses.Loss):
     is_submodular = is_increasing = True
 
-    def _set_function(self, positive):
+    def function_of(self, positive):
         return Counts(lambda n, q: np.sqrt(n), positive)
 
 
 class FastMissed(Missed):
-    _is_symmetric = True
+    _traits = LossTraits(is_symmetric=True)
     _form = MissedForm()
 
     def __init__(self):

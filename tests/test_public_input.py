@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from input_law import cases, verdict
 
 import setwise as sw
-from setwise import fields, functions, losses, surrogates
+from setwise import diversities, fields, functions, losses, surrogates
 from setwise.fields._uai import _model as _uai_model
 
 
@@ -76,8 +76,13 @@ PROTOCOLS = {
     "setwise.learning.Risk",
     "setwise.learning.WeakLearnerSearch",
 }
-# What a field calls, with arguments that it has checked: others write these, and do not call them.
-HOOKS = {fields.Potential: ("check", "energies", "terms")}
+# Methods that a subclass defines. The library calls them with arguments that it has checked.
+HOOKS = {
+    diversities.Diversity: ("addition", "gain_of", "scaled"),
+    fields.Potential: ("check", "energies", "terms"),
+    losses.Loss: ("function_of",),
+    surrogates.Surrogate: ("evaluate", "general_properties", "properties_of"),
+}
 # tests/test_app_*.py, tests/test_dask_*.py, tests/test_torch_*.py
 ELSEWHERE = ("setwise.app.", "setwise.dask.", "setwise.torch.")
 
@@ -180,9 +185,6 @@ def test_masks_are_not_dropped(call, name):
         functions.decompose,
         functions.minimize,
         functions.maximize,
-        functions.Complement,
-        lambda function: functions.Restriction(function, [0]),
-        lambda function: functions.Contraction(function, [0]),
         lambda function: functions.base_vertex(function, [0.5]),
         lambda function: functions.lovasz_extension(function, [0.5]),
         sw.plots.DecompositionDisplay.from_function,

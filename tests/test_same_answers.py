@@ -49,17 +49,19 @@ def test_one_bit_is_a_difference() -> None:
     "layer",
     [
         *("functions", "losses", "surrogates", "fields", "diversities", "inference", "learning"),
-        *("estimators", "images", "torch"),
+        *("estimators", "images", "torch", ""),  # the last one is the root
     ],
 )
 def test_every_public_callable_has_a_problem(layer: str) -> None:
     if layer == "torch":
         pytest.importorskip("torch")
-    module = import_module(f"setwise.{layer}")
+    module = import_module(f"setwise.{layer}".rstrip("."))
     text = "\n".join(path.read_text() for path in (FOLDER / "problems").glob("*.py"))
     told = [name for name in module.__all__ if not re.search(rf"\b{name}\b", text)]
     for name in told:  # records come out of calls, protocols are the caller's to fill
         value = getattr(module, name)
+        if inspect.ismodule(value):
+            continue
         assert dataclasses.is_dataclass(value) or inspect.isabstract(value) or is_protocol(value), (
             f"{layer}.{name} has no problem in benchmarks/problems"
         )

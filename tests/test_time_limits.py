@@ -41,11 +41,11 @@ KINDS += ("region-consistency", "forbidden-labels", "large-weights", "no-variabl
 FIELDS = {name: field_registry.of_seed(name, 0) for name in KINDS}
 LIMITED = [name for name, example in EXAMPLES.items() if "time_limit" in example.arguments]
 LONG = {
-    *("functions.minimize", "functions.maximize", "inference.solve_map", "inference.marginals"),
+    *("functions.minimize", "functions.maximize", "solve_map", "marginals"),
     *(
         "images.segment",
-        "inference.calibrate_temperature",
-        "inference.diverse",
+        "calibrate_temperature",
+        "diverse",
         "inference.tune_diversity",
         "SetClassifier",
         "FieldSVM",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
+from inspect import signature
 from itertools import product
 from typing import Any
 
@@ -23,6 +24,17 @@ def quietly(run: Callable[..., Any], *args: Any, **options: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return run(*args, **options)
+
+
+def boosting(model: Callable[..., Any], **options: Any) -> Any:
+    """Make an estimator; keywords that are no parameters of it are expert options."""
+    known = signature(model).parameters
+    if "edge_estimator" in options and "edge_estimator" not in known:
+        options["estimator"] = options["estimator"], options.pop("edge_estimator")
+    expert = {name: options.pop(name) for name in list(options) if name not in known}
+    if expert:
+        options["options"] = sw.learning.BoostOptions(**expert)
+    return model(**options)
 
 
 def rows(n: int, d: int, p: int) -> tuple[np.ndarray, np.ndarray]:
@@ -183,7 +195,7 @@ def wide() -> Iterator[Problem]:
             (" several", {"columns_per_round": 3}),
             (" taxonomy", {"taxonomy": [3, 3, 4, 4, -1]}),
         ):
-            make = partial(sw.StructBoostClassifier, **of_all, **options)
+            make = partial(boosting, sw.StructBoostClassifier, **of_all, **options)
             yield (
                 f"StructBoostClassifier {estimator}{name}",
                 partial(quietly, attempt, boosted, make, X, classes, sample_weight=weight),
@@ -193,7 +205,7 @@ def wide() -> Iterator[Problem]:
             (" ordinal", {"ordinal": True}, classes),
             (" example", {"slack": "example"}, Y[:, 0]),
         ):
-            make = partial(sw.StructBoostRanker, **of_all, **options)
+            make = partial(boosting, sw.StructBoostRanker, **of_all, **options)
             yield (
                 f"StructBoostRanker {estimator}{name}",
                 partial(quietly, attempt, boosted, make, X, y, sample_weight=weight),
@@ -203,16 +215,14 @@ def wide() -> Iterator[Problem]:
     yield "StructBoostRanker groups", partial(quietly, boosted, make, X, Y[:, 0], **queries)
     forest = RandomForestClassifier(20, random_state=0).fit(X[:75], Y[:75, 0])
     yield "thin", partial(quietly, attempt, thinned, forest, X[75:], Y[75:, 0])
+    features = {"estimator": "feature", "edge_estimator": "feature", "n_estimators": 8}
     for L in (2, 3):
         data = graphs(3, 6, L)
         for weighted in (False, True):
             for name, model in (
                 ("FieldSVM", partial(sw.FieldSVM, 0.1, max_iter=30)),
                 ("FieldBoost", partial(sw.FieldBoost, n_estimators=8, random_state=0)),
-                (
-                    "FieldBoost features",
-                    partial(sw.FieldBoost, "feature", "feature", n_estimators=8),
-                ),
+                ("FieldBoost features", partial(boosting, sw.FieldBoost, **features)),
                 ("FieldBoost tree", partial(sw.FieldBoost, "tree", n_estimators=6, random_state=0)),
             ):
                 yield (
@@ -244,11 +254,12 @@ def timed() -> Iterator[Problem]:
     yield "learning groups", partial(quietly, model.fit, X, Y[:, 0], groups=groups)
     digits, classes = load_digits(return_X_y=True)
     for estimator, rounds, per_round in (("stump", 25, 1), ("perceptron", 6, 1), ("tree", 40, 10)):
-        model = sw.StructBoostClassifier(
-            estimator,
-            rounds,
-            100.0,
-            options=sw.learning.BoostOptions(columns_per_round=per_round),
+        model = boosting(
+            sw.StructBoostClassifier,
+            estimator=estimator,
+            n_estimators=rounds,
+            C=100.0,
+            columns_per_round=per_round,
             random_state=0,
         )
         yield f"struct_boost {estimator}", partial(quietly, model.fit, digits, classes)

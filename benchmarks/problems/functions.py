@@ -63,14 +63,14 @@ def families(n: int, seed: int) -> dict[str, f.SetFunction]:
     if n <= 10:
         made["table"] = f.Table(rng.normal(size=1 << n))
     made["sum"] = made["cut"] + 0.5 * made["modular"]
-    made["scaled sum"] = f.Sum([made["coverage"], made["cardinality"]], [2.0, 0.25])
+    made["scaled sum"] = 2.0 * made["coverage"] + 0.25 * made["cardinality"]
     made["signed sum"] = made["coverage"] - made["concave of modular"]
     half = rng.permutation(n)[: n // 2]
     made["restriction"] = made["sum"].restrict(half)
     made["contraction"] = made["sum"].contract(half)
-    made["Restriction"] = f.Restriction(made["cut"], half)
-    made["Contraction"] = f.Contraction(made["coverage"], half)
-    made["Complement"] = f.Complement(made["concave of modular"])
+    made["Restriction"] = made["cut"].restrict(half)
+    made["Contraction"] = made["coverage"].contract(half)
+    made["Complement"] = made["concave of modular"].complement()
     made["complement"] = made["directed cut"].complement()
     made["restriction of an oracle"] = made["oracle"].restrict(half)
     return made
@@ -139,7 +139,7 @@ def wide() -> Iterator[Problem]:
             yield f"{at}/maximize 3", partial(maximized, function, "auto", 3)
     for part in ("whole", *(p.part for p in _ratio(3, 1.0).parts())):
         ratio = _ratio(3, 1.0, part)
-        n, q = np.meshgrid(np.arange(3.0), np.arange(5.0))  # a step from m has nowhere to go
+        n, q = np.meshgrid(np.arange(3.0), np.arange(5.0))  # n < m in all steps
         yield (
             f"ratio {part}",
             lambda ratio=ratio, n=n, q=q: [

@@ -11,8 +11,11 @@ import numpy as np
 from benchmarks.problems import Problem, Recorder, attempt, call
 from benchmarks.problems.potentials import Shape, field_of, forbidden, ties
 from benchmarks.shared.fields import fresh, scene, superpixels
+from setwise import diverse, fields, inference
 from setwise import diversities as d
-from setwise import fields, inference
+from setwise.diversities._balls import ball_intersections
+from setwise.inference._diverse._baseline_lists import perturbed_list, sampled_list
+from setwise.inference._diverse._oracle_accuracy import oracle_items
 
 METHODS = ("auto", "multipliers", "cut", "expansion", "swap", "convex", "messages", "enumerate")
 
@@ -45,7 +48,7 @@ def all_diversities(shape: Shape, L: int) -> dict[str, d.Diversity | d.Concatena
         "transitions": d.TransitionDiversity(edges, "min1", 1.0),
         "transitions by root": d.TransitionDiversity(edges, "sqrt", 1.0, background=0),
         "sum": ball + 0.5 * labels,
-        "sum of balls": d.CombinedDiversity([ball, d.DivMBest(0.1)]),
+        "sum of balls": ball + d.DivMBest(0.1),
         "concatenated": d.Concatenated([ball, labels]),
         "concatenated shares": d.Concatenated([ball, labels, d.DivMBest(0.3)], [2, 1, 1]),
     }
@@ -67,7 +70,7 @@ def worth(diversity: d.Diversity, field: fields.Field) -> Any:
 
 def listed(make: Callable[[], fields.Field], m: int, diversity: Any, method: str) -> Any:
     heard = Recorder("n_items", "value", "gain", "gap", "labels")
-    found = inference.diverse(make(), m, diversity, method=method, n_jobs=1, callback=heard)
+    found = diverse(make(), m, diversity, method=method, n_jobs=1, callback=heard)
     return {"result": found, "heard": heard}
 
 
@@ -117,22 +120,20 @@ def wide() -> Iterator[Problem]:
             yield f"{name}/{kind}/joint", partial(attempt, listed, make, 4, diversity, "joint")
         yield f"{name}/path", partial(attempt, lambda make=make: inference.bias_path(make()))
     field = partial(field_of, "potts", (5, 6), 3)
-    for name in ("perturbed_list", "sampled_list"):
+    for draw in (perturbed_list, sampled_list):
         yield (
-            name,
-            lambda name=name: call(
-                getattr(inference, name), field(), 4, temperature=1.5, n_draws=12, n_jobs=1, rng=0
-            ),
+            draw.__name__,
+            lambda draw=draw: call(draw, field(), 4, temperature=1.5, n_draws=12, n_jobs=1, rng=0),
         )
     rng = np.random.default_rng(0)
     truths = [rng.integers(-1, 3, 30) for _ in range(2)]
     labelings = rng.integers(0, 3, (5, 30))
     pixels = [rng.integers(0, 30, (12, 12)) for _ in range(2)]
     for scoring in ("accuracy", "iou"):
-        for name in ("oracle_accuracy", "oracle_items"):
+        for score in (inference.oracle_accuracy, oracle_items):
             yield (
-                f"{name} {scoring}",
-                partial(getattr(inference, name), labelings, truths[0], scoring, ignore=-1),
+                f"{score.__name__} {scoring}",
+                partial(score, labelings, truths[0], scoring, ignore=-1),
             )
         for kind, make, grid in (
             ("ball", d.HammingBall, {"weight": [0.5, 5.0], "gamma": [0.1, 0.5]}),
@@ -156,7 +157,7 @@ def wide() -> Iterator[Problem]:
             n_jobs=1,
         ),
     )
-    yield "ball intersections", partial(d.ball_intersections, 8, 3, 2)
+    yield "ball intersections", partial(ball_intersections, 8, 3, 2)
 
 
 def timed() -> Iterator[Problem]:
@@ -173,14 +174,12 @@ def timed() -> Iterator[Problem]:
     ):
         yield (
             name,
-            lambda field=field, m=m, diversity=diversity: inference.diverse(
+            lambda field=field, m=m, diversity=diversity: diverse(
                 fresh(field), m, diversity, n_jobs=1
             ),
         )
-    for name in ("perturbed_list", "sampled_list"):
+    for draw in (perturbed_list, sampled_list):
         yield (
-            f"{name} of superpixels",
-            lambda name=name: call(
-                getattr(inference, name), fresh(small), 5, n_draws=20, n_jobs=1, rng=0
-            ),
+            f"{draw.__name__} of superpixels",
+            lambda draw=draw: call(draw, fresh(small), 5, n_draws=20, n_jobs=1, rng=0),
         )

@@ -11,15 +11,8 @@ import numpy as np
 from benchmarks.problems import Problem, Recorder, attempt, call
 from benchmarks.problems.potentials import all_fields, field_of
 from benchmarks.shared.fields import fresh, image
-from setwise import fields
-from setwise.inference import (
-    calibrate_temperature,
-    log_partition_gradient,
-    marginals,
-    marginals_batch,
-    reliability,
-    sample,
-)
+from setwise import calibrate_temperature, fields, marginals, sample
+from setwise.inference import log_partition_gradient, marginals_batch, reliability
 
 METHODS = (
     *("auto", "projection", "frank_wolfe"),

@@ -40,8 +40,8 @@ class Stop {
 
 thread_local const Stop* Stop::heeded_ = nullptr;
 
-// Throw an exception that no search takes for Ctrl-C, because nobody waits for the partial result
-// of the thread.
+// Throw an exception that searches do not treat as Ctrl-C, because the partial result of the thread
+// is not needed.
 void end_if_asked() {
     if (!Stop::asked_of_this_thread()) return;
     const nb::object kind = nb::module_::import_("concurrent.futures").attr("CancelledError");

@@ -43,7 +43,8 @@ inline std::int64_t row_of(std::uint32_t entry) { return entry & ~mark; }
 
 namespace lanes {
 
-constexpr std::size_t ahead = 24;  // number of rows between the prefetch of a value and its use
+// The number of rows between the prefetch of a value and its use.
+constexpr std::size_t ahead = 24;
 
 template <bool adds>
 void walk_one(const std::vector<std::uint32_t>& rows, const double* values, Walk& sums) {
@@ -70,7 +71,7 @@ SETWISE_INLINED void walk(const std::uint32_t* rows, std::size_t n, const double
     for (std::size_t k = 0; k < n; ++k) {
         const double* const soon = values + 4 * fours * row_of(rows[std::min(k + ahead, n - 1)]);
         prefetch(soon);
-        // this part lies on another cache line
+        // the last part lies on another cache line
         if constexpr (fours > 2) prefetch(soon + 4 * fours - 1);
         const double* const own = values + 4 * fours * row_of(rows[k]);
         for (int v = 0; v < fours; ++v) {

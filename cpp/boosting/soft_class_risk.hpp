@@ -136,7 +136,7 @@ class SoftClassRisk {
     void descend(const float* responses, const double* sums, const std::int32_t* segment,
                  const std::int32_t* order, Index count, double C, double tau, bool grouped,
                  double* w, double* radius, Poll poll) {
-        double level = 0, before = HUGE_VAL;  // both up to a constant
+        double level = 0, before = HUGE_VAL;  // the objective up to a constant, now and before
         std::vector<double> old(s_), step(s_);
         // the response whose step the next pass applies to the heights
         const float* moved = nullptr;
@@ -227,8 +227,8 @@ class SoftClassRisk {
     // Minimise slope'd + d' Q d / 2 + |w + d|_2 over d in a ball, at x = w + d. With c = Q w -
     // slope, the minimiser is x = 0 if |c| <= 1, and otherwise r (r Q + 1)^-1 c for the r = |x|
     // with |(r Q + 1)^-1 c| = 1. The inverse of that norm is concave and increases with r, so
-    // Newton's steps approach r from one side. A step that leaves the ball is shortened: the model
-    // is convex, so it falls all the way.
+    // Newton's method approaches r from one side. A step that leaves the ball is shortened: the
+    // model is convex, so it falls all the way.
     void minimize_group(const double* w, double C, double radius, double* d) {
         goal_.assign(s_, 0.0);
         double norm = 0;

@@ -167,7 +167,7 @@ class PlaneProgram {
         const Index m = size();
         column_.assign(m + 1, 0.0);
         double rest = std::sqrt(dot(difference_.data(), difference_.data())), before;
-        do {  // again if little was left, whose direction is then rounding
+        do {  // repeat if little was left, because its direction is then a rounding error
             before = rest;
             for (Index j = 0; j < m; ++j) {
                 const double* q = basis_.data() + j * rank_;
@@ -311,7 +311,7 @@ class PlaneProgram {
         else if (newest >= 0 && is_plane(newest))
             anchor_ = newest;
         else
-            x_[anchor_] = 1.0;  // by rounding alone: the only plane in use has all the weight
+            x_[anchor_] = 1.0;  // by rounding only: a single plane in use has all the weight
     }
 
     // `newest` is a linear combination of those in use: move weight to it, with the same sum, until

@@ -107,8 +107,8 @@ class ExpectedRatio {
 
     double scale() const { return jaccard_ ? 1.0 : 1.0 + b_; }
 
-    // Return the mean of the union, or of c + b |y|, for a set of weight c that hits `hit` on
-    // average.
+    // Return the mean of the union, or of c + b |y|, for a set of weight c with the expected
+    // overlap `hit`.
     double mean_of(double c, double hit) const {
         return c + (jaccard_ ? std::max(total_ - hit, 0.0) : b_ * total_);
     }

@@ -191,7 +191,7 @@ class KeptPlanes {
 // the scores. Return the gap: how far the risks lie above the planes with their shares.
 inline double add_planes(KeptPlanes& planes, const double* scores, const double* values,
                          const double* slopes) {
-    // relative to the risk: a nearer plane is one of those that exist
+    // A plane is new only if the risk exceeds all planes by more than this, relative to the risk.
     constexpr double least = 1e-12;
     std::vector<double> heights(static_cast<std::size_t>(planes.most()));
     double gap = 0;
@@ -216,7 +216,8 @@ inline double add_planes(KeptPlanes& planes, const double* scores, const double*
 // the highest, as far as the dual rises, until the two heights are near each other.
 inline void move_shares(const double* products, std::int64_t most, std::int64_t count, double bend,
                         double* heights, double* shares) {
-    constexpr double near = 0.02;  // relative to their distance at first
+    // Heights count as equal at this distance, relative to the initial one.
+    constexpr double near = 0.02;
     double first = -1;
     for (std::int64_t step = 0; step < 8 * count; ++step) {
         std::int64_t high = 0, low = -1;

@@ -223,7 +223,7 @@ inline double largest_share(const JaccardCounts& F, double scale, std::int64_t A
         const double sum = work.positives[beyond.a] + work.negatives[beyond.q];
         const double share = sum / (scale * F.value(beyond.a, beyond.q));
         if (!(share > most)) return most;
-        // not again because of rounding
+        // a set that exceeds it by rounding only does not count
         most = share * (1 + 4 * std::numeric_limits<double>::epsilon());
     }
 }

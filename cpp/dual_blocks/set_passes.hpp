@@ -36,7 +36,7 @@ struct SetState {
     double* gaps;        // gap of each set when it was last visited
     double* curvature;   // curvature of each set; only those of groups change
     double gain;         // share of each step that the weights take: 1, or less if they are damped
-    std::int32_t* rest;  // for how many passes a set is skipped now, and was skipped last time
+    std::int32_t* rest;  // numbers of passes for which a set is skipped now, and was skipped last
 };
 
 // A set whose step was zero is skipped in the next passes, each time in twice as many.

@@ -13,7 +13,7 @@ namespace setwise {
 
 // Return whether all entries lie in [0, bound).
 inline bool all_below(const std::int64_t* x, std::int64_t size, std::int64_t bound) {
-    std::uint64_t highest = 0;  // a negative entry becomes the highest of all
+    std::uint64_t highest = 0;  // as an unsigned number, a negative entry exceeds every bound
     for (std::int64_t i = 0; i < size; ++i)
         highest = std::max(highest, static_cast<std::uint64_t>(x[i]));
     return size == 0 || highest < static_cast<std::uint64_t>(bound);

@@ -202,7 +202,7 @@ class ChangingCutOf final : public ChangingCut {
             if (!in) continue;
             found.value += own_[place];
             for (FlowArc a = g.begin(v); a < g.end(v); ++a) {
-                const FlowArc b = g.sister(v, a);  // into the set
+                const FlowArc b = g.sister(v, a);  // the arc into the set
                 if (capacity(b) > 0 && !sides_[static_cast<std::size_t>(g.head(v, a))])
                     border += capacity(b);
             }
@@ -222,7 +222,7 @@ class ChangingCutOf final : public ChangingCut {
     // counted while it stays large. When its cost changes, its excess is recomputed from the flow
     // around it.
     double counted_ = 0;
-    double largest_ = 0;  // capacity
+    double largest_ = 0;  // the largest capacity
     bool solved_ = false;
 };
 

@@ -73,7 +73,7 @@ class FlowGraph final : public FlowProblem<Capacity> {
                                 std::int64_t run, FlowArc a, FlowArc b) {
             const Capacity *x = there.at(direction, at), *y = back.at(direction, at);
             const std::ptrdiff_t dx = there.step(), dy = back.step();
-            Capacity sum = 0;  // of finite numbers
+            Capacity sum = 0;  // the sum of the finite numbers
             for (std::int64_t k = 0; k < run; ++k, x += dx, y += dy) {
                 const Capacity forth = *x, hither = same ? forth : *y;
                 fits = fits && add_checked(sum, forth) && add_checked(sum, hither);
@@ -121,7 +121,7 @@ class FlowGraph final : public FlowProblem<Capacity> {
         if constexpr (is_float) {
             if (base_.value() < 1e-30 * largest_base_) count_base();
             if (is_new) largest_change_ = 0;
-            // The flow sent may be the rounding error of changes that cancelled each other.
+            // After large changes that cancelled each other, the flow sent may be a rounding error.
             if (sent_.value() < forgetful * std::exchange(largest_change_, 0)) {
                 const Capacity most = cut_beyond_base().value();
                 if (std::abs(sent_.value() - most) > most_lost * most) {
@@ -212,7 +212,7 @@ class FlowGraph final : public FlowProblem<Capacity> {
     static constexpr Capacity unit =
         is_float ? std::numeric_limits<Capacity>::epsilon() : Capacity(0);
     static constexpr Capacity forgetful = is_float ? Capacity(1e-9) : Capacity(0);
-    static constexpr Capacity most_lost = 64 * unit;  // as a share of what is sent
+    static constexpr Capacity most_lost = 64 * unit;  // as a share of the flow
 
     struct Terminals {
         Capacity source, sink;
@@ -542,7 +542,7 @@ class FlowGraph final : public FlowProblem<Capacity> {
             Sum all;
             for (FlowNode v = 0; v < nodes(); ++v)
                 if (here(v)) all.add(std::max<Capacity>(on_source ? beyond(v) : -beyond(v), 0));
-            const Capacity most = all.value();  // no node needs to take more
+            const Capacity most = all.value();  // no node has to take more than this
             if (most == 0) continue;
             std::vector<std::pair<Capacity, Capacity>> before(static_cast<std::size_t>(nodes()));
             for (FlowNode v = 0; v < nodes(); ++v) {

@@ -53,7 +53,7 @@ class FlowProblem : public AnyFlowProblem {
 
     // These belong to the present problem, so call them while it is solved: read_flows writes the
     // state.
-    virtual Capacity value() const = 0;  // of the flow: what leaves the source
+    virtual Capacity value() const = 0;  // the flow out of the source
     virtual Capacity cut() const = 0;  // capacity of the cut, from the problem and the sides alone
     // Return how far the cut may be above the least one, and the flow over edges and terminals,
     // without the lesser capacity of each node's two terminals: the rounding of sums is a few units

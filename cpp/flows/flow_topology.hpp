@@ -116,7 +116,7 @@ class OffsetTopology {
     struct Rows {
         FlowNode margin = 0;
         std::array<FlowNode, degree> offsets{};
-        std::array<FlowArc, degree> sisters{};  // from an arc to its sister
+        std::array<FlowArc, degree> sisters{};  // the sister's number minus the arc's
 
         FlowArc begin(FlowNode u) const { return (u + margin) * degree; }
         FlowArc end(FlowNode u) const { return (u + margin + 1) * degree; }

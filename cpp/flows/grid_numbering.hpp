@@ -15,7 +15,7 @@ class GridNumbering {
   public:
     struct Direction {
         std::vector<std::int64_t> step;
-        std::int64_t offset;  // from a pixel's number to its neighbour's
+        std::int64_t offset;  // the neighbour's number minus the pixel's
         std::int64_t first;   // number of the first edge
         std::int64_t slot;    // index of the distance |offset|
     };

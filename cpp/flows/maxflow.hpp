@@ -383,7 +383,7 @@ class MaxFlow {
         Trees& trees = trees_[sink];
         trees.restart();
         for (const FlowNode v : roots_) {
-            if (node(v).label != free) continue;  // listed twice
+            if (node(v).label != free) continue;  // this root was listed twice
             plant<sink>(trees, v);
             touched_.push_back(v);
         }
@@ -599,7 +599,7 @@ class MaxFlow {
     template <bool sink>
     bool find_parent(const Rows& g, FlowNode v, Node& x) {
         const Label nearer = x.label - 2;
-        if (nearer < 2) return false;  // it was a root
+        if (nearer < 2) return false;  // v was a root, which has no parent
         const FlowArc end = g.end(v);
         for (FlowArc a = x.current; a < end; ++a)
             if (node(g.head(v, a)).label == nearer && room<sink>(g, v, a) > 0) {
@@ -621,7 +621,7 @@ class MaxFlow {
     bool everywhere_ = false;
     bool gave_up_ = false;
     Label deepest_ = std::numeric_limits<Label>::max();
-    Node* first_ = nullptr;        // of node 0
+    Node* first_ = nullptr;        // the place of node 0
     Capacity* arcs_ = nullptr;     // residual capacities
     FlowNode low_ = 0, high_ = 0;  // the nodes solved for
     std::size_t steps_ = 0;

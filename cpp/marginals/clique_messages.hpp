@@ -106,7 +106,7 @@ class CliqueMessages {
 
     Index n_labels_;
     std::vector<Clique> cliques_;
-    std::vector<std::vector<Place>> of_;  // by variable
+    std::vector<std::vector<Place>> of_;  // the places of each variable
 };
 
 }  // namespace setwise

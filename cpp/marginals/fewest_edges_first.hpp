@@ -33,7 +33,7 @@ inline void fewest_edges_first(std::int64_t n, const std::int64_t* edges, std::i
         while (waiting[fewest].empty()) ++fewest;
         const Index i = waiting[fewest].back();
         waiting[fewest].pop_back();
-        if (degree[i] != fewest) continue;  // it has fewer edges by now, or is removed
+        if (degree[i] != fewest) continue;  // the variable now has fewer edges, or was removed
         order[done++] = i;
         degree[i] = -1;
         for (Index k = starts[i]; k < starts[i + 1]; ++k) {

@@ -107,7 +107,7 @@ class PairMessages {
     double damping_;
     std::vector<double> pair_;      // (pairs, 2, labels)
     std::vector<double> gathered_;  // (n, labels): the sum of the messages of all larger factors
-    // of the pairs, as in the graph, with more entries once there are cycles
+    // tables of the pairs, as in the graph; cycles add entries
     std::vector<Index> table_;
     // tables including what cycles have given to the pairs; empty without cycles
     std::vector<double> tables_;
@@ -165,7 +165,7 @@ class PairMessages {
         const Index L = g_.labels;
         const double* const own = g_.unary_of(i);
         double* const total = total_.data();  // unary plus all messages
-        double* const given = given_.data();  // with the labels behind in place of their messages
+        double* const given = given_.data();  // as total, but given the labels behind
         for (Index x = 0; x < L; ++x) total[x] = given[x] = own[x] + gathered_[i * L + x];
         const int side = forward ? 1 : 0;     // side of i in the pairs behind it
         each_pair(i, side, [&](Index e) {

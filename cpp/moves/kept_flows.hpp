@@ -54,7 +54,7 @@ struct EdgeHalf {
 // The amounts that functions of counts, taken as linear, add to the excess of a variable.
 struct NoTilts {
     static constexpr bool any = false;
-    double operator()(Variable) const { return 0.0; }  // the whole amount
+    double operator()(Variable) const { return 0.0; }  // the whole amount of a variable
     double change(Variable) const { return 0.0; }      // the change since the flow that is kept
 };
 

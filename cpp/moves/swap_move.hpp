@@ -90,8 +90,9 @@ class SwapMove : public Move {
 
     // ------------------------------------------------------------------ transitions
 
-    // A line through (n, h(n)) that is nowhere below h, steep or flat; or the chord from n = 0,
-    // which is not a majorant but shows what removing the last edge between two labels would save.
+    // A line through (n, h(n)) that is nowhere below h, the steepest or the flattest one; or the
+    // chord from n = 0, which is not a majorant but shows the gain of removing the last edge
+    // between two labels.
     enum class Line { steep, flat, chord };
 
     // A line in the number of edges replaces each transition cost. The best swap for the lines is

@@ -24,7 +24,7 @@ SETWISE_INLINED double from_bits(std::uint64_t bits) {
 }
 
 constexpr double log_2_high =
-    0x1.62e42fefa0000p-1;  // its last bits are 0, so products with k are exact
+    0x1.62e42fefa0000p-1;  // the last bits are 0, so products with k are exact
 constexpr double log_2_low = 0x1.cf79abc9e3b3ap-40;
 
 // Return exp(x) for -708 <= x <= 708: 2^k exp(r) with |r| <= log(2) / 2, and the series of exp(r).

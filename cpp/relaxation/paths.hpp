@@ -85,7 +85,7 @@ inline bool walk_paths(std::int64_t n, const std::int64_t* edges, const double* 
     starts.assign(1, 0);
     std::int64_t walked = 0;
     for (std::int64_t first = 0; first < n; ++first) {
-        if (at[2 * first] < 0 || at[2 * first + 1] >= 0) continue;  // not the end of a path
+        if (at[2 * first] < 0 || at[2 * first + 1] >= 0) continue;  // the path does not end here
         std::int64_t vertex = first, edge = at[2 * first];
         while (true) {
             vertices.push_back(vertex);

@@ -370,7 +370,8 @@ class ForestSampler {
                     potts_logs(own, total, field.change_[arc >> 1], 0.0, L, message.data());
                     return;
                 }
-                // the label's own term is not subtracted: times exp(-weight) it is negligible
+                // the label's own term is not subtracted, because times exp(-weight) it is
+                // negligible
                 const double others = std::log(total) - weight;
                 for (Index y = 0; y < L; ++y) {
                     const double alone = logs[y] - top, high = std::max(alone, others);
@@ -429,7 +430,7 @@ class ForestSampler {
     Index n_, n_labels_;
     std::vector<double> logs_, change_;
     bool tame_ = false;
-    std::vector<double> weights_, boost_;  // for Potts terms alone: exp(logs), exp(w)
+    std::vector<double> weights_, boost_;  // exp(logs) and exp(w), if all terms are Potts
     PairEnergies pairs_;
     std::vector<std::unique_ptr<SampledTerm>> terms_;
     std::vector<Forest> forests_;

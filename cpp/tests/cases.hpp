@@ -43,7 +43,7 @@ inline Case read_case(const std::filesystem::path& path) {
 inline Case draw_case(std::mt19937& random, std::size_t p) {
     Case c;
     std::normal_distribution<double> normal(0.0, random() % 3 == 0 ? 100.0 : 1.0);
-    const bool rounded = random() % 3 == 0;  // ties
+    const bool rounded = random() % 3 == 0;  // rounded scores have ties
     for (std::size_t i = 0; i < p; ++i) {
         const double score = normal(random);
         c.positive.push_back(random() % 3 == 0);

@@ -19,6 +19,7 @@ from experiments.diverse._restarts import restarted_list
 from experiments.diverse._tuning import Setting
 from experiments.shared.cache import cache_folder, keep
 from experiments.shared.report import parallel
+from setwise.inference._diverse._baseline_lists import perturbed_list, sampled_list
 
 Diversity = sw.diversities.Diversity
 SEED = 0  # seed of the lists that are drawn at random
@@ -112,7 +113,7 @@ def alternatives(case: Case, m: int, setting: Setting) -> np.ndarray:
 def perturbed(case: Case, m: int, setting: Setting) -> np.ndarray:
     """Return the MAP labellings of fields with Gumbel noise of a given scale on the unaries."""
     (scale,) = setting
-    return sw.inference.perturbed_list(case.field, m, temperature=scale, n_jobs=1, rng=SEED)
+    return perturbed_list(case.field, m, temperature=scale, n_jobs=1, rng=SEED)
 
 
 def restarted(case: Case, m: int, setting: Setting) -> np.ndarray:
@@ -124,7 +125,7 @@ def restarted(case: Case, m: int, setting: Setting) -> np.ndarray:
 def sampled(case: Case, m: int, setting: Setting) -> np.ndarray:
     """Return labels drawn independently from the marginals at a temperature."""
     (temperature,) = setting
-    return sw.inference.sampled_list(case.field, m, temperature=temperature, n_jobs=1, rng=SEED)
+    return sampled_list(case.field, m, temperature=temperature, n_jobs=1, rng=SEED)
 
 
 @dataclass(frozen=True, eq=False)

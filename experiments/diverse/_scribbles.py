@@ -17,7 +17,7 @@ from experiments.shared.weizmann import mask, photograph
 GRABCUT = ("grabcut_scribbles", "with_image")
 MARGIN = 0.02  # distance of strokes from the outline, relative to the image's diagonal
 LONGEST = 0.25  # largest length of a stroke, relative to the image's diagonal
-STROKES = (2, 1)  # on the background and on the object
+STROKES = (2, 1)  # the numbers of strokes on the background and on the object
 
 
 @dataclass(frozen=True, eq=False)

@@ -108,7 +108,7 @@ PARTS = {
 }
 RIVAL = "equal biases"
 DRAWN = (*tuple(PARTS)[:2], RIVAL, "alternatives")
-ROWS = 3  # of the figure: photographs with the largest gains, and one with the least
+ROWS = 3  # photographs in the figure: those with the largest gains, and one with the least
 PRINTED = {  # the columns are MAP, M = 2, M = 6
     "DivMBest": (91.57, 93.16, 95.02),
     "Hamming ball": (91.57, 93.95, 94.86),
@@ -138,7 +138,7 @@ class Run:
     cases: list[Case]
     half: np.ndarray
     best: np.ndarray  # per cent of correct pixels of the MAP labelling of each case
-    best_overlap: np.ndarray  # its intersection over union
+    best_overlap: np.ndarray  # the intersection over union of the MAP labelling of each case
     decided: dict[str, np.ndarray]  # intersection over union of single answers by decide
     outcomes: dict[str, Outcome]
     seconds: dict[str, float]

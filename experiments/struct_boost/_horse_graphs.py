@@ -26,7 +26,7 @@ from experiments.shared.weizmann import mask, photograph
 SIDE = 240  # the longer side, in pixels, of the image that features are computed from
 SUPERPIXELS = 300
 CELLS = (4, 8, 12, 16)  # sides of the cells of a patch, in pixels; a patch has 4 x 4 of them
-SCALES, TURNS = 4, 8  # of the Gabor filters, as in the paper's GIST
+SCALES, TURNS = 4, 8  # scales and directions of the Gabor filters, as in the paper's GIST
 BINS = 16  # bins of a histogram of L, a or b
 SIZED = ("gist", "lbp", "hog")
 GROUPS = ("words", "colour", "place", *(f"{kind} {cell}" for kind in SIZED for cell in CELLS))

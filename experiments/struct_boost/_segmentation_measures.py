@@ -9,7 +9,8 @@ import numpy as np
 import setwise as sw
 from experiments.struct_boost._horse_graphs import Horse
 
-Label = Callable[[float], list[np.ndarray]]  # labels after a constant is added to the foreground
+# A function from a constant that is added to the foreground to labels.
+Label = Callable[[float], list[np.ndarray]]
 
 
 def confusion(horses: Sequence[Horse], labels: Sequence[np.ndarray]) -> np.ndarray:

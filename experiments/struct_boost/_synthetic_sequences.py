@@ -133,7 +133,7 @@ def sequence(kind: str, half: str, seed: int, length: int = LENGTH) -> Sequence:
             far = path[t] + (0, 70 * np.exp(-t / 10))  # no other patch covers it in the first frame
             hidden |= place(frame, light[1] * alike, far, sides)
         for begin in covers:
-            way = (t - begin) / 24  # from one side to the other, slower over the patch
+            way = (t - begin) / 24  # it moves from one side to the other, and slower over the patch
             if -1 <= way <= 1:
                 offset = 150 * way**3
                 hidden |= place(frame, front, centers[t] + (offset, 0), (80.0, 100.0))

@@ -86,7 +86,7 @@ METHODS = (
 LARGE = {"satimage", "usps", "pendigits", "mnist1000"}  # many rows, or many features
 # These methods have 3 repeats, and 1 on the large sets.
 FEWER = set(METHODS) - {*OURS, PERCEPTRONS, TREES, "HGB stumps", "linear SSVM"}
-ROUNDS, GAP, LIMIT = 200, 0.05, 60.0  # the last is in seconds of wall-clock time
+ROUNDS, GAP, LIMIT = 200, 0.05, 60.0  # rounds, gap, and seconds of wall-clock time
 # With the logistic surrogate, the gap determines the number of stumps; HGB has 200 per class.
 MORE, WIDE_GAP, STEPS_GAP = 1000, 0.15, 0.02
 DEPTH = 5  # depth of the trees

@@ -26,18 +26,20 @@ if TYPE_CHECKING:
     )
     from setwise import torch as torch
     from setwise.decisions import decide
-    from setwise.estimators import (
-        FieldBoost,
-        FieldSVM,
-        SetClassifier,
-        SetClassifierCV,
-        SetDecision,
-        StructBoostClassifier,
-        StructBoostRanker,
-        StructBoostTracker,
-        thin,
-    )
-    from setwise.inference import calibrate_temperature, diverse, marginals, sample, solve_map
+    from setwise.estimators._boosting._struct_boost_classifier import StructBoostClassifier
+    from setwise.estimators._boosting._struct_boost_ranker import StructBoostRanker
+    from setwise.estimators._fields._field_boost import FieldBoost
+    from setwise.estimators._fields._field_svm import FieldSVM
+    from setwise.estimators._sets._set_classifier import SetClassifier
+    from setwise.estimators._sets._set_classifier_cv import SetClassifierCV
+    from setwise.estimators._sets._set_decision import SetDecision
+    from setwise.estimators._thinning._thin import thin
+    from setwise.estimators._tracking._struct_boost_tracker import StructBoostTracker
+    from setwise.inference._calibration._calibrate_temperature import calibrate_temperature
+    from setwise.inference._diverse._diverse import diverse
+    from setwise.inference._map._solve_map import solve_map
+    from setwise.inference._marginals._marginals import marginals
+    from setwise.inference._sampling._sample import sample
 
 __version__ = "0.1.0"
 
@@ -73,23 +75,23 @@ __all__ = [
 # Parts that need an extra: `from setwise import *` must work without it.
 _EXTRAS = ("app", "dask", "torch")
 
-# Names that stand for themselves at the root, and where they live.
+# The public names of this module that are no modules, and the modules that define them.
 _HOMES = {
-    "FieldBoost": "estimators",
-    "FieldSVM": "estimators",
-    "SetClassifier": "estimators",
-    "SetClassifierCV": "estimators",
-    "SetDecision": "estimators",
-    "StructBoostClassifier": "estimators",
-    "StructBoostRanker": "estimators",
-    "StructBoostTracker": "estimators",
-    "calibrate_temperature": "inference",
+    "FieldBoost": "estimators._fields._field_boost",
+    "FieldSVM": "estimators._fields._field_svm",
+    "SetClassifier": "estimators._sets._set_classifier",
+    "SetClassifierCV": "estimators._sets._set_classifier_cv",
+    "SetDecision": "estimators._sets._set_decision",
+    "StructBoostClassifier": "estimators._boosting._struct_boost_classifier",
+    "StructBoostRanker": "estimators._boosting._struct_boost_ranker",
+    "StructBoostTracker": "estimators._tracking._struct_boost_tracker",
+    "calibrate_temperature": "inference._calibration._calibrate_temperature",
     "decide": "decisions",
-    "diverse": "inference",
-    "marginals": "inference",
-    "sample": "inference",
-    "solve_map": "inference",
-    "thin": "estimators",
+    "diverse": "inference._diverse._diverse",
+    "marginals": "inference._marginals._marginals",
+    "sample": "inference._sampling._sample",
+    "solve_map": "inference._map._solve_map",
+    "thin": "estimators._thinning._thin",
 }
 
 

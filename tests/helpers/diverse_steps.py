@@ -17,7 +17,7 @@ def check_steps(field: fields.Field, diversity: d.Diversity, result: DiverseResu
     for t, labels in enumerate(result.labelings):
         earlier = result.labelings[:t]
         best = reference.best_step(field, diversity, earlier)
-        score = field.energy(labels) - diversity._gain(labels, earlier, field.n_labels)
+        score = field.energy(labels) - diversity.gain_of(labels, earlier, field.n_labels)
         slack = 1e-9 * max(1.0, abs(score))
         assert result.values[t] == field.energy(labels)
         assert result.values[t] - result.gains[t] == pytest.approx(score, abs=1e-9)

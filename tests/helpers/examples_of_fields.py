@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from example_registry import array, go_on, listed, method
 
+import setwise as sw
 from setwise import diversities, fields, inference
 
 UNARY = array([0.0, 1.0, 0.5], [2.0, 0.0, 1.0], [0.0, 0.5, 0.25], [1.0, 0.25, 2.0])
@@ -134,9 +135,6 @@ listed("fields.write_uai", field=FIELD, path=str(FOLDER / "written.uai"))
 DIVERSITIES: dict[str, dict[str, Any]] = {
     "BallCoverage": {"weight": 1.5, "radius": 1, "n_labels": 3},
     "BallCoverageBound": {"weight": 1.5, "radius": 1, "n_labels": 3},
-    "CombinedDiversity": {
-        "terms": [diversities.DivMBest(1.0), diversities.HammingBall(1.0, 0.5)],
-    },
     "DivMBest": {"weight": 0.75},
     "GroupCoverage": {
         "groups": [array(0, 1), array(2)],
@@ -187,7 +185,6 @@ PARTS = [diversities.DivMBest(1.0), diversities.HammingBall(1.0, 0.5)]
 listed("diversities.Alternatives", repr, least_difference=0.05, least_part=0.02, reach=2.0)
 listed("diversities.Concatenated", repr, parts=PARTS, shares=array(2, 1))
 method("diversities.Concatenated.shares_of", lambda: diversities.Concatenated(PARTS), m=4)
-listed("diversities.ball_intersections", n=3, n_labels=2, radius=1)
 
 
 # ------------------------------------------------------------------------------------ inference
@@ -276,7 +273,7 @@ listed(
 )
 listed("inference.maxflow_batch", graphs=[chain(), chain()], n_jobs=1)
 listed(
-    "inference.solve_map",
+    "solve_map",
     field=FIELD,
     method="auto",
     tol=1e-6,
@@ -288,7 +285,7 @@ listed(
     verbose=False,
     callback=go_on,
 )
-POSTERIOR = inference.marginals(FIELD, tol=1e-6)
+POSTERIOR = sw.marginals(FIELD, tol=1e-6)
 
 
 def seen(result: inference.MarginalsResult) -> Any:
@@ -296,7 +293,7 @@ def seen(result: inference.MarginalsResult) -> Any:
 
 
 listed(
-    "inference.marginals",
+    "marginals",
     seen,
     field=FIELD,
     method="auto",
@@ -304,7 +301,7 @@ listed(
     max_iter=200,
     time_limit=3600.0,
     temperature=1.5,
-    init=inference.marginals(FIELD, temperature=1.5),
+    init=sw.marginals(FIELD, temperature=1.5),
     n_jobs=1,
     rng=0,
     dtype="float64",
@@ -323,7 +320,7 @@ listed(
     dtype="float64",
 )
 listed(
-    "inference.sample",
+    "sample",
     lambda drawn: (drawn.labelings, drawn.energies),
     field=FIELD,
     n=5,
@@ -346,7 +343,7 @@ listed(
     ignore=-1,
 )
 listed(
-    "inference.calibrate_temperature",
+    "calibrate_temperature",
     lambda found: (found.scores, found.temperature),
     fields=[FIELD, FIELD],
     labels=[array(0, 1, 1, -1), array(0, 1, 2, 2)],
@@ -361,12 +358,12 @@ listed(
     verbose=False,
     callback=go_on,
 )
-CALIBRATION = inference.calibrate_temperature([FIELD], [array(0, 1, 1, -1)], grid={"scale": [2.0]})
+CALIBRATION = sw.calibrate_temperature([FIELD], [array(0, 1, 1, -1)], grid={"scale": [2.0]})
 method("inference.TemperatureCalibration.scaled", lambda: CALIBRATION, field=FIELD)
 method("inference.TemperatureCalibration.marginals", lambda: CALIBRATION, seen, field=FIELD)
 listed("inference.log_partition_gradient", field=FIELD, result=POSTERIOR, n_jobs=1)
 listed(
-    "inference.diverse",
+    "diverse",
     lambda result: (result.labelings, result.values, result.gains),
     field=FIELD,
     m=2,
@@ -388,24 +385,13 @@ listed(
     max_cuts=20,
     n_jobs=1,
 )
-for name in ("oracle_accuracy", "oracle_items"):
-    listed(
-        f"inference.{name}",
-        labelings=LABELINGS,
-        truth=array(0, 1, -1, 2),
-        scoring="iou",
-        ignore=-1,
-    )
-for name in ("perturbed_list", "sampled_list"):
-    listed(
-        f"inference.{name}",
-        field=FIELD,
-        m=2,
-        temperature=1.0,
-        n_draws=20,
-        n_jobs=1,
-        rng=0,
-    )
+listed(
+    "inference.oracle_accuracy",
+    labelings=LABELINGS,
+    truth=array(0, 1, -1, 2),
+    scoring="iou",
+    ignore=-1,
+)
 listed(
     "inference.tune_diversity",
     lambda result: (result.scores, repr(result.diversity)),

@@ -27,12 +27,7 @@ POSITIVE = array(True, False, True)
 SIZES = functions.Cardinality([0.0, 1.0, 1.5, 1.75])
 SET_FUNCTIONS: dict[str, dict[str, Any]] = {
     "Cardinality": {"values": array(0.0, 1.0, 1.5, 1.75)},
-    "Complement": {"function": SIZES},
     "ConcaveOfModular": {"concave": root, "weights": array(1.0, 4.0, 0.25)},
-    "Contraction": {
-        "function": functions.Cardinality([0.0, 1.0, 1.5, 1.75, 1.75]),
-        "subset": array(1),
-    },
     "Counts": {"formula": half_of_both, "positive": POSITIVE},
     "Coverage": {
         "sets": [array(0, 1), array(1), array(2, 3)],
@@ -47,11 +42,6 @@ SET_FUNCTIONS: dict[str, dict[str, Any]] = {
         "supermodular": False,
         "increasing": True,
     },
-    "Restriction": {
-        "function": functions.Cardinality([0.0, 1.0, 1.5, 1.75, 1.75]),
-        "subset": array(1, 3, 0),
-    },
-    "Sum": {"terms": [SIZES, functions.Modular([1.0, 2.0, 3.0])], "coefficients": array(0.5, 2.0)},
     "Table": {"values": array(0.0, 1.0, 1.0, 2.0, 1.0, 2.0, 2.0, 2.5)},
 }
 
@@ -126,7 +116,6 @@ LOSSES: dict[str, dict[str, Any]] = {
     "ItemsetLoss": {"counts": array(8.0, 4.0, 1.0)},
     "Jaccard": {"weights": array(1.0, 2.0, 0.5)},
     "SetLoss": {"function": SIZES, "submodular": True, "increasing": True},
-    "SumLoss": {"terms": [losses.Jaccard(), losses.Hamming()], "coefficients": array(1.0, 0.5)},
     "TruncatedModular": {"limit": 1.5, "weights": array(1.0, 2.0, 0.5)},
 }
 

@@ -19,7 +19,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 import setwise as sw
-from setwise import functions, inference, learning, losses, plots, surrogates
+from setwise import functions, learning, losses, plots, surrogates
 from setwise.learning import BoostOptions
 
 # ------------------------------------------------------------------------------------- learning
@@ -594,7 +594,7 @@ LIST = {
     "n_labels": 3,
     "colors": COLORS,
 }
-DIVERSE = inference.diverse(FIELD, 2, sw.diversities.DivMBest(0.75))
+DIVERSE = sw.diverse(FIELD, 2, sw.diversities.DivMBest(0.75))
 listed("plots.DiverseDisplay", lambda display: display.plot() and closed(display), **LIST)
 method(
     "plots.DiverseDisplay.from_result",

@@ -86,7 +86,7 @@ ALSO_NAMED = {
 }
 # Strange values that have a meaning: to stop at once, a constant stump, what a map is told to do.
 TAKEN = {
-    ("setwise.inference.solve_map", "tol", "inf"),
+    ("setwise.solve_map", "tol", "inf"),
     ("setwise.images.segment", "tol", "inf"),
     ("setwise.learning.Step", "threshold", "-inf"),
     ("setwise.learning.Stump", "threshold", "-inf"),
@@ -115,7 +115,7 @@ TAKE_MISSING = re.compile(
 OTHER_MEANING = {("frame", "integers")}
 WORK = {
     ("setwise.plots.DecompositionDisplay.from_loss", "p"),
-    ("setwise.inference.sample", "n"),
+    ("setwise.sample", "n"),
     ("setwise.learning.n_slack", "n"),
 }
 _HUGE = ("2**31", "2**63", "10**400")

@@ -11,19 +11,16 @@ from strategies import edges
 
 from setwise.functions import (
     Cardinality,
-    Complement,
     ConcaveOfModular,
-    Contraction,
     Counts,
     Coverage,
     Cut,
     Modular,
-    Restriction,
     SetFunction,
-    Sum,
     Table,
     tabulate,
 )
+from setwise.functions._families._compose import Complement, Contraction, Restriction, Sum
 
 
 def capped(sums: np.ndarray) -> np.ndarray:

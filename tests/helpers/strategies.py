@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import setwise as sw
+from setwise.functions._families._compose import Sum
 
 f = sw.functions
 
@@ -90,7 +91,7 @@ def submodular_functions(draw: st.DrawFn, n: int | None = None) -> f.SetFunction
     size = draw(sizes) if n is None else n
     families = [modulars, cuts, coverages, concave_cardinalities, concave_of_modulars]
     chosen = draw(st.lists(st.sampled_from(families), min_size=1, max_size=3))
-    return f.Sum([draw(family(size)) for family in chosen])
+    return Sum([draw(family(size)) for family in chosen])
 
 
 @st.composite
@@ -99,7 +100,7 @@ def increasing_functions(draw: st.DrawFn, n: int | None = None) -> f.SetFunction
     size = draw(sizes) if n is None else n
     weights = arrays(size, 0.0, 3.0).map(f.Modular)
     parts = draw(st.lists(coverages(size) | weights, min_size=1, max_size=2))
-    return f.Sum(parts)
+    return Sum(parts)
 
 
 @st.composite

@@ -21,7 +21,7 @@ from setwise._foundation._imports import load
 def app(image: str | None, port: int, no_browser: bool, as_json: bool) -> None:
     """Open the page: draw strokes on a photograph, and see mask, certificate and alternatives.
 
-    It is served to this machine alone, until Ctrl-C. The first line printed is its address.
+    The page is served to this machine only, until Ctrl-C. The first line printed is its address.
     """
     serve = load("setwise.app").serve
     with redirect_stdout(_FirstLineAsJson()) if as_json else nullcontext():

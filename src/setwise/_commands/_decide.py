@@ -44,7 +44,7 @@ from setwise._commands._output import (
 def decide(
     probabilities: str, loss: str, sets: str, output: str | None, as_json: bool, quiet: bool
 ) -> None:
-    """Find the set whose expected loss is least, from the probability of each element to be in it.
+    """Find the set of least expected loss, given the probability of each element to be in it.
 
     PROBABILITIES.npy is an array, or a text file with a table of numbers, or - for stdin.
     """

@@ -1,4 +1,4 @@
-"""`setwise flow`: largest flows of files of the DIMACS challenge."""
+"""`setwise flow`: maximum flows of files in the DIMACS format."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def flow(file: str, output: str | None, as_json: bool, quiet: bool) -> None:
     """Find a largest flow of a graph, and a smallest cut.
 
     FILE.max is a problem of the DIMACS challenge, packed by gzip or not, or - for stdin. The answer
-    is theirs too: a line "s VALUE", and a line "f FROM TO FLOW" for each arc that carries some.
+    has their format too: a line "s VALUE", and a line "f FROM TO FLOW" for each arc with a flow.
     """
     check_stdout(as_json, output)
-    # Not at the top, to keep the start quick.
+    # imported here, so that other commands start faster
     from setwise.inference._flows._dimacs import read_dimacs
 
     problem = read_dimacs(read_bytes(file), file)

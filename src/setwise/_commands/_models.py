@@ -53,10 +53,10 @@ def map_(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Find the best labelling of a model, with a bound on every other.
+    """Find the best labelling of a model, with a bound on the energy of every labelling.
 
-    MODEL.uai is a file of the UAI competitions, or - for stdin. The answer is theirs too: MPE, the
-    number of variables, a label for each.
+    MODEL.uai is a file of the UAI competitions, or - for stdin. The answer has their format too:
+    MPE, the number of variables, and a label for each.
     """
     check_stdout(as_json, output)
     field, _ = _read(model, evidence)
@@ -111,8 +111,9 @@ def marginals(
 ) -> None:
     """Compute the probabilities of a model's labels, and bounds on its partition function.
 
-    MODEL.uai is a file of the UAI competitions, or - for stdin. The answer is theirs too: MAR, the
-    number of variables, and for each its number of labels and their probabilities.
+    MODEL.uai is a file of the UAI competitions, or - for stdin. The answer has their format too:
+    MAR, the number of variables, and for each variable its number of labels and their
+    probabilities.
     """
     check_stdout(as_json, output)
     field, cards = _read(model, evidence)
@@ -160,7 +161,7 @@ def _read(model: str, evidence: str | None) -> tuple[sw.fields.Field, IntArray]:
 
 
 def _as_file(name: str, folder: str) -> str | Path:
-    """Return the name of a file; stdin becomes one in the folder."""
+    """Return the name of a file; "-" (stdin) is first copied to a file in the folder."""
     if name != "-":
         return name
     data = read_bytes(name)

@@ -111,5 +111,5 @@ def _opened(source: str) -> Image.Image:
         raise ValueError(
             f"{name} must be a picture, as PNG, JPEG or TIFF, or a .npy file, got something else"
         ) from None
-    except Exception as error:  # decoders raise errors of many kinds
+    except Exception as error:  # decoders raise many types of errors
         raise ValueError(f"{name} must be a picture: {error}") from None

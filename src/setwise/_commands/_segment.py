@@ -80,11 +80,11 @@ def segment(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Label the pixels of images from scribbles: the best mask, proved so where it can be.
+    """Label the pixels of images from scribbles, with a certificate of the mask.
 
-    In a scribble file 0 is unmarked and k is label k - 1, and so is the mask. IMAGE may be - for
-    stdin. With many images, outputs are folders, in which files have the images' names; an image
-    that fails does not stop the others, and the exit code is then 1.
+    In a scribble file 0 means unmarked and k means label k - 1. The mask has the same encoding.
+    IMAGE may be - for stdin. With many images, outputs are folders, in which files have the images'
+    names; an image that fails does not stop the others, and the exit code is then 1.
     """
     options: dict[str, Any] = {
         "colors": colors,

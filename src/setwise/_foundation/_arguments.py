@@ -21,6 +21,8 @@ BoolArray = NDArray[np.bool_]
 # The largest number that is accepted: sums of a hundred million such numbers stay finite.
 LARGEST = 1e300
 SQUARABLE = 1e100  # any sums of products of numbers up to this one stay finite
+# The entries of temporary arrays that are made at once, 8 MB of floats. It limits memory alone.
+BATCH = 1 << 20
 
 _MASKED = np.ma.MaskedArray
 

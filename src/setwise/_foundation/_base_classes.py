@@ -218,6 +218,6 @@ def _how_to_set(kind: type, name: str) -> str:
     if kind.__module__.partition(".")[0] == "setwise":
         return ""
     return (
-        f"; in __init__ of a class of your own write self._set({name}=...) instead of "
-        f"self.{name} = ..., or make it a @dataclasses.dataclass(frozen=True, eq=False)"
+        f"; a class of your own that has the field {name} is a "
+        "@dataclasses.dataclass(frozen=True, eq=False)"
     )

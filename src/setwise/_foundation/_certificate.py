@@ -15,8 +15,16 @@ import numpy as np
 
 EPS = float(np.finfo(np.float64).eps)
 
-# A bound, not tuned, on the rounding errors of a number in a few operations of a kernel.
+# A bound, not tuned, on the rounding errors of a number in a few operations of a kernel, and on
+# those of the values of a Python callable: log is off by one or two, short formulas by a few.
 FEW_ROUNDINGS = 8.0
+# The same for a number that enters sums of sums, such as the value of a formula, a risk, a flow, or
+# a table that was split into parts (which may differ from it by 45 roundings of its largest entry).
+MANY_ROUNDINGS = 64.0
+# The largest share of an objective, or of the least number of a set function, that counts as
+# rounding, whatever the bounds above give: a gap or a number must not be mistaken for it. In a
+# trial of 188 functions all shares from 2.5e-7 to 1 give the same claims, and 0 loses 13 of them.
+HIDDEN = 1e-6
 
 
 def relative_gap(gap: float, room: float, rounding: float = 0.0) -> float:

@@ -18,6 +18,9 @@ from typing import BinaryIO
 # numbers is not compressed by a larger factor.
 _MOST_UNPACKED = 1 << 28
 _MOST_PACKING = 32
+# The most entries of arrays that a file may ask for, absolutely and as a multiple of its numbers,
+# so that a header of a few bytes cannot request unlimited memory.
+_MOST_ENTRIES, _MOST_TIMES = 1 << 24, 16
 # The most bytes of a word that may be a number.
 LONGEST_WORD = 1 << 12
 # Paths of open streams. A file behind one of them must not be replaced.
@@ -87,7 +90,10 @@ def removed_by_signals(remove: Callable[[], object]) -> Iterator[None]:
 
 
 def unpacked(file: BinaryIO, size: int, name: str, *, packed: bool) -> Iterator[bytes]:
-    """Yield a text in pieces of 64 kilobytes. A packed one of ``size`` bytes has a limit."""
+    """Yield a text in pieces of 64 kilobytes.
+
+    A packed file of ``size`` bytes must not unpack to more than a limit that grows with ``size``.
+    """
     most = max(_MOST_UNPACKED, _MOST_PACKING * size)
     total = 0
     try:
@@ -102,6 +108,11 @@ def unpacked(file: BinaryIO, size: int, name: str, *, packed: bool) -> Iterator[
             yield piece
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise ValueError(f"{name}: the file must be packed by gzip, got: {error}") from error
+
+
+def affords(n_numbers: int, entries: int) -> bool:
+    """Return whether a file of ``n_numbers`` numbers may ask for arrays of so many entries."""
+    return entries <= max(_MOST_ENTRIES, _MOST_TIMES * n_numbers)
 
 
 def quoted(word: bytes) -> str:

@@ -28,7 +28,7 @@ MARK = "[methods]"
 
 
 class HasTerms(Protocol):
-    """A field, as seen by a record."""
+    """The part of a field that the record of a method uses."""
 
     def _terms(self) -> Iterable[tuple[object, object]]:
         """Return pairs of a potential and one of its terms."""

@@ -44,7 +44,7 @@ def as_threads(n_jobs: object, *, default: int = -1) -> int:
     if jobs < 0:
         if hasattr(os, "sched_getaffinity"):
             available = len(os.sched_getaffinity(0))
-        else:  # macOS and Windows
+        else:  # os.sched_getaffinity does not exist on macOS and Windows
             available = os.cpu_count() or 1
         jobs = max(available + 1 + jobs, 1)
     return min(jobs, MOST_THREADS)
@@ -94,7 +94,7 @@ def _result(future: Future[S]) -> S:
 
 
 _lock = threading.Lock()
-_users: list[Any] = []  # an entry per thread inside ``one_thread``: the limit, then None
+_users: list[Any] = []  # per thread in ``one_thread``: the limit, then None
 
 
 @cache

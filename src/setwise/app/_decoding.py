@@ -18,7 +18,7 @@ from setwise._foundation._pictures import FORMATS, check_single
 from setwise.app._drawing._memory import MemoryBudget
 from setwise.app._drawing._strokes import BLOCK_SIDE
 
-MOST_BYTES = 64 * 2**20  # of a file, more than photographs of MOST_PIXELS take as JPEG
+MOST_BYTES = 64 * 2**20  # the most bytes of a file; photographs of MOST_PIXELS take fewer as JPEG
 # The most pixels of a file, below the size at which Pillow warns of a decompression bomb.
 MOST_PIXELS = 64_000_000
 # Larger pictures are reduced to this size, and masks are enlarged again when they are exported. A
@@ -55,7 +55,7 @@ def decode(
     memory = memory or MemoryBudget()
     try:
         with _ONE_AT_A_TIME, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # for instance about metadata
+            warnings.simplefilter("ignore")  # warnings about metadata and the like do not matter
             warnings.simplefilter("error", images.DecompressionBombWarning)
             with images.open(io.BytesIO(data), formats=FORMATS) as image:
                 width, height = image.size
@@ -90,7 +90,7 @@ def _upright(image: Any) -> tuple[NDArray[np.uint8], tuple[int, int]]:
     small.getexif()[tag] = orientation
     picture = np.asarray(load("PIL.ImageOps").exif_transpose(small))
     width, height = image.size
-    turned = orientation in (5, 6, 7, 8)  # by 90 degrees
+    turned = orientation in (5, 6, 7, 8)  # rotated by 90 degrees
     return picture, (width, height) if turned else (height, width)
 
 

@@ -91,7 +91,7 @@ class Workers:
                     jobs.remove(found)
                     del self._waiting[owner]
                     if jobs:
-                        self._waiting[owner] = jobs  # at the end: its next turn comes last
+                        self._waiting[owner] = jobs  # the owner's next turn comes last
                     self._running[owner] += 1
                     self._n_background += not wanted
                     return owner, *found
@@ -167,7 +167,7 @@ class Drawings:
 
     @property
     def nbytes(self) -> int:
-        """About the bytes that all drawings hold."""
+        """The approximate number of bytes that all drawings hold."""
         return self.memory.used
 
     def add(self, drawing: Drawing) -> Entry:

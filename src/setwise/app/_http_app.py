@@ -285,7 +285,7 @@ async def _body(request: Request, held: MemoryShare) -> bytes:
             size += len(part)
             if size > MOST_BYTES:
                 raise Refused(f"a file must have at most {MOST_BYTES >> 20} MiB", 413)
-            if 2 * size > held.nbytes:  # twice: for the parts, and for their concatenation
+            if 2 * size > held.nbytes:  # a body is held twice: in parts, and concatenated
                 await _in_thread(_hold, held, 2 * max(2 * size, int(declared)))
             parts.append(part)
     except ClientDisconnect as error:
@@ -344,7 +344,7 @@ def exported(entry: Entry, name: str) -> tuple[bytes, str]:
     """Return the content and media type of an export."""
     drawing, work = entry.drawing, entry.work
     if name == "drawing.json":
-        # The picture and the steps as text, and the whole of it.
+        # Memory for the picture as text, the steps as text, and their concatenation.
         with _memory_for_export(drawing, 3 * drawing.nbytes):
             return _exports.drawing_bytes(drawing), "application/json"
     height, width = drawing.original
@@ -384,7 +384,7 @@ def _memory_for_export(drawing: Drawing, nbytes: int) -> Iterator[None]:
 
 async def _events(socket: WebSocket) -> None:
     """Exchange messages with one tab of a browser, until it goes away."""
-    with suppress(WebSocketDisconnect, OSError):  # it may go away at any message
+    with suppress(WebSocketDisconnect, OSError):  # the client may disconnect at any message
         await _exchange(socket)
 
 
@@ -410,7 +410,7 @@ async def _exchange(socket: WebSocket) -> None:
     writer = asyncio.create_task(_write(socket, session, ready, own))
     try:
         if socket.app.state.drawings.get(entry.key) is not entry:
-            await socket.close(4404, "there is no such drawing any more")  # forgotten meanwhile
+            await socket.close(4404, "there is no such drawing any more")  # it was closed
             return
         await _in_thread(session.begin, limiter=own)
         # receive_text() would raise an error of its own after the writer could not send a message.

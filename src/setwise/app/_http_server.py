@@ -10,6 +10,7 @@ from typing import Any
 import uvicorn
 from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
+from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from setwise.app._drawing._strokes import MOST_STROKE_BYTES
@@ -17,6 +18,9 @@ from setwise.app._drawings import Drawings
 
 # The seconds within which a client must send a request. 64 MiB on one machine take about 1 s.
 PATIENCE = 60.0
+# The seconds for which the server still sends responses after Ctrl-C, because a client may never
+# read them.
+GRACE = 1.0
 
 
 def server_for(app: Starlette) -> uvicorn.Server:
@@ -29,14 +33,18 @@ def server_for(app: Starlette) -> uvicorn.Server:
         ws=_Sockets,
         ws_max_size=MOST_STROKE_BYTES,
         ws_per_message_deflate=False,
-        timeout_graceful_shutdown=1,
         server_header=False,
     )
     return _Server(config, app.state.drawings)
 
 
 class _Server(uvicorn.Server):
-    """A server that ends the jobs of drawings first, because pending responses wait for them."""
+    """A server that ends without an error message, whatever its clients do.
+
+    It ends the jobs of drawings first, because pending responses wait for them. Connections that
+    are open for longer than ``GRACE`` are aborted. Their tasks then end by themselves. The limit of
+    uvicorn would cancel them and log an error for each.
+    """
 
     def __init__(self, config: uvicorn.Config, drawings: Drawings) -> None:
         super().__init__(config)
@@ -44,13 +52,22 @@ class _Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._drawings.close()
+        asyncio.get_running_loop().call_later(GRACE, self._abort)
         await super().shutdown(sockets)
+
+    def _abort(self) -> None:
+        for connection in tuple(self.server_state.connections):
+            connection.transport.abort()
 
 
 class _Requests(H11Protocol):
     """A connection that is closed if a request is not complete in time."""
 
     _timer: asyncio.TimerHandle | None = None
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.logger = _LOGGER
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -96,16 +113,30 @@ class _Sockets(WebSocketsSansIOProtocol):
         super().__init__(*arguments, **named)
         self.logger = _LOGGER
 
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self.transport.pause_reading()  # a message before the handshake would raise an error
+
     async def send(self, message: Any) -> None:
-        """Send a message, and mark a refused handshake as complete."""
-        await super().send(message)
-        if self.initial_response is not None and self.close_sent:
-            self.handshake_complete = True
+        """Send a message. Raise ``ClientDisconnected`` if the connection is closing."""
+        try:
+            if self.transport.is_closing():
+                raise ClientDisconnected
+            await super().send(message)
+            if message["type"] == "websocket.accept":
+                self.transport.resume_reading()
+        finally:
+            # uvicorn logs an error if a handshake is missing, also of a connection that is closed.
+            self.handshake_complete |= self.transport.is_closing()
 
 
 def _is_ours(record: logging.LogRecord) -> bool:
-    """Return False for records about text that is not UTF-8. The socket is closed with 1007."""
-    return record.exc_info is None or record.exc_info[0] is not UnicodeDecodeError
+    """Return False for text that is not UTF-8 and for tasks that a second Ctrl-C cancels.
+
+    A socket that gets such a text is closed with 1007.
+    """
+    kind = None if record.exc_info is None else record.exc_info[0]
+    return kind is None or not issubclass(kind, UnicodeDecodeError | asyncio.CancelledError)
 
 
 _LOGGER = logging.getLogger("uvicorn.error.setwise")

@@ -11,10 +11,10 @@ from setwise._foundation._arguments import BoolArray, IntArray
 
 # The sides of a pixel, clockwise: where its neighbour is, and the corner at which the side starts.
 _SIDES = (
-    ((-1, 0), (0, 0)),  # above: to the right
-    ((0, 1), (0, 1)),  # on the right: downwards
-    ((1, 0), (1, 1)),  # below: to the left
-    ((0, -1), (1, 0)),  # on the left: upwards
+    ((-1, 0), (0, 0)),  # the side above, which leads to the right
+    ((0, 1), (0, 1)),  # the right side, which leads downwards
+    ((1, 0), (1, 1)),  # the side below, which leads to the left
+    ((0, -1), (1, 0)),  # the left side, which leads upwards
 )
 
 
@@ -71,7 +71,7 @@ def _following(start: NDArray[np.int64], way: NDArray[np.int64], wide: int) -> N
     order = np.argsort(keys)
     end = start + np.array([1, wide, -1, -wide])[way]
     following = np.empty(len(start), np.int64)
-    for turn in (3, 0, 1):  # to the left, straight on, to the right
+    for turn in (3, 0, 1):  # left, straight on, right: the last one possible wins
         wanted = 4 * end + (way + turn) % 4
         place = np.searchsorted(keys, wanted, sorter=order)
         place = order[np.minimum(place, len(order) - 1)]

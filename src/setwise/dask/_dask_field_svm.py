@@ -27,8 +27,8 @@ from setwise.dask._field_shards import (
     rows_of_graphs,
     summarize_graphs,
 )
-from setwise.estimators import FieldSVM
 from setwise.estimators._fields._field_rounds import FieldRounds
+from setwise.estimators._fields._field_svm import FieldSVM
 from setwise.learning import Progress
 
 
@@ -174,9 +174,11 @@ class DaskFieldSVM(DaskEstimator, FieldSVM):
         )
         with (
             one_thread(),
-            progress_callback(self.verbose, self.tol, callback) as told,
+            progress_callback(self.verbose, self.tol, callback) as reporting,
         ):
-            rounds = FieldRounds(oracle, self.tol, self.max_iter, phases.around(told), deadline)
+            rounds = FieldRounds(
+                oracle, self.tol, self.max_iter, phases.around(reporting), deadline
+            )
             fit = deadline.run(self._solve, oracle, rounds)
         self.bias_, self.temperature_, self.score_estimator_ = np.zeros(n_labels), 1.0, None
         self._store(oracle, rounds, fit)

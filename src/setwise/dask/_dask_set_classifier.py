@@ -30,9 +30,9 @@ from setwise.dask._set_problem import (
     pose,
 )
 from setwise.dask._set_shards import Reading, SetRows, counted_score, scores_of_rows
-from setwise.estimators import SetClassifier
-from setwise.estimators._sets._judgment import warn_of_no_positive
+from setwise.estimators._sets._certificates import warn_of_no_positive
 from setwise.estimators._sets._label_encoding import Encoding
+from setwise.estimators._sets._set_classifier import SetClassifier
 from setwise.estimators._sets._surrogate_choice import first_surrogate, own_loss
 from setwise.learning import Progress, one_slack
 from setwise.losses import Loss
@@ -174,7 +174,7 @@ class DaskSetClassifier(DaskEstimator, SetClassifier):
         phases.begin("searching the weights")
         with (
             one_thread(),  # the sums on the client are then reproducible
-            progress_callback(self.verbose, self.tol, callback) as told,
+            progress_callback(self.verbose, self.tol, callback) as reporting,
         ):
             learn = partial(
                 one_slack,
@@ -184,7 +184,7 @@ class DaskSetClassifier(DaskEstimator, SetClassifier):
                 tol=self.tol,
                 max_iter=self.max_iter,
                 init=init,
-                callback=phases.around(told),
+                callback=phases.around(reporting),
             )
             fit = deadline.run(partial(learn, time_limit=deadline.inherited))
         self.certified_ = problem.certified
@@ -224,7 +224,7 @@ class DaskSetClassifier(DaskEstimator, SetClassifier):
         sample = gather(executor, X, y=y, groups=groups, sample_weight=sample_weight)
         kind = sample.kind(self.sets, groups)
         # As in score_of_sets: the share of mistakes is a mean over samples for any sets.
-        separate = loss._is_count and groups is None
+        separate = loss._traits.is_count and groups is None
         reading = Reading(self._encoding, self.sets, None, separate)
         if kind == "groups" and not separate:
             sample.check_groups()

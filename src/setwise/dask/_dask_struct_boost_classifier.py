@@ -15,10 +15,10 @@ from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._progress import check_display
 from setwise.dask._column_blocks import ColumnTable, distinct
 from setwise.dask._estimator import DaskBoosted, Phases, scores_of_table
-from setwise.estimators import StructBoostClassifier
 from setwise.estimators._boosting._boosted import columns_a_round
 from setwise.estimators._boosting._class_merit import as_class_weights, class_merit
 from setwise.estimators._boosting._held_out import Examples
+from setwise.estimators._boosting._struct_boost_classifier import StructBoostClassifier
 from setwise.estimators._boosting._taxonomy import label_code
 from setwise.estimators._checked import check_targets
 from setwise.learning import BoostOptions, BoostProgress

@@ -15,10 +15,9 @@ from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._progress import check_display
 from setwise.dask._column_blocks import ColumnTable
 from setwise.dask._estimator import DaskBoosted, Phases, scores_of_table
-from setwise.estimators import StructBoostRanker
 from setwise.estimators._boosting._held_out import Examples, known_places
 from setwise.estimators._boosting._rank_risk import as_groups, cut_points
-from setwise.estimators._boosting._struct_boost_ranker import LOSSES
+from setwise.estimators._boosting._struct_boost_ranker import LOSSES, StructBoostRanker
 from setwise.learning import BoostOptions, BoostProgress
 from setwise.learning._boosting._options import read_options
 

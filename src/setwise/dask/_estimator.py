@@ -22,7 +22,7 @@ from setwise._foundation._progress import ForwardingCallback, Progress, is_obser
 from setwise.dask._column_blocks import ColumnTable, FeatureRows
 from setwise.dask._executor import DaskExecutor, as_client
 from setwise.dask._partitions import lazily
-from setwise.estimators._boosting._price import USUAL, least_price
+from setwise.estimators._boosting._path_of_c import USUAL, least_c
 from setwise.learning import BoostFit, BoostOptions, BoostProgress
 from setwise.learning._boosting._problem import Risk
 from setwise.learning._history import History
@@ -123,7 +123,7 @@ class Phases:
 
 
 class DaskBoosted(DaskEstimator):
-    """A boosted estimator whose features lie on workers, by columns, and whose scores do not.
+    """A boosted estimator whose features lie on workers, by columns, and its scores on the client.
 
     The weak learners are decision stumps, because the search for any other weak learner needs all
     columns at once. Scores are kept on the client.
@@ -178,7 +178,7 @@ class DaskBoosted(DaskEstimator):
             as_number(self.C, "C", positive=True)
         phases.begin(f"sorting the columns of {len(table.seen.y)} rows, and boosting")
         search = table.searched(kept, width, *self._columns_known(table, settings))
-        self.C_ = USUAL * least_price(risk, search) if isinstance(self.C, str) else float(self.C)
+        self.C_ = USUAL * least_c(risk, search) if isinstance(self.C, str) else float(self.C)
         self.C_scores_: dict[float, float] = {}
         fit: BoostFit = self._boost(  # type: ignore[attr-defined]
             risk, search, deadline, callback, C=self.C_, watch=phases, **options

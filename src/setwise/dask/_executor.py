@@ -17,7 +17,7 @@ from distributed import Client, KilledWorker, default_client
 from setwise._foundation._arguments import as_count, as_function, as_list
 from setwise._foundation._threads import one_thread
 from setwise.dask._placement import Placed, aligned
-from setwise.dask._watch import cancel, watched
+from setwise.dask._worker_watch import cancel, watched
 from setwise.learning._executors import check_shards, with_own
 from setwise.learning._tree_sum import tree_level, tree_sum
 
@@ -170,7 +170,7 @@ class DaskExecutor:
                 if attempt + 1 == ATTEMPTS:
                     raise
                 placed.renew()
-            except BaseException:  # for instance Ctrl-C: the workers need not continue
+            except BaseException:  # after Ctrl-C, for instance, the workers need not continue
                 cancel(self.client, futures)
                 raise
         raise AssertionError("unreachable")

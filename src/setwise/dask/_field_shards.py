@@ -21,7 +21,7 @@ from setwise.estimators._fields._graphs import (
     read_of_nodes,
     refuse_missing,
 )
-from setwise.estimators._fields._higher_maps import best_maps
+from setwise.estimators._fields._higher_order_maps import best_maps
 from setwise.estimators._fields._potts_maps import BatchMaps, BoundedLabels
 from setwise.learning import Executor
 from setwise.learning._cutting_planes._parted_oracle import PartedOracle

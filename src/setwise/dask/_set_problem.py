@@ -25,7 +25,7 @@ from setwise.dask._set_shards import (
     summarize,
     truths,
 )
-from setwise.estimators._sets._judgment import is_certified
+from setwise.estimators._sets._certificates import is_certified
 from setwise.estimators._sets._label_encoding import Encoding, learn_encoding, weigh_classes
 from setwise.estimators._sets._surrogate_choice import first_surrogate, settled
 from setwise.learning import Executor
@@ -141,9 +141,9 @@ def pose(
     first = first_surrogate(parameters.surrogate, parameters.loss)
     kind = sample.kind(parameters.sets, groups)
     weights = class_weights(parameters.class_weight, encoding, sample)
-    reading = Reading(encoding, parameters.sets, weights, first._is_separable)
-    whole = kind in WHOLE and not first._is_separable
-    if kind == "groups" and not first._is_separable:
+    reading = Reading(encoding, parameters.sets, weights, first._traits.is_separable)
+    whole = kind in WHOLE and not first._traits.is_separable
+    if kind == "groups" and not first._traits.is_separable:
         sample.check_groups()
     if whole:
         sets = gathered_sets(executor, sample, reading, first)
@@ -236,7 +236,9 @@ def gathered_sets(
     """Return the sets over the whole sample. The client collects one byte per label."""
     found = executor.map(labels_of_rows, sample.rows, reading)
     positive, weight = (np.concatenate(part) for part in zip(*found, strict=True))
-    return arrange(positive, reading.sets, None, weight, fractional=objective._takes_multiplicity)
+    return arrange(
+        positive, reading.sets, None, weight, fractional=objective._traits.takes_multiplicity
+    )
 
 
 def known_truths(

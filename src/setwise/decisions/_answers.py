@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from setwise._foundation._arguments import BoolArray, FloatArray
-from setwise._foundation._certificate import EPS
+from setwise._foundation._certificate import EPS, FEW_ROUNDINGS
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,4 +28,4 @@ class Answers:
 
 def rounding(n: int, largest: float) -> float:
     """Return the rounding error of an expectation over n elements of numbers up to ``largest``."""
-    return 8 * (n + 8) * EPS * largest
+    return FEW_ROUNDINGS * (n + 8) * EPS * largest

@@ -28,8 +28,8 @@ def by_counts(loss: Loss, law: Law) -> Answers | None:
     """
     p, n = law.chances, len(law)
     order = np.argsort(-p, kind="stable")
-    hits = _distributions(p[order])  # hits[k, h]: h of the first k
-    others = _distributions(p[order][::-1])[::-1]  # others[k, g]: g of the last n - k
+    hits = _distributions(p[order])  # hits[k, h]: the probability of h positives among the first k
+    others = _distributions(p[order][::-1])[::-1]  # others[k, g]: that of g among the last n - k
     risks, largest = np.zeros(n + 1), 0.0
     for m in range(n + 1):
         grid = loss._grid_of_counts(m, n - m)

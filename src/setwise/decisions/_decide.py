@@ -63,9 +63,9 @@ def decide(
     method        losses                                                              cost
     ============  ==================================================================  =========
     integrals     Jaccard, Dice, F-beta: exact to 1e-9 at a million elements          O(n log n)
-    majority      increasing losses that do not look at the truth: exact              O(n)
-    enumeration   any, up to 10 elements (18 where it does not look at the truth)     O(4^n)
-    counts        losses of the two counts that increase, up to 256 elements: exact   O(n^3)
+    majority      increasing losses that do not depend on the truth: exact            O(n)
+    enumeration   any, up to 10 elements (18 if it does not depend on the truth)      O(4^n)
+    counts        increasing losses of the two counts, up to 256 elements: exact      O(n^3)
     samples       all others: a good set, its loss estimated, a weak bound            O(M n)
     candidates    any, for a list of labellings                                       O(m^2 n)
     ============  ==================================================================  =========
@@ -170,7 +170,7 @@ def _answers(
     if ratio is not None:
         return _scaled(by_integrals(ratio, p, weights, threads), scale), "integrals"
     sizes = np.unique(np.diff(p.offsets))
-    simple = p.presence is None or loss._is_modular
+    simple = p.presence is None or loss._traits.is_modular
     if simple and all(_is_increasing(loss, int(n)) and ignores_truth(loss, int(n)) for n in sizes):
         return by_majority(loss, p, sampler), "majority"
     parts = [_one_set(loss, p.law(i), sampler) for i in range(p.n)]
@@ -195,7 +195,7 @@ def _one_set(loss: Loss, law: Law, sampler: Sampler) -> tuple[Answers, str]:
 def _is_increasing(loss: Loss, n: int) -> bool:
     known = loss.is_increasing
     if known is None and ignores_truth(loss, n):
-        known = loss._set_function(np.zeros(n, np.bool_)).is_increasing
+        known = loss.function_of(np.zeros(n, np.bool_)).is_increasing
     return bool(known)
 
 

@@ -51,7 +51,7 @@ def expected_losses(loss: Loss, law: Law) -> tuple[FloatArray, float]:
     p, n = law.p, len(law)
     masks = all_masks(n)
     if ignores_truth(loss, n):
-        values = np.array(loss._set_function(np.zeros(n, np.bool_))._values(masks), np.float64)
+        values = np.array(loss.function_of(np.zeros(n, np.bool_))._values(masks), np.float64)
         largest = float(np.abs(values).max())
         risks = values.copy()
         for i in range(n):
@@ -66,7 +66,7 @@ def expected_losses(loss: Loss, law: Law) -> tuple[FloatArray, float]:
     risks, largest = np.zeros(1 << n), 0.0
     numbers = np.arange(1 << n)
     for truth in numbers:
-        values = loss._set_function(masks[truth])._values(masks)
+        values = loss.function_of(masks[truth])._values(masks)
         largest = max(largest, float(np.abs(values).max()))
         risks += chances[truth] * values[numbers ^ truth]
     return risks, largest

@@ -47,4 +47,4 @@ def among_candidates(loss: Loss, masks: BoolArray, energies: FloatArray, t: floa
 def _is_metric(loss: Loss) -> bool:
     """Return whether the triangle inequality is known to hold."""
     ratio = loss._fraction
-    return loss._is_modular or (ratio is not None and ratio.beta is None)
+    return loss._traits.is_modular or (ratio is not None and ratio.beta is None)

@@ -35,8 +35,8 @@ def _expected(loss: Loss, wrong: FloatArray, sampler: Sampler) -> tuple[float, f
     # An expectation is linear.
     parts = [(scale, _of_term(term, wrong, sampler)) for scale, term in loss._summands()]
     known = [(scale, *part) for scale, part in parts if part is not None]
-    if len(known) < len(parts):  # a term may decrease somewhere although the sum does not
-        return sampler.expected_of_mistakes(loss._set_function(_truth(wrong)), wrong)
+    if len(known) < len(parts):  # a term can decrease although the sum is increasing
+        return sampler.expected_of_mistakes(loss.function_of(_truth(wrong)), wrong)
     return sum(c * value for c, value, _ in known), sum(c * error for c, _, error in known)
 
 
@@ -44,7 +44,7 @@ def _of_term(loss: Loss, wrong: FloatArray, sampler: Sampler) -> tuple[float, fl
     """Return expected loss and error of a term, or None if its samples have no known range."""
     n, truth = len(wrong), _truth(wrong)
     labels = Labels(truth.view(np.uint8), np.array([0, n]), "single", (n,))
-    function = loss._set_function(truth)
+    function = loss.function_of(truth)
     weights = loss._element_weights(labels)
     if weights is None and isinstance(function, Modular):
         weights = function.weights

@@ -7,7 +7,7 @@ from math import inf, log, sqrt
 
 import numpy as np
 
-from setwise._foundation._arguments import BoolArray, FloatArray
+from setwise._foundation._arguments import BATCH, BoolArray, FloatArray
 from setwise.decisions._answers import Answers
 from setwise.decisions._enumeration import ignores_truth
 from setwise.decisions._presence import Law
@@ -18,11 +18,9 @@ from setwise.losses._labels import Labels
 # The probability that the true error exceeds the reported one. The error grows only with the square
 # root of its logarithm, so a small value costs little.
 _DOUBT = 1e-6
-# The largest number of sizes of candidate sets, each of which costs the loss of all samples. All
-# sizes are tried for up to 64 elements.
+# The largest number of sizes of candidate sets. Each size costs one evaluation of the loss on all
+# samples. With up to 64 elements all sizes are tried.
 _MOST_SIZES = 65
-# The largest number of samples times elements in memory: 4 MB of booleans.
-_HELD = 1 << 22
 # The largest number of samples times elements for which each element is tried alone, which takes n
 # losses of all samples: 1048 elements with the default of 2000 samples.
 _SEARCHED = 1 << 21
@@ -40,7 +38,7 @@ class Sampler:
 
     def draws(self, law: Law) -> Iterator[BoolArray]:
         """Yield batches of samples, each of shape (m, n)."""
-        at_once = max(1, _HELD // max(len(law), 1))
+        at_once = max(1, BATCH // max(len(law), 1))
         for start in range(0, self.n_samples, at_once):
             rows = min(at_once, self.n_samples - start)
             yield law.draws(self.rng, rows)
@@ -133,6 +131,6 @@ def _range(loss: Loss, n: int) -> float:
     if loss._fraction is not None:
         return 1.0
     if loss.is_increasing and ignores_truth(loss, n):
-        function = loss._set_function(np.zeros(n, np.bool_))
+        function = loss.function_of(np.zeros(n, np.bool_))
         return float(function._values(np.ones((1, n), np.bool_))[0])
     return inf

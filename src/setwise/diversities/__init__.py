@@ -2,9 +2,8 @@
 
 from setwise.diversities._addition import Addition
 from setwise.diversities._alternatives import Alternatives
-from setwise.diversities._balls import BallCoverage, BallCoverageBound, ball_intersections
+from setwise.diversities._balls import BallCoverage, BallCoverageBound
 from setwise.diversities._base import Diversity
-from setwise.diversities._combined import CombinedDiversity
 from setwise.diversities._concatenated import Concatenated
 from setwise.diversities._groups import GroupCoverage, LabelDiversity
 from setwise.diversities._hamming import DivMBest, HammingBall
@@ -16,7 +15,6 @@ __all__ = [
     "Alternatives",
     "BallCoverage",
     "BallCoverageBound",
-    "CombinedDiversity",
     "Concatenated",
     "DivMBest",
     "Diversity",
@@ -25,5 +23,4 @@ __all__ = [
     "LabelDiversity",
     "TransitionDiversity",
     "VariableCoverage",
-    "ball_intersections",
 ]

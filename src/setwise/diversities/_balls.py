@@ -40,8 +40,8 @@ def ball_intersections(n: int, n_labels: int, radius: int) -> list[int]:
 
     Examples
     --------
-    >>> import setwise as sw
-    >>> sw.diversities.ball_intersections(3, 2, 1)  # a center and its three neighbours
+    >>> from setwise.diversities._balls import ball_intersections
+    >>> ball_intersections(3, 2, 1)  # a center and its three neighbours
     [4, 2, 2, 0]
     """
     n = as_count(n, "n", most=_MOST_VARIABLES)
@@ -133,11 +133,11 @@ class BallCoverageBound(_Balls):
     def is_monotone(self) -> bool:
         return self.weight == 0
 
-    def _gain(self, labels: IntArray, labelings: IntArray, n_labels: int) -> float:
+    def gain_of(self, labels: IntArray, labelings: IntArray, n_labels: int) -> float:
         shared = self._shares(len(labels), n_labels)[distances(labels, labelings)]
         return self.weight * (1.0 - float(shared.sum()))
 
-    def _addition(self, labelings: IntArray, n_labels: int) -> Addition:
+    def addition(self, labelings: IntArray, n_labels: int) -> Addition:
         n = labelings.shape[1]
         if self.weight == 0 or n == 0:
             return Addition()
@@ -187,7 +187,7 @@ class BallCoverage(_Balls):
     def is_monotone(self) -> bool:
         return True
 
-    def _gain(self, labels: IntArray, labelings: IntArray, n_labels: int) -> float:
+    def gain_of(self, labels: IntArray, labelings: IntArray, n_labels: int) -> float:
         everything = self._everything(len(labels), n_labels)
         new = np.count_nonzero(everything != labels, axis=1) <= self.radius
         size = np.count_nonzero(new)
@@ -209,7 +209,7 @@ class BallCoverage(_Balls):
 
         return self._remember((n, n_labels), enumerate_all)
 
-    def _addition(self, labelings: IntArray, n_labels: int) -> Addition:
+    def addition(self, labelings: IntArray, n_labels: int) -> Addition:
         raise ValueError(
             "BallCoverage has no potential, as balls overlap in more than pairs: take "
             "BallCoverageBound"

@@ -37,16 +37,17 @@ class Diversity(Immutable, ABC):
     Its gains :math:`d(y \mid S) = d(S + y) - d(S)` are what the greedy algorithm adds to the
     relevance -E(y) of a labelling y. As a function of y a gain is a potential, so that the greedy
     step is MAP inference in ``augment(field, S)`` (Prasad, Jegelka and Batra, *Submodular meets
-    Structured*, equation (3)). Lists may repeat an item, and every copy counts: a set function on
-    as many copies of each labelling as are needed.
+    Structured*, equation (3)). Lists may repeat an item, and every copy counts. So d is a set
+    function on sufficiently many copies of each labelling.
 
     Diversities add up, with weights: ``d1 + 2.0 * d2`` (the paper's circled plus).
 
-    A subclass of your own defines the gain (``_gain``), the terms that its negative adds to the
-    energy of a step (``_addition``), and its properties: ``is_monotone``, ``is_submodular`` and,
-    for a guarantee, ``copies_take_most``. Its fields are set once, by ``self._set``. A diversity
+    A subclass of your own defines the gain (``gain_of``), the terms that its negative adds to the
+    energy of a step (``addition``), and its properties: ``is_monotone``, ``is_submodular`` and,
+    for a guarantee, ``copies_take_most``. It is immutable, so a class with fields
+    is a frozen dataclass (``dataclass(frozen=True, eq=False)``). A diversity
     that is proportional to its field ``weight`` can be multiplied by numbers; any other needs
-    ``_scaled`` for that.
+    ``scaled`` for that.
 
     Examples
     --------
@@ -70,7 +71,7 @@ class Diversity(Immutable, ABC):
 
     @property
     def copies_take_most(self) -> bool | None:
-        r"""Whether of all lists of m items, m copies of y reduce the gain of y most.
+        r"""Whether, among all lists of m items, m copies of y reduce the gain of y most.
 
         :math:`d(y \mid S + m \cdot y) \le d(y \mid S + S')` for all S and all S' of m items. The
         guarantee of a list needs it in addition to ``is_submodular``, to bound how much the gain of
@@ -79,7 +80,7 @@ class Diversity(Immutable, ABC):
         return None
 
     @abstractmethod
-    def _gain(self, labels: IntArray, labelings: IntArray, n_labels: int) -> float:
+    def gain_of(self, labels: IntArray, labelings: IntArray, n_labels: int) -> float:
         """Return d(y | S) of checked labels (N,) and labellings (m, N).
 
         They may have any integer type, the smallest one for large arrays: compare them or use them
@@ -87,27 +88,27 @@ class Diversity(Immutable, ABC):
         """
 
     @abstractmethod
-    def _addition(self, labelings: IntArray, n_labels: int) -> Addition:
+    def addition(self, labelings: IntArray, n_labels: int) -> Addition:
         """Return -d(y | S) as a function of y, up to a constant, for checked labellings (m, N)."""
 
     def _augment(self, field: Field, labelings: IntArray) -> Field:
         """Return the field of E(y) - d(y | S), up to a constant, for checked labellings."""
         self._labels_or_own(field.n_labels)
-        return self._addition(labelings, field.n_labels).added_to(field)
+        return self.addition(labelings, field.n_labels).added_to(field)
 
-    def _scaled(self, scale: float) -> Diversity:
+    def scaled(self, scale: float) -> Diversity:
         """Return the diversity times a nonnegative number, which changes its weight."""
         if not hasattr(self, "weight"):
             raise TypeError(
                 f"{type(self).__name__} must have a weight that it is proportional to, or its own "
-                "_scaled, to be multiplied by a number, got neither"
+                "scaled, to be multiplied by a number, got neither"
             )
         scaled = type(self).__new__(type(self))
         scaled._set(**self._contents() | {"weight": as_weight(scale * self.weight)})
         return scaled
 
     def _shares_of(self, m: int) -> list[tuple[Diversity, int]]:
-        """Return the diversities of a list of m items, with the number of items that each adds."""
+        """Return the diversities of a list of m items, each with the number of its items."""
         return [(self, m - 1)]
 
     def _obstacle(self) -> str | None:
@@ -138,7 +139,7 @@ class Diversity(Immutable, ABC):
 
     def _value(self, labelings: IntArray, n_labels: int) -> float:
         return sum(
-            self._gain(labels, labelings[:k], n_labels) for k, labels in enumerate(labelings)
+            self.gain_of(labels, labelings[:k], n_labels) for k, labels in enumerate(labelings)
         )
 
     def value(self, labelings: ArrayLike, n_labels: int | None = None) -> float:
@@ -189,7 +190,7 @@ class Diversity(Immutable, ABC):
         known = self._labels_or_own(n_labels)
         both, limit = _as_list(np.concatenate([earlier, y[None]]), known)
         self._check_labels(len(earlier), known)
-        return float(self._gain(both[-1], both[:-1], limit))
+        return float(self.gain_of(both[-1], both[:-1], limit))
 
     def augment(self, field: Field, labelings: ArrayLike) -> Field:
         r"""Return the field of the next greedy step: energy E(y) - d(y | S), up to a constant.
@@ -211,7 +212,7 @@ class Diversity(Immutable, ABC):
 
     def __add__(self, other: Diversity) -> CombinedDiversity:
         """Return the sum of two diversities."""
-        from setwise.diversities._combined import CombinedDiversity  # imports this module
+        from setwise.diversities._combined import CombinedDiversity  # a circular import
 
         if not isinstance(other, Diversity):
             return NotImplemented
@@ -219,7 +220,7 @@ class Diversity(Immutable, ABC):
 
     def __mul__(self, scale: float) -> Diversity:
         """Return the diversity times a number that is not negative."""
-        return self._scaled(as_number(scale, "scale", nonnegative=True))
+        return self.scaled(as_number(scale, "scale", nonnegative=True))
 
     __rmul__ = __mul__
 

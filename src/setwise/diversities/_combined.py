@@ -36,7 +36,7 @@ class CombinedDiversity(Diversity):
 
     def __init__(self, terms: Iterable[Diversity]) -> None:
         found: list[Diversity] = []
-        for term in as_diversities(terms, "terms"):  # the terms of a sum are taken apart
+        for term in as_diversities(terms, "terms"):  # a nested sum is flattened
             found.extend(term.terms if isinstance(term, CombinedDiversity) else [term])
         known = sorted({k for term in found if (k := term._known_labels()) is not None})
         if len(known) > 1:
@@ -61,14 +61,14 @@ class CombinedDiversity(Diversity):
     def _known_labels(self) -> int | None:
         return next((k for k in (term._known_labels() for term in self.terms) if k), None)
 
-    def _gain(self, labels: IntArray, labelings: IntArray, n_labels: int) -> float:
-        return sum(term._gain(labels, labelings, n_labels) for term in self.terms)
+    def gain_of(self, labels: IntArray, labelings: IntArray, n_labels: int) -> float:
+        return sum(term.gain_of(labels, labelings, n_labels) for term in self.terms)
 
-    def _addition(self, labelings: IntArray, n_labels: int) -> Addition:
-        return sum((term._addition(labelings, n_labels) for term in self.terms), Addition())
+    def addition(self, labelings: IntArray, n_labels: int) -> Addition:
+        return sum((term.addition(labelings, n_labels) for term in self.terms), Addition())
 
-    def _scaled(self, scale: float) -> CombinedDiversity:
-        return CombinedDiversity([term._scaled(scale) for term in self.terms])
+    def scaled(self, scale: float) -> CombinedDiversity:
+        return CombinedDiversity([term.scaled(scale) for term in self.terms])
 
     def _node_costs(self, m: int) -> FloatArray | None:
         costs = [term._node_costs(m) for term in self.terms]

@@ -32,7 +32,7 @@ class _Counted(Diversity):
     .. math:: d(S) = \lambda \sum_i \Bigl( h(|G_i \cap S|) - h(0) - w \, |G_i \cap S| \Bigr)
 
     A subclass defines the groups of a labelling. The gain is the sum over these of :math:`\lambda
-    (h(n_i + 1) - h(n_i) - w)`, a cost when w is at least h(1) - h(0).
+    (h(n_i + 1) - h(n_i) - w)`, which is not positive if w is at least h(1) - h(0).
     """
 
     h: ConcaveCount
@@ -66,7 +66,7 @@ class _Counted(Diversity):
     def _depends_on_labels(self, n_earlier: int) -> bool:
         return False
 
-    def _gain(self, labels: IntArray, labelings: IntArray, n_labels: int) -> float:
+    def gain_of(self, labels: IntArray, labelings: IntArray, n_labels: int) -> float:
         prices = self._costs(labelings, n_labels)
         return 0.0 - float(prices[self._members(labels[None], n_labels)[0]].sum())
 
@@ -100,9 +100,10 @@ class GroupCoverage(_Counted):
               n_i(S) = |\{y \in S : y \text{ uses a label of group } i\}|
 
     Equations (4) and (6) of the paper, with its parsimony factor of weight w, which spreads groups
-    over the list instead of putting them all into one item. Submodular; monotone without
+    over the list instead of putting them all into one item. It is submodular, and monotone without
     parsimony. The step is a ``LabelCost`` of :math:`\lambda (w - h(n_i + 1) + h(n_i))` for each
-    group, a cost when w is at least h(1) - h(0): expansion moves take it. O(m N).
+    group. The cost is nonnegative if w is at least h(1) - h(0), and expansion moves then support
+    it. The time is O(m N).
 
     Parameters
     ----------
@@ -150,7 +151,7 @@ class GroupCoverage(_Counted):
         inside = [used[:, group[group < n_labels]].any(axis=1) for group in self.groups]
         return np.array(inside, np.bool_).reshape(len(self.groups), len(labelings)).T
 
-    def _addition(self, labelings: IntArray, n_labels: int) -> Addition:
+    def addition(self, labelings: IntArray, n_labels: int) -> Addition:
         costs = self._checked_costs(labelings, n_labels)
         priced = zip(self.groups, costs, strict=True)
         return Addition(
@@ -190,8 +191,9 @@ class LabelDiversity(CountedLabels):
               n_l(S) = |\{y \in S : l \in y\}|
 
     Each label is a group (Section 3.1 of the paper). The step is a label cost of :math:`\lambda (w
-    - h(n_l + 1) + h(n_l))`, never negative when w, the weight of the parsimony factor, is at least
-    h(1) - h(0): expansion moves. Submodular; monotone without parsimony. O(m N).
+    - h(n_l + 1) + h(n_l))`. The cost is nonnegative if w, the weight of the parsimony factor, is at
+    least h(1) - h(0), and expansion moves then support it. The diversity is submodular, and
+    monotone without parsimony. The time is O(m N).
 
     Parameters
     ----------
@@ -230,7 +232,7 @@ class LabelDiversity(CountedLabels):
         used[:, self._hidden(n_labels)] = False
         return used
 
-    def _addition(self, labelings: IntArray, n_labels: int) -> Addition:
+    def addition(self, labelings: IntArray, n_labels: int) -> Addition:
         costs = self._checked_costs(labelings, n_labels)
         costs[self._hidden(n_labels)] = 0.0
         return Addition(potentials=[LabelCost(costs)] if costs.any() else [])

@@ -55,10 +55,10 @@ class DivMBest(Diversity):
     def _depends_on_labels(self, n_earlier: int) -> bool:
         return False
 
-    def _gain(self, labels: IntArray, labelings: IntArray, n_labels: int) -> float:
+    def gain_of(self, labels: IntArray, labelings: IntArray, n_labels: int) -> float:
         return self.weight * float(distances(labels, labelings).sum())
 
-    def _addition(self, labelings: IntArray, n_labels: int) -> Addition:
+    def addition(self, labelings: IntArray, n_labels: int) -> Addition:
         # Ham(y, y') is N less the number of variables that agree.
         return Addition(prices=[(y, self.weight) for y in labelings if self.weight])
 
@@ -120,10 +120,10 @@ class HammingBall(Diversity):
     def _depends_on_labels(self, n_earlier: int) -> bool:
         return False
 
-    def _gain(self, labels: IntArray, labelings: IntArray, n_labels: int) -> float:
+    def gain_of(self, labels: IntArray, labelings: IntArray, n_labels: int) -> float:
         return -self.weight * float(np.exp(-self.gamma * distances(labels, labelings)).sum())
 
-    def _addition(self, labelings: IntArray, n_labels: int) -> Addition:
+    def addition(self, labelings: IntArray, n_labels: int) -> Addition:
         if self.weight == 0.0:
             return Addition()
         ball = self._ball(labelings.shape[1])

@@ -21,9 +21,9 @@ class TransitionDiversity(CountedLabels):
 
     with :math:`n_{ab}(S)` the number of items in which some edge joins the labels a and b. The step
     is a ``LabelTransition``, a cooperative cut that charges :math:`\lambda (w - h(n_{ab} + 1) +
-    h(n_{ab}))` for each adjacent pair. Swap moves minimise a tangent and never increase the energy;
-    a chord gives the bound. It is submodular, and monotone without parsimony. The cost is O(m (E +
-    L^2)).
+    h(n_{ab}))` for each adjacent pair. Swap moves replace h by a tangent and never increase the
+    energy; a chord of h gives the bound. It is submodular, and monotone without parsimony. The cost
+    is O(m (E + L^2)).
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class TransitionDiversity(CountedLabels):
         above = np.triu(np.ones((n_labels, n_labels), np.bool_), 1)
         return touch[:, above]
 
-    def _addition(self, labelings: IntArray, n_labels: int) -> Addition:
+    def addition(self, labelings: IntArray, n_labels: int) -> Addition:
         costs: FloatArray = np.zeros((n_labels, n_labels))
         above = np.triu_indices(n_labels, 1)
         costs[above] = self._checked_costs(labelings, n_labels)

@@ -88,7 +88,7 @@ class VariableCoverage(Diversity):
     def _depends_on_labels(self, n_earlier: int) -> bool:
         return False
 
-    def _scaled(self, scale: float) -> VariableCoverage:
+    def scaled(self, scale: float) -> VariableCoverage:
         scaled = VariableCoverage.__new__(VariableCoverage)
         scaled._set(
             h=self.h,
@@ -105,7 +105,7 @@ class VariableCoverage(Diversity):
                 f"{len(self.regions.regions)}"
             )
 
-    def _gain(self, labels: IntArray, labelings: IntArray, n_labels: int) -> float:
+    def gain_of(self, labels: IntArray, labelings: IntArray, n_labels: int) -> float:
         self._check_size(len(labels))
         counts = np.count_nonzero(labelings == labels, axis=0)
         gain = self.weight * float(self.h.steps(len(labelings))[counts].sum())
@@ -114,7 +114,7 @@ class VariableCoverage(Diversity):
         split = self.regions.energies(np.asarray(labels, np.int64)[None], max(n_labels, 1))
         return gain - self.consistency * float(split[0])
 
-    def _addition(self, labelings: IntArray, n_labels: int) -> Addition:
+    def addition(self, labelings: IntArray, n_labels: int) -> Addition:
         self._check_size(labelings.shape[1])
         prices: list[tuple[IntArray, FloatArray]] = []
         if self.weight > 0.0 and len(labelings):

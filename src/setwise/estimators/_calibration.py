@@ -15,10 +15,9 @@ from sklearn.linear_model import LogisticRegression
 
 from setwise._foundation._arguments import FloatArray
 
-# Probabilities are clipped to [_CERTAIN, 1 - _CERTAIN] before a logit is taken.
-_CERTAIN = 1e-7
+# Probabilities are clipped to [CERTAIN, 1 - CERTAIN] before a logit is taken.
+CERTAIN = 1e-7
 METHODS = ("sigmoid", "isotonic")
-_FOLDS = 5
 
 
 class NeedsCalibrate:
@@ -81,17 +80,20 @@ class Calibration:
 def better_calibration(p: FloatArray, positive: NDArray[np.bool_]) -> str:
     """Choose the method with the lower log loss on held-out rows; the sigmoid if they tie.
 
-    Probabilities are kept away from 0 and 1 by a row's share, since an isotonic map of few rows is
-    too certain.
+    Probabilities are clipped to [1 / n, 1 - 1 / n] for n rows, because an isotonic map of few rows
+    is overconfident.
     """
-    folds = np.arange(len(p)) % _FOLDS
+    n_folds = 5
+    folds = np.arange(len(p)) % n_folds
     losses = dict.fromkeys(METHODS, 0.0)
-    for fold in range(_FOLDS):
+    for fold in range(n_folds):
         train, test = folds != fold, folds == fold
         for method in METHODS:
-            told = Calibration.fit(method, p[train], positive[train])(p[test])
-            told = np.clip(told, 1.0 / len(p), 1.0 - 1.0 / len(p))
-            losses[method] -= float(np.log(np.where(positive[test], told, 1.0 - told)).sum())
+            predicted = Calibration.fit(method, p[train], positive[train])(p[test])
+            predicted = np.clip(predicted, 1.0 / len(p), 1.0 - 1.0 / len(p))
+            losses[method] -= float(
+                np.log(np.where(positive[test], predicted, 1.0 - predicted)).sum()
+            )
     return min(METHODS, key=losses.__getitem__)
 
 
@@ -134,4 +136,4 @@ def _map_of(
 
 
 def _logits(p: FloatArray) -> FloatArray:
-    return np.asarray(logit(np.clip(p, _CERTAIN, 1 - _CERTAIN)))
+    return np.asarray(logit(np.clip(p, CERTAIN, 1 - CERTAIN)))

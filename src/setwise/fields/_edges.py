@@ -20,7 +20,7 @@ class Grid(NamedTuple):
 
     @property
     def last(self) -> int:
-        """The last pixel that has a neighbour; -1 if none has."""
+        """The number of the last pixel that has a neighbour; -1 if no pixel has one."""
         return max(map(self._last_along, self.steps), default=-1)
 
     def _last_along(self, step: tuple[int, ...]) -> int:

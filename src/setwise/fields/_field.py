@@ -138,18 +138,18 @@ class Field(Immutable):
         return energies
 
     def _given(self) -> list[tuple[Potential, Term]]:
-        """Return each term beside its potential, with the numbers that the potential has."""
+        """Return pairs of a potential and one of its terms, with the numbers of the potential."""
         return self._remember(
             "given", lambda: [(p, term) for p in self.potentials for term in self._given_of(p)]
         )
 
     def _given_of(self, potential: Potential) -> tuple[Term, ...]:
-        """Return the terms of a potential that fits the field; the potential keeps them."""
+        """Return the terms of a potential, cached in it, after checking that it fits the field."""
         n, labels = self.n_variables, self.n_labels
         return potential._remember(("given", n, labels), lambda: potential._terms(n, labels))
 
     def _terms(self) -> list[tuple[Potential, Term]]:
-        """Return each term that a search reads beside its potential.
+        """Return pairs of a potential and one of the terms of it that searches read.
 
         Tables that are unaries plus Potts are split into these, which may round their entries.
         """
@@ -164,7 +164,7 @@ class Field(Immutable):
         return self._remember("terms", split)
 
     def _terms_of(self, potential: Potential) -> tuple[Term, ...]:
-        """Return the terms of a potential that a search reads; the potential keeps them."""
+        """Return the terms of a potential that searches read, cached in the potential."""
         n, labels = self.n_variables, self.n_labels
 
         def split() -> tuple[Term, ...]:
@@ -200,17 +200,17 @@ def _warn_of_mistakes(unary: FloatArray) -> None:
     """Warn if energies (N, L) look like probabilities or scores, judging by a few rows."""
     n, labels = unary.shape
     if labels > 256 and labels > 8 * n:
-        told = (
+        message = (
             f"unary has {n} variables with {labels} labels each: rows are variables and columns "
             "labels, so unary.T may be what was meant"
         )
-        warn_caller(told)
+        warn_caller(message)
     if n >= 16 and _are_probabilities(unary[:: n // 16]) and _are_probabilities(unary):
-        told = (
+        message = (
             "unary looks like probabilities, as each row sums to 1, but the best label is the one "
             "of least energy: -np.log(unary) may be what was meant"
         )
-        warn_caller(told)
+        warn_caller(message)
 
 
 def _are_probabilities(rows: FloatArray) -> bool:
@@ -238,7 +238,7 @@ def _as_shape(shape: Sequence[int] | None, n_variables: int) -> tuple[int, ...] 
 
 
 def _shape_of(potential: Potential, n_variables: int) -> tuple[int, ...] | None:
-    """Return the sides of the grid that a potential's edges are, if it has all variables."""
+    """Return the sides of the grid of a potential's edges, if the grid has all variables."""
     grid = grid_of(getattr(potential, "edges", None))
     return grid.sides if grid is not None and prod(grid.sides) == n_variables else None
 

@@ -4,7 +4,6 @@ from setwise.functions._base import SetFunction
 from setwise.functions._check import Check, check
 from setwise.functions._decomposition._decompose import Decomposition, decompose
 from setwise.functions._families._cardinality import Cardinality
-from setwise.functions._families._compose import Complement, Contraction, Restriction, Sum
 from setwise.functions._families._concave import ConcaveOfModular
 from setwise.functions._families._counts import Counts
 from setwise.functions._families._coverage import Coverage
@@ -22,9 +21,7 @@ from setwise.functions._minimization._minimum import Minimum
 __all__ = [
     "Cardinality",
     "Check",
-    "Complement",
     "ConcaveOfModular",
-    "Contraction",
     "Counts",
     "Coverage",
     "Cut",
@@ -34,9 +31,7 @@ __all__ = [
     "Modular",
     "Oracle",
     "Ratio",
-    "Restriction",
     "SetFunction",
-    "Sum",
     "Table",
     "base_vertex",
     "check",

@@ -17,8 +17,8 @@ from setwise._foundation._arguments import (
     as_order,
 )
 from setwise._foundation._base_classes import Immutable
-from setwise._foundation._certificate import EPS
-from setwise.functions._numbers import ULPS, Numbers, numbers_from_values
+from setwise._foundation._certificate import EPS, FEW_ROUNDINGS
+from setwise.functions._numbers import Numbers, numbers_from_values
 
 if TYPE_CHECKING:
     from setwise.functions._families._compose import Complement, Contraction, Restriction, Sum
@@ -114,7 +114,7 @@ class SetFunction(Immutable, ABC):
         return None
 
     def _all_values(self) -> FloatArray | None:
-        """Return the values that F takes, first that of the empty set; None if too many."""
+        """Return all values of F, that of the empty set first, or None if they are too many."""
         from setwise.functions._families._table import tabulate
 
         return tabulate(self).values if self.n <= ENUMERABLE else None
@@ -151,8 +151,8 @@ class SetFunction(Immutable, ABC):
         return None
 
     # The proofs of `minimize` and `maximize` use these bounds on rounding errors. They hold for any
-    # function whose values are correct to `ULPS` units in the last place. A family overrides them
-    # with sharper bounds if it knows its numbers.
+    # function whose values have at most ``FEW_ROUNDINGS`` of them. A family overrides them with
+    # sharper bounds if it knows its numbers.
 
     def _numbers(self) -> Numbers:
         """Return the numbers that F is made of, as far as its values determine them."""
@@ -166,24 +166,24 @@ class SetFunction(Immutable, ABC):
     def _gain_errors(self, order: IntArray, gains: FloatArray) -> FloatArray:
         """Return bounds on the rounding errors of gains, as differences of two values."""
         chain = np.abs(np.concatenate([[0.0], np.cumsum(gains)]) + empty_value(self))
-        errors: FloatArray = ULPS * EPS * (chain[1:] + chain[:-1])
+        errors: FloatArray = FEW_ROUNDINGS * EPS * (chain[1:] + chain[:-1])
         return errors
 
     def _bend(self, sign: float = 1.0, lost: float = 0.0) -> float:
-        """Return the most by which sign F breaks F(A + i) + F(A + j) >= F(A + i + j) + F(A).
+        """Return the largest violation of F(A + i) + F(A + j) >= F(A + i + j) + F(A) by sign F.
 
-        A family calls itself submodular if it is so within a tolerance, and violations within it
+        A family counts as submodular if every violation is within a tolerance, and such violations
         can add up. The result is 0 if the form of F excludes violations, or if they are not
         checked. ``lost`` bounds the rounding errors in the numbers of F.
         """
         return lost
 
     def _fall(self) -> float:
-        """Return the largest fall of a step of F, for an F with ``is_increasing``."""
+        """Return the largest decrease by adding an element, for an F with ``is_increasing``."""
         return 0.0
 
     def _without_constant(self) -> SetFunction:
-        """Return F without the constant of its tables, if its removal is exact."""
+        """Return F without the constant of its tables, or F itself if that would not be exact."""
         return self
 
     def _walk(self) -> Walk:

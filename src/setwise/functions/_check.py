@@ -9,7 +9,7 @@ import numpy as np
 
 from setwise._foundation._arguments import BoolArray, as_count, as_generator
 from setwise._foundation._base_classes import Record
-from setwise._foundation._certificate import EPS
+from setwise._foundation._certificate import EPS, FEW_ROUNDINGS
 from setwise.functions._base import ENUMERABLE, SetFunction, as_set_function, empty_value
 from setwise.functions._families._table import Table, masks_of, tabulate, worst_exchange, worst_fall
 
@@ -19,12 +19,12 @@ _LISTED = 12
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Check(Record):
-    """The report of ``check``: True, False, or None if no counterexample was found nor excluded.
+    """The report of ``check``. A property is None if random search found no counterexample.
 
     Attributes
     ----------
     submodular, supermodular, increasing, normalized, nonnegative : bool or None
-        Whether F has the property; ``normalized`` means F(empty) = 0.
+        Whether F has the property; ``normalized`` means that F(empty) is 0.
     exact : bool
         Whether all sets were checked. If not, no property but ``normalized`` can be True.
     n : int
@@ -65,10 +65,10 @@ class Check(Record):
         for name in ("submodular", "supermodular", "increasing", "normalized", "nonnegative"):
             answer = getattr(self, name)
             if answer is None:
-                told = "not known, no counterexample found"
+                text = "not known, no counterexample found"
             else:
-                told = "yes" if answer else f"no, {self.counterexamples[name]}"
-            lines.append(f"  {name + ':':14s}{told}")
+                text = "yes" if answer else f"no, {self.counterexamples[name]}"
+            lines.append(f"  {name + ':':14s}{text}")
         return "\n".join(lines)
 
 
@@ -186,14 +186,16 @@ def _check_some(function: SetFunction, trials: int, rng: np.random.Generator) ->
             found.note("nonnegative", -float(at[k]), sets[k])
             largest = max(largest, float(np.abs(at).max()))
             reach = max(reach, float(np.abs(at - empty).max()))
-        tolerance = max(1e-10 * reach, 8 * EPS * largest)
+        tolerance = max(1e-10 * reach, FEW_ROUNDINGS * EPS * largest)
         n_sets += 4 * len(meet)
         if all(
             found.excess.get(name, 0.0) > tolerance
             for name in ("submodular", "supermodular", "increasing", "nonnegative")
         ):
             break
-    return _report(function, found, max(1e-10 * reach, 8 * EPS * largest), n_sets, exact=False)
+    return _report(
+        function, found, max(1e-10 * reach, FEW_ROUNDINGS * EPS * largest), n_sets, exact=False
+    )
 
 
 def _draw(

@@ -1,8 +1,8 @@
-"""The numbers that a set function is made of, and what rounding does to its values and gains.
+"""The numbers that define a set function, and bounds on the rounding errors of its values.
 
-A proof in floating point holds when every number in it is moved, by all that rounding can have done
-to it, to the side that weakens the proof. Each family says of itself, in private methods of
-``SetFunction``, what rounding can do to it; their defaults hold for any function.
+A proof in floating point is valid if every number in it is moved by a bound on its rounding error,
+in the direction that weakens the proof. Private methods of ``SetFunction`` give these bounds. Their
+default versions are valid for any function, and families override them.
 """
 
 from __future__ import annotations
@@ -14,31 +14,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
-from setwise._foundation._certificate import EPS
+from setwise._foundation._certificate import EPS, FEW_ROUNDINGS
 
 if TYPE_CHECKING:
     from setwise.functions._base import SetFunction
 
-# The values of a Python callable are taken to be right to this many units in the last place.
-# Functions such as log are off by one or two units, short formulas of them by a few. Bounds grow in
-# proportion; 2 and 32 change no claim that a minimum is exact in a trial of 188 functions.
-ULPS = 8.0
-# The largest share of the smallest number of F that a proof may call rounding. It has to be small,
-# so that no number of F can be mistaken for rounding. In the same trial all shares from 2.5e-7 to 1
-# give the same claims, and 0 loses 13 of them.
-SHARE = 1e-6
 # Float64 represents all integers up to this one.
 _INTEGERS = 2.0**53
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """The numbers that a set function is made of, as far as rounding is concerned."""
+    """The properties of the numbers of a set function that determine rounding errors."""
 
     unit: float
     """A power of two that divides every number of F; ``inf`` if all are 0, 0 if none is known."""
     reach: float
-    """No sum that a difference of two values adds up is larger."""
+    """An upper bound on all partial sums of a difference of two values."""
     least: float
     """The smallest number that is not 0: a weight, a step of a table; ``inf`` if there is none."""
     base: float = 0.0
@@ -46,7 +38,7 @@ class Numbers:
     base_unit: float = inf
     """A power of two that divides each of these values."""
     n_terms: int = 1
-    """The number of sums that F adds up."""
+    """The number of terms of F, each of which is a sum."""
 
     @property
     def exact(self) -> bool:
@@ -54,24 +46,24 @@ class Numbers:
         return self.unit > 0 and self.reach <= _INTEGERS * self.unit
 
     def value_error(self, n: int) -> float:
-        """Return what a value of F can be off by.
+        """Return a bound on the rounding error of a value of F.
 
-        It adds up n elements and all terms, and no partial sum exceeds ``reach + base``.
+        A value is a sum over n elements and all terms, and no partial sum exceeds ``reach + base``.
         """
         whole = self.reach + self.base
         alone = self.reach == 0.0 and self.n_terms == 1
         if alone or whole <= _INTEGERS * min(self.unit, self.base_unit):
             return 0.0
-        return ULPS * (n + self.n_terms) * EPS * whole
+        return FEW_ROUNDINGS * (n + self.n_terms) * EPS * whole
 
 
 def numbers_of(function: SetFunction) -> Numbers:
-    """Return the numbers of a set function, which keeps them."""
+    """Return the numbers of a set function, cached in it."""
     return function._remember("numbers", function._numbers)
 
 
 def gains_with_errors(function: SetFunction, order: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Return the gains of one greedy pass, and what each of them can be off by."""
+    """Return the gains of one greedy pass, with bounds on their rounding errors."""
     if numbers_of(function).exact:
         return function._gains(order), np.zeros(len(order))
     return function._gains_with_errors(order)
@@ -95,34 +87,34 @@ def least_of(numbers: FloatArray) -> float:
 
 
 def numbers_of_weights(weights: FloatArray, times: int) -> Numbers:
-    """Return the numbers of a function that adds up weights, each ``times`` times at most."""
+    """Return the numbers of a sum of weights, each of which occurs at most ``times`` times."""
     reach = times * float(np.abs(weights).sum())
     return Numbers(lowest_unit(weights), reach, least_of(weights), n_terms=times)
 
 
 def numbers_of_table(values: FloatArray, least: float) -> Numbers:
-    """Return the numbers of a function that looks its values up, that of the empty set first."""
+    """Return the numbers of a function with a table of values, that of the empty set first."""
     rises = values - values[0]
-    # A large constant in the values is no part of their differences, where these are not rounded.
+    # If the differences are exact, a large constant in the values does not affect them.
     unit = lowest_unit(rises if rises_are_exact(values, rises) else values)
     reach = 2.0 * float(np.abs(rises).max())
     return Numbers(unit, reach, least, abs(float(values[0])), lowest_unit(values[:1]))
 
 
 def rises_are_exact(values: FloatArray, rises: FloatArray) -> bool:
-    """Return whether the differences from the first value are not rounded."""
+    """Return whether the differences from the first value are computed without rounding."""
     first = values[0]
     return bool(np.all(rises + first == values) and np.all(values - rises == first))
 
 
 def without_constant(values: FloatArray) -> FloatArray | None:
-    """Return the differences from the first value; None if it is 0 or they would be rounded."""
+    """Return the differences from the first value; None if it is 0 or they are not exact."""
     rises = values - values[0]
     return rises if values[0] != 0 and rises_are_exact(values, rises) else None
 
 
 def numbers_from_values(function: SetFunction) -> Numbers:
-    """Return what 2 n + 2 values tell of a function that is submodular or supermodular.
+    """Return the numbers of a submodular or supermodular function, bounded from 2 n + 2 values.
 
     Each gain of an element i then lies between F({i}) - F({}) and F(V) - F(V - i).
     """
@@ -138,19 +130,19 @@ def numbers_from_values(function: SetFunction) -> Numbers:
         lasts = whole - values[n + 2 :]
         gains = np.concatenate([firsts, lasts])
         reach = float(np.maximum(np.abs(firsts), np.abs(lasts)).sum())
-    noise = ULPS * EPS * float(np.abs(values).max())
+    noise = FEW_ROUNDINGS * EPS * float(np.abs(values).max())
     return Numbers(0.0, reach, least_of(gains[np.abs(gains) > noise]), abs(empty), 0.0)
 
 
 def errors_of_sums(elements: IntArray, weights: FloatArray, n: int) -> FloatArray:
-    """Return the rounding of the sum of all the weights at each element."""
+    """Return bounds on the rounding errors of the sum of the weights at each element."""
     count = np.bincount(elements, minlength=n)
     sums = np.bincount(elements, weights, minlength=n).astype(np.float64)
-    # A single weight is not summed at all.
+    # a sum of a single weight has no rounding error
     return np.where(count > 1, (count + 2) * EPS * sums, 0.0)
 
 
 def bend_of(function: SetFunction, exchange: float, size: float, lost: float) -> float:
-    """Return ``SetFunction._bend`` from the largest exchange, a sum of numbers up to ``size``."""
+    """Return ``SetFunction._bend`` from the largest violation, a sum of numbers up to ``size``."""
     noise = 0.0 if numbers_of(function).exact else 4 * EPS * size
     return max(0.0, exchange + (lost + noise))

@@ -11,7 +11,7 @@ from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_a
 from setwise._foundation._search import completed
 from setwise.fields import Field
 from setwise.images._colors import ColorModel
-from setwise.inference import solve_map
+from setwise.inference._map._solve_map import solve_map
 
 # The largest number of rounds of colour models and labels. Five to twenty are usual, but the fit of
 # a mixture is not exact, so rounds may cycle.

@@ -17,11 +17,12 @@ _CELLS = {1: 256, 2: 64, 3: 32, 4: 16}
 # The share of the uniform density over all colours that is added to the density of a label, so that
 # a colour that the label has never had does not cost too much.
 _FLOOR = 0.3
-_LEAST_COUNT = 1e-3  # the count of a colour that was never marked, in pixels
-# The weight, in pixels, of the colours of a label that covers much of the image.
+_LEAST_COUNT = 1e-3  # the count, in pixels, of unmarked colours
+# The weight, in pixels, of the colours of a label that covers much of the image: about one stroke.
 _STROKE = 1000.0
-# Costs of histograms and locations are rounded to parts of a nat, this many per nat. Sums of them
-# are exact, and a stroke of well known colours changes almost no cost, so that cuts are continued.
+# Costs of histograms and locations are rounded to multiples of 1 / STEPS nats. Their sums are then
+# exact, and a stroke over colours that were marked before changes almost no cost, so that the
+# previous cut can be continued.
 STEPS = 8.0
 
 

@@ -16,9 +16,10 @@ def contrast_edges(
 ) -> tuple[IntArray, FloatArray]:
     r"""Return edges (E, 2) of a grid and weights :math:`\exp(-\beta |I_i - I_j|^2) / |i - j|`.
 
-    The distance of the pixels is in the denominator, so that the length of a border is about the
-    same in all directions. ``beta`` is by default one over twice the mean square of the changes.
-    Weights are multiples of :math:`2^{-32}`, so that sums of them and of rounded costs are exact.
+    Weights are divided by the distance of the pixels, so that a border of a given length costs
+    about the same in all directions. ``beta`` is by default one over twice the mean square of the
+    changes. Weights are multiples of :math:`2^{-32}`, so that sums of them and of rounded costs are
+    exact.
     """
     edges = grid_edges(pixels.shape, connectivity)
     image = pixels.values.reshape(*pixels.shape, -1)

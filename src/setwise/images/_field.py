@@ -31,7 +31,8 @@ COLORS = ("mixture", "histogram")
 # probabilities of a network, which are less noisy, and of the distance from strokes.
 SMOOTHNESS, _SMOOTHNESS_OF_PROBABILITIES = 15.0, 3.0
 LOCATION = 4.0
-# Probabilities of a network are raised to at least this, because networks are overconfident.
+# The least probability: lower ones of a network are raised to it, because networks are
+# overconfident.
 _SUREST = 1e-6
 
 

@@ -60,7 +60,7 @@ def _log_densities(colors: FloatArray, model: _Model) -> FloatArray:
     masses, means, covariances = model
     depth = colors.shape[1]
     roots = np.linalg.cholesky(covariances)
-    whitening = np.linalg.inv(roots)  # of shape (M, C, C)
+    whitening = np.linalg.inv(roots)  # shape (M, C, C)
     flat = whitening.reshape(-1, depth)
     away = colors @ flat.T - np.einsum("mij,mj->mi", whitening, means).ravel()
     squares = np.square(away).reshape(len(colors), len(masses), depth).sum(axis=2)

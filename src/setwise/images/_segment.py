@@ -18,14 +18,10 @@ from setwise.fields import Field
 from setwise.images._field import FieldOptions, field_from_image
 from setwise.images._pixels import Pixels, as_pixels
 from setwise.images._superpixels import Regions
-from setwise.inference import (
-    DiverseResult,
-    MapResult,
-    MarginalsResult,
-    diverse,
-    marginals,
-    solve_map,
-)
+from setwise.inference import DiverseResult, MapResult, MarginalsResult
+from setwise.inference._diverse._diverse import diverse
+from setwise.inference._map._solve_map import solve_map
+from setwise.inference._marginals._marginals import marginals
 
 # The tolerance of marginals whose entropy is only shown.
 MARGINALS_TOL = 1e-2
@@ -62,7 +58,7 @@ class Segmentation(Record):
     >>> found.label_image[0].tolist(), found.exact
     ([0, 0, 0, 1, 1, 1], True)
     >>> found.entropy_image.shape, found.alternatives.label_images.shape, found.overlay().shape
-    ((4, 6), (6, 4, 6), (4, 6, 3))
+    ((4, 6), (3, 4, 6), (4, 6, 3))
     """
 
     _printed = "shape value bound gap exact labels interrupted"
@@ -254,7 +250,7 @@ def segment(
 def as_bytes(pixels: Pixels) -> Bytes:
     """Return the image as bytes with three channels.
 
-    Colours are kept, a single channel is repeated, and of other channels the first is taken.
+    The first three channels are colours. If there are fewer, the first one is repeated.
 
     Numbers other than bytes are rescaled, so that the least is black and the largest white; real
     numbers from 0 to 1 are not rescaled.

@@ -1,11 +1,8 @@
 """Inference: best labellings of a field, its marginals, diverse lists; flows and cuts."""
 
-from setwise.inference._calibration._calibrate_temperature import calibrate_temperature
 from setwise.inference._calibration._calibrated import CalibrationProgress, TemperatureCalibration
 from setwise.inference._calibration._reliability import Reliability, reliability
-from setwise.inference._diverse._baseline_lists import perturbed_list, sampled_list
-from setwise.inference._diverse._diverse import diverse
-from setwise.inference._diverse._oracle_accuracy import oracle_accuracy, oracle_items
+from setwise.inference._diverse._oracle_accuracy import oracle_accuracy
 from setwise.inference._diverse._path._bias_path import bias_path
 from setwise.inference._diverse._path._nested_path import BiasPath
 from setwise.inference._diverse._result import DiverseProgress, DiverseResult, Guarantee
@@ -13,16 +10,13 @@ from setwise.inference._diverse._tuning import TuningProgress, TuningResult, tun
 from setwise.inference._flows._flow_graph import FlowGraph
 from setwise.inference._flows._maxflow import Flow, maxflow, maxflow_batch
 from setwise.inference._map._result import MapProgress, MapResult
-from setwise.inference._map._solve_map import solve_map
 from setwise.inference._marginals._batch import marginals_batch
 from setwise.inference._marginals._gradient import (
     LogPartitionGradient,
     log_partition_gradient,
 )
-from setwise.inference._marginals._marginals import marginals
 from setwise.inference._marginals._result import MarginalsProgress, MarginalsResult
 from setwise.inference._sampling._result import Samples
-from setwise.inference._sampling._sample import sample
 
 __all__ = [
     "BiasPath",
@@ -43,19 +37,11 @@ __all__ = [
     "TuningProgress",
     "TuningResult",
     "bias_path",
-    "calibrate_temperature",
-    "diverse",
     "log_partition_gradient",
-    "marginals",
     "marginals_batch",
     "maxflow",
     "maxflow_batch",
     "oracle_accuracy",
-    "oracle_items",
-    "perturbed_list",
     "reliability",
-    "sample",
-    "sampled_list",
-    "solve_map",
     "tune_diversity",
 ]

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray
+from setwise._foundation._base_classes import Versioned
 from setwise._foundation._progress import Progress
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class History:
+class History(Versioned):
     """The history of a fit, with one entry per round.
 
     Examples

@@ -40,7 +40,7 @@ def tree_sum(parts: Iterable[T], add: Callable[[T, T], T] | None = None) -> T:
     (3, 0.75)
     """
     plus = _adder(add if add is None else as_function(add, "add"))
-    sums: list[tuple[int, Any]] = []  # of ranges of 2^k parts, with decreasing k
+    sums: list[tuple[int, Any]] = []  # sums over ranges of 2^k parts, with decreasing k
     for part in _each(parts):
         size, total = 1, part
         while sums and sums[-1][0] == size:

@@ -12,7 +12,6 @@ from setwise.losses._ratio import Dice, FBeta, Jaccard
 from setwise.losses._registry import get, names
 from setwise.losses._scoring._scorer import scorer
 from setwise.losses._set import SetLoss
-from setwise.losses._sum import SumLoss
 
 __all__ = [
     "CardinalityLoss",
@@ -28,7 +27,6 @@ __all__ = [
     "Jaccard",
     "Loss",
     "SetLoss",
-    "SumLoss",
     "TruncatedModular",
     "get",
     "names",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
@@ -17,6 +18,24 @@ from setwise.losses._families import Family, TableRows
 from setwise.losses._labels import Labels, read_labels
 
 
+@dataclass(frozen=True)
+class LossTraits:
+    """The properties of a loss by which upper layers choose their algorithms."""
+
+    is_symmetric: bool = False
+    """Whether elements of equal labels are interchangeable, so that void ones can be omitted."""
+    is_modular: bool = False
+    """Whether the loss is the sum of weights of the mistakes, ``_element_weights``."""
+    is_count: bool = False
+    """Whether the loss is the number of mistakes."""
+    takes_multiplicity: bool = False
+    """Whether the loss supports fractional elements, by ``_with_multiplicity``."""
+    has_closed_parts: bool = False
+    """Whether the decomposition l = f + g is exact for every y and size."""
+    has_nonnegative_part: bool = False
+    """Whether f is nonnegative for every y and size."""
+
+
 class Loss(Immutable, ABC):
     r"""The loss of a set of predictions.
 
@@ -26,14 +45,14 @@ class Loss(Immutable, ABC):
     for most others; l(empty) = 0 always holds. Positive means y > 0; y in {-1, +1}, {0, 1} or bool.
 
     A loss is immutable, and losses compose: ``Exponential() + Hamming([1.0, 0.5])``,
-    ``2.0 * Jaccard()``. A new one implements ``_set_function(positive)``; see ``CardinalityLoss``,
+    ``2.0 * Jaccard()``. A new one implements ``function_of``; see ``CardinalityLoss``,
     ``CountsLoss`` and ``SetLoss`` for ways that need no class.
 
     Examples
     --------
     >>> import setwise as sw
     >>> class AnyMistake(sw.losses.Loss):
-    ...     def _set_function(self, positive):
+    ...     def function_of(self, positive):
     ...         return sw.functions.Cardinality([0.0] + [1.0] * len(positive))
     >>> AnyMistake()([[1, 0], [1, 1]], [[1, 0], [0, 0]]).tolist()
     [0.0, 1.0]
@@ -43,14 +62,15 @@ class Loss(Immutable, ABC):
     __array_ufunc__ = None
 
     @abstractmethod
-    def _set_function(self, positive: BoolArray) -> SetFunction: ...
+    def function_of(self, positive: BoolArray) -> SetFunction:
+        """Return the set function l for a checked ground truth, of which True means positive."""
 
     def set_function(self, y: ArrayLike) -> SetFunction:
         """Return the set function l of the mistakes for the ground truth y of shape (p,)."""
         labels = read_labels(y)
         if labels.layout != "single":
             raise ValueError(f"y must have shape (p,), got {labels.shape}")
-        return self._set_function(labels.row(0))
+        return self.function_of(labels.row(0))
 
     def __call__(
         self, y_true: ArrayLike, y_pred: ArrayLike, *, offsets: ArrayLike | None = None
@@ -107,7 +127,7 @@ class Loss(Immutable, ABC):
             rows.setdefault(self._key(labels.row(i)), []).append(i)
         for key, members in rows.items():
             positive = labels.row(members[0])
-            function = self._remember(key, partial(self._set_function, positive))
+            function = self._remember(key, partial(self.function_of, positive))
             yield function, np.array(members)
 
     def _up_to_order(self, labels: Labels) -> Iterator[tuple[SetFunction, IntArray]]:
@@ -126,25 +146,8 @@ class Loss(Immutable, ABC):
         """True if l is increasing for every y, False if it is not for some y, None if unknown."""
         return None
 
-    # Properties that upper layers use instead of the type of the loss.
-
-    _is_symmetric: bool = False
-    """Whether elements of equal labels are interchangeable, so that void ones can be omitted."""
-
-    _is_modular: bool = False
-    """Whether the loss is the sum of weights of the mistakes, ``_element_weights``."""
-
-    _is_count: bool = False
-    """Whether the loss is the number of mistakes."""
-
-    _takes_multiplicity: bool = False
-    """Whether the loss supports fractional elements, by ``_with_multiplicity``."""
-
-    _has_closed_parts: bool = False
-    """Whether the decomposition l = f + g is exact for every y and size."""
-
-    _has_nonnegative_part: bool = False
-    """Whether f is nonnegative for every y and size."""
+    _traits: LossTraits = LossTraits()
+    """The properties that upper layers use instead of the type of the loss."""
 
     @property
     def _form(self) -> object | None:
@@ -174,7 +177,7 @@ class Loss(Immutable, ABC):
         """Return the loss of one set whose element i counts weights[i] times."""
         raise NotImplementedError(f"{self!r} counts whole elements only")
 
-    # For sums.
+    # Methods that sums of losses use.
 
     def _unscaled(self) -> tuple[Loss, float]:
         """Return the loss without its factor, and the factor, by which surrogates scale too."""

@@ -17,7 +17,7 @@ from setwise._foundation._arguments import (
     call_on_arrays,
 )
 from setwise.functions import Cardinality
-from setwise.losses._base import Loss
+from setwise.losses._base import Loss, LossTraits
 from setwise.losses._families import TableRows, Tables
 from setwise.losses._labels import Labels
 from setwise.losses._parts import PartOf, Which
@@ -32,7 +32,7 @@ class OfCardinality(Loss):
     def _cardinality(self, p: int) -> Cardinality:
         return self._remember(p, lambda: Cardinality(self._table(p)))
 
-    def _set_function(self, positive: BoolArray) -> Cardinality:
+    def function_of(self, positive: BoolArray) -> Cardinality:
         return self._cardinality(len(positive))
 
     def _key(self, positive: BoolArray) -> object:
@@ -51,8 +51,7 @@ class OfCardinality(Loss):
         values: FloatArray = family.tables[family.starts + labels.counts(mistakes)]
         return values
 
-    _is_symmetric = True
-    _has_closed_parts = True
+    _traits = LossTraits(is_symmetric=True, has_closed_parts=True)
 
     @property
     def _form(self) -> Tables:

@@ -19,7 +19,7 @@ from setwise._foundation._arguments import (
     call_on_arrays,
 )
 from setwise.functions import Cardinality, ConcaveOfModular
-from setwise.losses._base import Loss
+from setwise.losses._base import Loss, LossTraits
 from setwise.losses._families import Curve, Family, TableRows, Tables
 from setwise.losses._itemsets import itemset_counts
 from setwise.losses._labels import Labels
@@ -56,7 +56,7 @@ class ConcaveLoss(Loss):
         if checked is not None:
             ConcaveOfModular(concave, checked)
 
-    def _set_function(self, positive: BoolArray) -> ConcaveOfModular:
+    def function_of(self, positive: BoolArray) -> ConcaveOfModular:
         weights = np.ones(len(positive)) if self.weights is None else self.weights
         if len(weights) != len(positive):
             raise ValueError(
@@ -79,7 +79,7 @@ class ConcaveLoss(Loss):
 
     def _sizes(self, p: int) -> Cardinality:
         def table() -> Cardinality:
-            function = self._set_function(np.zeros(p, np.bool_))  # checks that h is concave up to p
+            function = self.function_of(np.zeros(p, np.bool_))  # checks that h is concave up to p
             return Cardinality(function._at(np.arange(p + 1.0)))
 
         return self._remember(("sizes", p), table)
@@ -88,13 +88,13 @@ class ConcaveLoss(Loss):
         flat_weights(self.weights, labels)
         if self.weights is None:
             for p in np.unique(labels.sizes):  # check that h is concave, once per size
-                self._remember(int(p), partial(self._set_function, np.zeros(p, np.bool_)))
+                self._remember(int(p), partial(self.function_of, np.zeros(p, np.bool_)))
         steps = np.ones(len(order)) if self.weights is None else self.weights[order]
         return concave_gains(self.concave, steps, chains)
 
     @property
-    def _is_symmetric(self) -> bool:  # type: ignore[override]
-        return self.weights is None
+    def _traits(self) -> LossTraits:  # type: ignore[override]
+        return LossTraits(is_symmetric=self.weights is None)
 
     @property
     def _form(self) -> Tables | Curve:
@@ -113,7 +113,7 @@ class ConcaveLoss(Loss):
     def is_increasing(self) -> bool | None:
         if self.weights is None:
             return None
-        return self._set_function(np.zeros(len(self.weights), np.bool_)).is_increasing
+        return self.function_of(np.zeros(len(self.weights), np.bool_)).is_increasing
 
     def __repr__(self) -> str:
         name = getattr(self.concave, "__name__", repr(self.concave))

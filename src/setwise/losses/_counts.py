@@ -17,7 +17,7 @@ from setwise._foundation._arguments import (
 )
 from setwise.functions import Counts
 from setwise.functions._families._counts import GRID_CELLS, CountsGrid
-from setwise.losses._base import Loss
+from setwise.losses._base import Loss, LossTraits
 from setwise.losses._families import Family, TableRows, Tables
 from setwise.losses._labels import Labels
 from setwise.losses._parts import PartOf, Which
@@ -31,7 +31,7 @@ class OfCounts(Loss):
     @abstractmethod
     def _formula(self, m: int, r: int) -> Formula: ...
 
-    def _set_function(self, positive: BoolArray) -> Counts:
+    def function_of(self, positive: BoolArray) -> Counts:
         m = int(np.count_nonzero(positive))
         r = len(positive) - m
         return Counts(self._remember((m, r), lambda: self._formula(m, r)), positive)
@@ -48,8 +48,8 @@ class OfCounts(Loss):
         Small grids are cached; large ones (half a megabyte and more) are recomputed.
         """
         if (m + 1) * (r + 1) > 1 << 16:
-            return self._set_function(np.arange(m + r) < m)
-        return self._remember(("sorted", m, r), lambda: self._set_function(np.arange(m + r) < m))
+            return self.function_of(np.arange(m + r) < m)
+        return self._remember(("sorted", m, r), lambda: self.function_of(np.arange(m + r) < m))
 
     def _family(self, labels: Labels) -> Family | None:
         splits, which = self._splits(labels)
@@ -71,13 +71,13 @@ class OfCounts(Loss):
         gains = np.empty(len(order))
         for i in range(labels.n):
             chain = slice(chains[i], chains[i + 1])
-            gains[chain] = self._set_function(labels.row(i))._gains(order[chain])
+            gains[chain] = self.function_of(labels.row(i))._gains(order[chain])
         return gains
 
     def _grid_of_counts(self, m: int, r: int) -> FloatArray:
         return self._sorted(m, r).grid()
 
-    _is_symmetric = True
+    _traits = LossTraits(is_symmetric=True)
 
     @property
     def _form(self) -> object:

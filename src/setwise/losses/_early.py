@@ -80,7 +80,7 @@ class EarlyDetection(Loss):
         time = np.arange(1.0, p + 1.0)
         return np.exp(-self.rate * time), self.fraction * time
 
-    def _set_function(self, positive: BoolArray) -> PrefixCardinality:
+    def function_of(self, positive: BoolArray) -> PrefixCardinality:
         return PrefixCardinality(*self._terms(len(positive)))
 
     def _key(self, positive: BoolArray) -> object:

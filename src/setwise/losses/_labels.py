@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 Layout = Literal["single", "rows", "ragged"]
 
-# The bits of what the kernels that read labels return: which kinds of labels there are.
+# Kernels that read labels return a sum of these bits, one for each kind of label that occurs.
 HAS_MINUS, HAS_ZERO, HAS_OTHER = 1, 2, 8
 _READABLE = {np.dtype(t) for t in ("?", "i1", "u1", "i4", "i8", "f4", "f8")}
 

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_numbers
 from setwise.functions import Modular
-from setwise.losses._base import Loss
+from setwise.losses._base import Loss, LossTraits
 from setwise.losses._families import ModularRows, Weights
 from setwise.losses._labels import Labels
 
@@ -52,7 +52,7 @@ class Hamming(Loss):
             weights=None if weights is None else as_numbers(weights, "weights", nonnegative=True)
         )
 
-    def _set_function(self, positive: BoolArray) -> Modular:
+    def function_of(self, positive: BoolArray) -> Modular:
         if self.weights is None:
             return Modular(np.ones(len(positive)))
         if len(self.weights) != len(positive):
@@ -85,15 +85,10 @@ class Hamming(Loss):
         flat_weights(self.weights, labels)
         return self.weights[order]
 
-    _is_modular = True
-
     @property
-    def _is_symmetric(self) -> bool:  # type: ignore[override]
-        return self.weights is None
-
-    @property
-    def _is_count(self) -> bool:  # type: ignore[override]
-        return self.weights is None
+    def _traits(self) -> LossTraits:  # type: ignore[override]
+        equal = self.weights is None
+        return LossTraits(is_modular=True, is_symmetric=equal, is_count=equal)
 
     @property
     def _form(self) -> Weights:

@@ -7,8 +7,9 @@ from typing import Literal
 import numpy as np
 
 from setwise._foundation._arguments import BoolArray
-from setwise.functions import Cardinality, Counts, Decomposition, SetFunction, Sum, decompose
+from setwise.functions import Cardinality, Counts, Decomposition, SetFunction, decompose
 from setwise.functions._base import empty_value
+from setwise.functions._families._compose import Sum
 from setwise.functions._families._counts import GRID_CELLS
 from setwise.losses._base import Loss
 from setwise.losses._families import Family, TableRows
@@ -20,7 +21,7 @@ Which = Literal["f", "g"]
 def decomposition(loss: Loss, positive: BoolArray) -> Decomposition:
     """Return f and g of the loss's set function for this ground truth, cached."""
     return loss._remember(
-        ("decomposition", loss._key(positive)), lambda: decompose(loss._set_function(positive))
+        ("decomposition", loss._key(positive)), lambda: decompose(loss.function_of(positive))
     )
 
 
@@ -52,7 +53,7 @@ class PartOf(Loss):
 class Part(PartOf):
     """A part of any other loss on small sets, decomposed for each ground truth."""
 
-    def _set_function(self, positive: BoolArray) -> SetFunction:
+    def function_of(self, positive: BoolArray) -> SetFunction:
         part = self._decomposed(positive)
         constant = empty_value(part)
         if constant == 0:
@@ -72,7 +73,7 @@ class Part(PartOf):
                 sizes.append(function)
             elif isinstance(function, Counts) and all(
                 np.array_equal(function.positive, labels.row(i)) for i in rows
-            ):  # the kernels count by the truth, and the function has to match
+            ):  # the kernels count by the truth, so the function must have the same split
                 which[rows] = len(counts)
                 counts.append(function)
                 cells += (function.m + 1) * (function.r + 1)

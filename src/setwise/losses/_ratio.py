@@ -12,7 +12,7 @@ from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_n
 from setwise.functions import Counts, Ratio, SetFunction
 from setwise.functions._families._counts import ratio_gains
 from setwise.functions._families._ratio import as_beta
-from setwise.losses._base import Loss
+from setwise.losses._base import Loss, LossTraits
 from setwise.losses._counts import OfCounts
 from setwise.losses._families import RatioRows
 from setwise.losses._labels import Labels
@@ -38,14 +38,14 @@ class OfRatio(OfCounts):
 
     @property
     def _shares(self) -> FloatArray:
-        """The weights without their unit, on which ratios do not depend."""
+        """The weights divided by their unit, which does not affect ratios."""
         weights = self.weights
         assert weights is not None
         return self._remember("shares", lambda: without_unit(weights))
 
-    def _set_function(self, positive: BoolArray) -> Counts | RatioOfModular:  # type: ignore[override]
+    def function_of(self, positive: BoolArray) -> Counts | RatioOfModular:  # type: ignore[override]
         if self.weights is None:
-            return super()._set_function(positive)
+            return super().function_of(positive)
         if len(self.weights) != len(positive):
             raise ValueError(
                 f"y must have {len(self.weights)} elements a set, one for each weight of the "
@@ -107,8 +107,17 @@ class OfRatio(OfCounts):
         return along
 
     @property
-    def _is_symmetric(self) -> bool:  # type: ignore[override]
-        return self.weights is None
+    def _traits(self) -> LossTraits:  # type: ignore[override]
+        return self._remember("traits", self._find_traits)
+
+    def _find_traits(self) -> LossTraits:
+        closed = self.weights is None and self._ratio(1).parts() is not None
+        return LossTraits(
+            is_symmetric=self.weights is None,
+            takes_multiplicity=True,
+            has_closed_parts=closed,
+            has_nonnegative_part=closed,
+        )
 
     def _grid_of_counts(self, m: int, r: int) -> FloatArray | None:  # type: ignore[override]
         return super()._grid_of_counts(m, r) if self.weights is None else None
@@ -127,20 +136,10 @@ class OfRatio(OfCounts):
     def _has_maximizer(self, *, slack: bool) -> bool:
         return self.weights is None
 
-    @property
-    def _has_closed_parts(self) -> bool:  # type: ignore[override]
-        return self.weights is None and self._ratio(1).parts() is not None
-
-    @property
-    def _has_nonnegative_part(self) -> bool:  # type: ignore[override]
-        return self._has_closed_parts
-
     def _part(self, which: Which) -> Loss:
         if self.weights is not None:
             return Loss._part(self, which)
-        return RatioPart(self, which) if self._has_closed_parts else super()._part(which)
-
-    _takes_multiplicity = True
+        return RatioPart(self, which) if self._traits.has_closed_parts else super()._part(which)
 
     def _with_multiplicity(self, weights: FloatArray) -> OfRatio:
         """Return the loss with element weights: 2 repeats an element, 0 removes it."""

@@ -15,8 +15,9 @@ from setwise._foundation._arguments import (
     as_array,
     as_function,
 )
-from setwise.functions import Cardinality, ConcaveOfModular, Modular, Oracle, SetFunction, Sum
+from setwise.functions import Cardinality, ConcaveOfModular, Modular, Oracle, SetFunction
 from setwise.functions._base import empty_value
+from setwise.functions._families._compose import Sum
 from setwise.losses._base import Loss
 from setwise.losses._concave import concave_gains
 from setwise.losses._families import Family, ModularRows, TableRows, Tables
@@ -77,7 +78,7 @@ class SetLoss(Loss):
             as_function(function, "function", "mistakes", "positive")
         self._set(function=function, submodular=submodular, increasing=increasing)
 
-    def _set_function(self, positive: BoolArray) -> SetFunction:
+    def function_of(self, positive: BoolArray) -> SetFunction:
         function = self.function
         if isinstance(function, SetFunction):
             self._check_size(len(positive))
@@ -140,10 +141,10 @@ def _difference(function: Callback, positive: BoolArray, zero: float, mistakes: 
 
 def _value(function: Callback, mistakes: BoolArray, positive: BoolArray) -> float:
     """Call the function on copies of the masks, and check that it returns a number."""
-    told = as_array(function(mistakes.copy(), positive.copy()), "what function returns")
-    if told.ndim != 0 or told.dtype.kind not in "fiub":
-        what = f"shape {told.shape}" if told.ndim else f"dtype {told.dtype}"
+    returned = as_array(function(mistakes.copy(), positive.copy()), "what function returns")
+    if returned.ndim != 0 or returned.dtype.kind not in "fiub":
+        what = f"shape {returned.shape}" if returned.ndim else f"dtype {returned.dtype}"
         raise TypeError(f"function must return a real number, got {what}")
-    if not np.isfinite(told):
-        raise ValueError(f"function must return a finite number, got {told}")
-    return float(told)
+    if not np.isfinite(returned):
+        raise ValueError(f"function must return a finite number, got {returned}")
+    return float(returned)

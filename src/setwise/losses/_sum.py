@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_list, as_numbers
-from setwise.functions import Cardinality, Modular, SetFunction, Sum
-from setwise.functions._families._compose import collected
-from setwise.losses._base import Loss
+from setwise.functions import Cardinality, Modular, SetFunction
+from setwise.functions._families._compose import Sum, collected
+from setwise.losses._base import Loss, LossTraits
 from setwise.losses._families import Family, TableRows, Terms
 from setwise.losses._labels import Labels
 
@@ -60,8 +60,8 @@ class SumLoss(Loss):
                 flat_scales.append(float(scale))
         self._set(terms=tuple(flat), coefficients=np.array(flat_scales))
 
-    def _set_function(self, positive: BoolArray) -> SetFunction:
-        return Sum([term._set_function(positive) for term in self.terms], self.coefficients)
+    def function_of(self, positive: BoolArray) -> SetFunction:
+        return Sum([term.function_of(positive) for term in self.terms], self.coefficients)
 
     def _key(self, positive: BoolArray) -> object:
         return tuple(term._key(positive) for term in self.terms)
@@ -78,7 +78,7 @@ class SumLoss(Loss):
         return TableRows.of(functions, which)
 
     def _of_size(self, p: int) -> SetFunction | None:
-        parts = [term._set_function(np.zeros(p, np.bool_)) for term in self.terms]
+        parts = [term.function_of(np.zeros(p, np.bool_)) for term in self.terms]
         if not all(isinstance(part, Cardinality | Modular) for part in parts):
             return None
         return collected(Sum(parts, self.coefficients))
@@ -103,15 +103,15 @@ class SumLoss(Loss):
             yield Sum([function], self.coefficients), rows
 
     @property
-    def _is_symmetric(self) -> bool:  # type: ignore[override]
-        return all(term._is_symmetric for term in self.terms)
+    def _traits(self) -> LossTraits:  # type: ignore[override]
+        return LossTraits(is_symmetric=all(term._traits.is_symmetric for term in self.terms))
 
     @property
     def _form(self) -> Terms:
         return Terms(self, self.terms, self.coefficients)
 
     def _has_maximizer(self, *, slack: bool) -> bool:
-        """Return whether the only term has one; for margins a modular part is allowed too."""
+        """Return whether there is one term with a maximizer; margins also allow a modular part."""
         if len(self.terms) == 1:
             return self.terms[0]._has_maximizer(slack=slack)
         beside = self._beside_modular()
@@ -126,11 +126,11 @@ class SumLoss(Loss):
         return self, 1.0
 
     def _beside_modular(self) -> Loss:
-        others = [term for term in self.terms if not term._is_modular]
+        others = [term for term in self.terms if not term._traits.is_modular]
         return others[0] if len(others) == 1 else self
 
     def _without_modular(self, labels: Labels) -> tuple[Loss, FloatArray | None]:
-        kept = [k for k, term in enumerate(self.terms) if not term._is_modular]
+        kept = [k for k, term in enumerate(self.terms) if not term._traits.is_modular]
         if not kept or len(kept) == len(self.terms):
             return self, None
         total = np.zeros(len(labels.positive))

@@ -43,14 +43,14 @@ class RatioOfModular(SetFunction):
 
 
 def without_unit(weights: FloatArray) -> FloatArray:
-    """Return the weights times a power of two, none above 1: ratios do not ask for the unit."""
+    """Return the weights times a power of two, at most 1. Ratios do not depend on the unit."""
     return np.ldexp(weights, -math.frexp(weights.max(initial=0.0))[1])
 
 
 def weighted_values(
     ratio: Ratio, weights: FloatArray, positive: BoolArray, mistakes: BoolArray
 ) -> FloatArray:
-    """(n,): the ratios of sets of mistakes (n, p) for the truths (n, p)."""
+    """Return the ratios (n,) of sets of mistakes (n, p) for the truths (n, p)."""
     a, _, d = ratio._constants
     missed, added = (mistakes & positive) @ weights, (mistakes & ~positive) @ weights
     kept = (positive & ~mistakes) @ weights
@@ -62,7 +62,7 @@ def weighted_values(
 def weighted_gains(
     ratio: Ratio, total: FloatArray | float, steps: FloatArray, hits: BoolArray
 ) -> FloatArray:
-    """Return the gains along chains, which go along the last axis.
+    """Return the gains along chains. The last axis is that of a chain.
 
     ``steps`` are the weights of the elements, ``hits`` says which of them are positive, and
     ``total`` is the weight of all positives of the set.

@@ -124,7 +124,7 @@ class DecompositionDisplay:
         return cls(*curves, exact=parts.exact).plot(ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
-        """Draw The lines of l, f and g.
+        """Draw the lines of l, f and g.
 
         Parameters
         ----------

@@ -22,7 +22,7 @@ from setwise._foundation._arguments import (
 from setwise.inference import DiverseResult
 from setwise.plots._pixels import as_image, as_sides
 from setwise.plots._style import as_axes, as_style, import_pyplot, label_colors
-from setwise.plots._uncertain import draw_outlines
+from setwise.plots._uncertain_regions import draw_outlines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

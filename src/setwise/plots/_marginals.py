@@ -21,7 +21,7 @@ from setwise._foundation._arguments import (
 from setwise.inference import MarginalsResult
 from setwise.plots._pixels import as_image, as_sides, folded
 from setwise.plots._style import as_axes, as_style, import_pyplot, label_colors
-from setwise.plots._uncertain import (
+from setwise.plots._uncertain_regions import (
     as_layer,
     draw_outlines,
     draw_ranks,

@@ -35,7 +35,7 @@ class ReliabilityDisplay:
     ece : float, optional
         The expected calibration error, for the legend.
     name : str, optional
-        Likewise.
+        The name of the model, for the legend.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class ReliabilityDisplay:
     >>> import setwise as sw
     >>> rng = np.random.default_rng(0)
     >>> p = rng.uniform(size=2000)
-    >>> y = (rng.uniform(size=2000) < p).astype(int)  # true, but what is said is too sure
+    >>> y = (rng.uniform(size=2000) < p).astype(int)  # p is calibrated
     >>> sure = p**3 / (p**3 + (1 - p) ** 3)
     >>> display = sw.plots.ReliabilityDisplay.from_probabilities(y, sure, name="too sure")
     >>> display.line_.get_label()

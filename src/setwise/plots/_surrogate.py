@@ -211,7 +211,7 @@ class SurrogateDisplay:
         # Matplotlib sorts artists by depth, which would hide dots on the surface, so the drawing
         # order is used.
         ax.computed_zorder = False
-        # Opaque facets without antialiasing; otherwise their seams are visible.
+        # Facets are opaque and not antialiased, because otherwise their seams are visible.
         facets = {"rstride": 1, "cstride": 1, "linewidth": 0, "antialiased": False}
         style = {"cmap": "viridis", **facets, **style}
         first, second = np.meshgrid(self.s, self.s, indexing="ij")
@@ -222,7 +222,8 @@ class SurrogateDisplay:
         for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
             axis.set_major_locator(MaxNLocator(4, steps=[1, 2, 4, 5, 10]))
             axis.set_rotate_label(False)  # otherwise some labels are upside down
-        # Slightly smaller than its frame, because layouts do not measure three-dimensional labels.
+        # The axes are slightly smaller than their frame, because layouts ignore three-dimensional
+        # labels.
         ax.set_zlabel("surrogate", labelpad=-1, rotation=90)
         ax.set_box_aspect(None, zoom=0.9)
         ax.view_init(elev=24, azim=-125)

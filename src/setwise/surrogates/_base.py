@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from setwise._foundation._arguments import FloatArray
-from setwise._foundation._base_classes import Immutable
+from setwise._foundation._base_classes import Immutable, Versioned
 from setwise.losses import Loss, get
 from setwise.losses._families import Polymatroids
 from setwise.losses._labels import Labels, read_labels
@@ -18,7 +18,7 @@ from setwise.surrogates._rows import ScoredRows, Scores, read_rows
 
 
 @dataclass(frozen=True)
-class Properties:
+class Properties(Versioned):
     """The properties of a surrogate for one ground truth: True, False, or None if unknown.
 
     Examples
@@ -37,6 +37,18 @@ class Properties:
     """Whether it is at least the loss of the signs of the scores, for all scores."""
     is_exact: bool | None
     """Whether the value is exact, and not an approximation by a greedy search."""
+
+
+@dataclass(frozen=True)
+class SurrogateTraits:
+    """The properties of a surrogate by which learners choose their algorithms."""
+
+    is_separable: bool = False
+    """Whether the value of a set is the sum of the values of its elements."""
+    takes_multiplicity: bool = False
+    """Whether fractional elements are supported, by ``_with_multiplicity``."""
+    ignores_safe_negatives: bool = False
+    """Whether a negative with a score far below 0 can be left out."""
 
 
 class Surrogate(Immutable, ABC):
@@ -66,13 +78,21 @@ class Surrogate(Immutable, ABC):
         self._set(loss=get(loss))
 
     @abstractmethod
-    def _evaluate(self, rows: ScoredRows) -> tuple[FloatArray, Scores]: ...
+    def evaluate(self, rows: ScoredRows) -> tuple[FloatArray, Scores]:
+        """Compute the value of each set and the gradient for each score, of checked rows.
+
+        ``rows.margins(i)`` are the products g y of set i, ``rows.labels.row(i)`` tells which
+        elements are positive, and ``rows.labels.offsets[i]`` is the place of the first one in the
+        gradient.
+        """
 
     @abstractmethod
-    def _properties(self, positive: NDArray[np.bool_]) -> Properties: ...
+    def properties_of(self, positive: NDArray[np.bool_]) -> Properties:
+        """Return the properties for one checked ground truth, of which True means positive."""
 
     @abstractmethod
-    def _always(self) -> Properties: ...
+    def general_properties(self) -> Properties:
+        """Return the properties that hold for every ground truth; None for any other."""
 
     def value_and_gradient(
         self, y: ArrayLike, scores: ArrayLike, *, offsets: ArrayLike | None = None
@@ -98,10 +118,10 @@ class Surrogate(Immutable, ABC):
     def _of_labels(
         self, labels: Labels, scores: ArrayLike
     ) -> tuple[float | FloatArray, NDArray[np.floating[Any]]]:
-        """Compute the same for ``Labels``, which cache results that depend on them only."""
+        """Compute values and gradient for ``Labels``, which cache what depends on them only."""
         rows = read_rows(labels, scores)
         with np.errstate(over="ignore", invalid="ignore"):
-            values, gradient = self._evaluate(rows)
+            values, gradient = self.evaluate(rows)
         if not np.isfinite(values).all():
             raise ValueError(
                 "scores must be so small that the surrogate is finite, got one of "
@@ -120,18 +140,10 @@ class Surrogate(Immutable, ABC):
         labels = read_labels(y)
         if labels.layout != "single":
             raise ValueError(f"y must have shape (p,), got {labels.shape}")
-        return self._properties(labels.row(0))
+        return self.properties_of(labels.row(0))
 
-    # Properties that learners use instead of the type of the surrogate.
-
-    _is_separable: bool = False
-    """Whether the value of a set is the sum of the values of its elements."""
-
-    _takes_multiplicity: bool = False
-    """Whether fractional elements are supported, by ``_with_multiplicity``."""
-
-    _ignores_safe_negatives: bool = False
-    """Whether a negative with a score far below 0 can be left out."""
+    _traits: SurrogateTraits = SurrogateTraits()
+    """The properties that learners use instead of the type of the surrogate."""
 
     def _with_multiplicity(self, weights: FloatArray) -> Surrogate:
         """Return the surrogate of one set whose element i counts weights[i] times."""
@@ -150,22 +162,22 @@ class Surrogate(Immutable, ABC):
     @property
     def is_convex(self) -> bool | None:
         """True if convex for every y and size, else None."""
-        return self._always().is_convex or None
+        return self.general_properties().is_convex or None
 
     @property
     def is_extension(self) -> bool | None:
         """True if equal to the loss at the corners of the unit cube for every y and size."""
-        return self._always().is_extension or None
+        return self.general_properties().is_extension or None
 
     @property
     def is_upper_bound(self) -> bool | None:
         """True if at least the loss of the signs for every y, size and scores, else None."""
-        return self._always().is_upper_bound or None
+        return self.general_properties().is_upper_bound or None
 
     @property
     def is_exact(self) -> bool | None:
         """True if the value is never an approximation, else None."""
-        return self._always().is_exact or None
+        return self.general_properties().is_exact or None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.loss!r})"

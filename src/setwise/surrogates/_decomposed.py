@@ -10,7 +10,7 @@ from setwise.losses import Loss
 from setwise.losses._labels import Labels
 from setwise.losses._parts import decomposition
 from setwise.surrogates._base import Properties, Surrogate, times
-from setwise.surrogates._facts import distinct_functions, is_nonnegative
+from setwise.surrogates._function_properties import distinct_functions, is_nonnegative
 from setwise.surrogates._lovasz import LovaszHinge
 from setwise.surrogates._rows import ScoredRows, Scores
 from setwise.surrogates._slack import SlackRescaling
@@ -58,12 +58,12 @@ class DecomposedHinge(Surrogate):
             supermodular_part=None if g is None else SlackRescaling(g),
         )
 
-    def _evaluate(self, rows: ScoredRows) -> tuple[FloatArray, Scores]:
+    def evaluate(self, rows: ScoredRows) -> tuple[FloatArray, Scores]:
         factor = self.loss._unscaled()[1]
         rows.labels.keep(self, "nonnegative", self._warn_if_negative, rows.labels)
-        values, gradient = self.submodular_part._evaluate(rows)
+        values, gradient = self.submodular_part.evaluate(rows)
         if self.supermodular_part is not None:
-            more, slope = self.supermodular_part._evaluate(rows)
+            more, slope = self.supermodular_part.evaluate(rows)
             values += more
             gradient += slope
         return times(factor, values, gradient)
@@ -83,24 +83,24 @@ class DecomposedHinge(Surrogate):
                 stacklevel=callers_level(),
             )
 
-    def _always(self) -> Properties:
+    def general_properties(self) -> Properties:
         loss = self.loss._unscaled()[0]
-        closed = loss.is_submodular or loss._has_closed_parts
+        closed = loss.is_submodular or loss._traits.has_closed_parts
         submodular_and_increasing = loss.is_submodular and loss.is_increasing
         return Properties(
             is_convex=closed,
-            is_extension=submodular_and_increasing or loss._has_nonnegative_part,
+            is_extension=submodular_and_increasing or loss._traits.has_nonnegative_part,
             is_upper_bound=submodular_and_increasing,
             is_exact=closed,
         )
 
-    def _properties(self, positive: BoolArray) -> Properties:
+    def properties_of(self, positive: BoolArray) -> Properties:
         loss = self.loss._unscaled()[0]
-        lovasz = self.submodular_part._properties(positive)
+        lovasz = self.submodular_part.properties_of(positive)
         if self.supermodular_part is None:
             return lovasz
-        exact = self.supermodular_part._properties(positive).is_exact
-        f = self.submodular_part.loss._set_function(positive)
+        exact = self.supermodular_part.properties_of(positive).is_exact
+        f = self.submodular_part.loss.function_of(positive)
         return Properties(
             is_convex=True if lovasz.is_convex and exact else None,
             is_extension=is_nonnegative(f) if exact else None,

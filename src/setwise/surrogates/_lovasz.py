@@ -15,8 +15,8 @@ from setwise.functions import SetFunction
 from setwise.losses import Loss
 from setwise.losses._families import Call, Polymatroids
 from setwise.losses._labels import Labels
-from setwise.surrogates._base import Properties, Surrogate, times
-from setwise.surrogates._facts import is_increasing, is_nonnegative
+from setwise.surrogates._base import Properties, Surrogate, SurrogateTraits, times
+from setwise.surrogates._function_properties import is_increasing, is_nonnegative
 from setwise.surrogates._rows import ScoredRows, Scores
 
 Case = Literal["auto", 1, 2]
@@ -71,7 +71,7 @@ class LovaszHinge(Surrogate):
             )
         self._set(case=case)
 
-    def _evaluate(self, rows: ScoredRows) -> tuple[FloatArray, Scores]:
+    def evaluate(self, rows: ScoredRows) -> tuple[FloatArray, Scores]:
         loss, factor = self.loss._unscaled()
         return times(factor, *self._of_loss(loss, rows))
 
@@ -117,9 +117,14 @@ class LovaszHinge(Surrogate):
         return self.case == 1
 
     @property
-    def _is_separable(self) -> bool:  # type: ignore[override]
-        """Whether the surrogate is a sum over elements (Proposition 8), which case 2 is not."""
-        return self.loss._is_count and self.case != 2
+    def _traits(self) -> SurrogateTraits:  # type: ignore[override]
+        return SurrogateTraits(
+            # Proposition 8; case 2 is not a sum over elements.
+            is_separable=self.loss._traits.is_count and self.case != 2,
+            takes_multiplicity=self.loss._traits.takes_multiplicity,
+            # Ratios do not depend on the number of negatives without slack.
+            ignores_safe_negatives=self.case != 2 and self.loss._fraction is not None,
+        )
 
     def _polymatroids(self, labels: Labels) -> tuple[Polymatroids, float] | None:
         """Return the polymatroids of case 1, whose greedy vertices attain the maximum."""
@@ -128,19 +133,10 @@ class LovaszHinge(Surrogate):
         found = None if family is None else family.polymatroids()
         return None if found is None else (found, factor)
 
-    @property
-    def _takes_multiplicity(self) -> bool:  # type: ignore[override]
-        return self.loss._takes_multiplicity
-
     def _with_multiplicity(self, weights: FloatArray) -> LovaszHinge:
         return LovaszHinge(self.loss._with_multiplicity(weights), case=self.case)
 
-    @property
-    def _ignores_safe_negatives(self) -> bool:  # type: ignore[override]
-        """Whether negatives without slack can be omitted: ratios do not depend on their number."""
-        return self.case != 2 and self.loss._fraction is not None
-
-    def _always(self) -> Properties:
+    def general_properties(self) -> Properties:
         submodular, increasing = self.loss.is_submodular, self.loss.is_increasing
         return Properties(
             is_convex=submodular and (self.case != 1 or increasing),
@@ -149,8 +145,8 @@ class LovaszHinge(Surrogate):
             is_exact=submodular,
         )
 
-    def _properties(self, positive: BoolArray) -> Properties:
-        function = self.loss._set_function(positive)
+    def properties_of(self, positive: BoolArray) -> Properties:
+        function = self.loss.function_of(positive)
         submodular = self.loss.is_submodular or function.is_submodular
         increasing = self.loss.is_increasing or is_increasing(function)
         componentwise = self.case == 1 or (self.case == "auto" and increasing is True)

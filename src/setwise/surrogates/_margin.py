@@ -12,7 +12,7 @@ from setwise.functions import SetFunction
 from setwise.losses import Loss
 from setwise.losses._labels import Labels
 from setwise.surrogates._base import Properties, times
-from setwise.surrogates._facts import is_increasing
+from setwise.surrogates._function_properties import is_increasing
 from setwise.surrogates._rescaling import Maximizer, Rescaling
 from setwise.surrogates._rows import ScoredRows, Scores
 
@@ -97,7 +97,7 @@ class MarginRescaling(Rescaling):
             weights[members] = self._largest_gain(function)
         return weights
 
-    def _evaluate(self, rows: ScoredRows) -> tuple[FloatArray, Scores]:
+    def evaluate(self, rows: ScoredRows) -> tuple[FloatArray, Scores]:
         labels, dtype = rows.labels, rows.scores.dtype
         weights, loss, factor, shifts = labels.keep(self, "margin", self._terms, labels)
         if shifts is not None:
@@ -106,9 +106,10 @@ class MarginRescaling(Rescaling):
         return values, gradient.astype(dtype, copy=False)
 
     def _terms(self, labels: Labels) -> tuple[FloatArray, Loss, float, FloatArray | None]:
-        """Return the weights of margins, the loss without a factor, the factor, and the shifts.
+        """Return the weights of margins, the unscaled loss, its factor, and the shifts of margins.
 
-        In l(I) + <b, I> - w <margins, I>, a modular part lowers the margins by b / w.
+        A modular part b of the objective l(I) + <b, I> - w <margins, I> shifts the margins by -b /
+        w.
         """
         weights = self._weights(labels)
         loss, modular = self.loss._without_modular(labels)
@@ -119,7 +120,7 @@ class MarginRescaling(Rescaling):
         loss, factor = loss._unscaled()
         return weights / factor, loss, factor, shifts
 
-    def _always(self) -> Properties:
+    def general_properties(self) -> Properties:
         exact = self.maximizer == "auto" and self.loss._has_maximizer(slack=False)
         return Properties(
             is_convex=exact,
@@ -128,9 +129,9 @@ class MarginRescaling(Rescaling):
             is_exact=exact,
         )
 
-    def _properties(self, positive: BoolArray) -> Properties:
+    def properties_of(self, positive: BoolArray) -> Properties:
         exact = self._is_exact_for(self.loss._beside_modular(), positive)
-        function = self.loss._set_function(positive)
+        function = self.loss.function_of(positive)
         increasing = self.loss.is_increasing or function.is_increasing
         extension = None
         if exact and increasing is False:

@@ -15,15 +15,12 @@ from typing import Literal
 
 import numpy as np
 
-from setwise._foundation._arguments import BoolArray, FloatArray
+from setwise._foundation._arguments import BATCH, BoolArray, FloatArray
 from setwise._foundation._search import completed
 from setwise.functions import Modular, SetFunction, minimize, tabulate
 from setwise.functions._base import ENUMERABLE
 
 Method = Literal["enumerate", "minimize", "greedy"]
-
-# The number of objectives in memory when sets are enumerated.
-_CHUNK = 1 << 21
 
 
 @dataclass(frozen=True)
@@ -75,7 +72,7 @@ def _by_enumeration(
     members = (np.arange(1 << p)[:, None] >> np.arange(p)) & 1 == 1
     best = np.empty(len(margins), np.int64)
     objectives = np.empty(len(margins))
-    step = max(1, _CHUNK >> p)
+    step = max(1, BATCH >> p)
     for begin in range(0, len(margins), step):
         rows = slice(begin, begin + step)
         values = rule.objective(table, margins[rows] @ members.T.astype(np.float64))

@@ -26,7 +26,7 @@ class Rescaling(Surrogate):
 
     def __init__(self, loss: Loss | str, maximizer: Maximizer) -> None:
         super().__init__(loss)
-        given: object = maximizer  # an array has no truth value
+        given: object = maximizer  # an array cannot be compared with a name
         if not isinstance(given, str) or given not in ("auto", "greedy"):
             near = did_you_mean(given, ("auto", "greedy"))
             raise ValueError(f"maximizer must be 'auto' or 'greedy', got {maximizer!r}{near}")
@@ -81,4 +81,4 @@ class Rescaling(Surrogate):
         )
         if self._call(loss, labels, np.ones(1)) is not None:
             return True
-        return self._method(loss._set_function(positive)) != "greedy"
+        return self._method(loss.function_of(positive)) != "greedy"

@@ -8,7 +8,7 @@ from setwise._foundation._arguments import BoolArray, FloatArray
 from setwise.losses import Loss
 from setwise.losses._labels import Labels
 from setwise.surrogates._base import Properties, times
-from setwise.surrogates._facts import distinct_functions, is_nonnegative
+from setwise.surrogates._function_properties import distinct_functions, is_nonnegative
 from setwise.surrogates._rescaling import Maximizer, Rescaling
 from setwise.surrogates._rows import ScoredRows, Scores
 
@@ -47,7 +47,7 @@ class SlackRescaling(Rescaling):
     def __init__(self, loss: Loss | str, *, maximizer: Maximizer = "auto") -> None:
         super().__init__(loss, maximizer)
 
-    def _evaluate(self, rows: ScoredRows) -> tuple[FloatArray, Scores]:
+    def evaluate(self, rows: ScoredRows) -> tuple[FloatArray, Scores]:
         loss, factor = self.loss._unscaled()
         if not loss.is_increasing:
             rows.labels.keep(self, "nonnegative", self._refuse_negative, loss, rows.labels)
@@ -61,15 +61,15 @@ class SlackRescaling(Rescaling):
                     f"{function!r} is negative somewhere"
                 )
 
-    def _always(self) -> Properties:
+    def general_properties(self) -> Properties:
         exact = self.maximizer == "auto" and self.loss._has_maximizer(slack=True)
         increasing = self.loss.is_increasing
         return Properties(exact, exact and increasing, exact and increasing, exact)
 
-    def _properties(self, positive: BoolArray) -> Properties:
+    def properties_of(self, positive: BoolArray) -> Properties:
         loss, _ = self.loss._unscaled()
         exact = self._is_exact_for(loss, positive)
-        function = loss._set_function(positive)
+        function = loss.function_of(positive)
         increasing = loss.is_increasing or function.is_increasing
         nonnegative = True if increasing else is_nonnegative(function)
         return Properties(

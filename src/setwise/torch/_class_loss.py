@@ -100,7 +100,7 @@ def probabilities_of(input: Tensor, activation: Activation) -> Tensor:
 def combined(
     values: Tensor, counts: Tensor, weight: Tensor | None, options: SoftmaxOptions
 ) -> Tensor:
-    """Reduce the values (T, K) of the sets that count, a mask (T, K)."""
+    """Reduce the values (T, K) over the sets that count; ``counts`` is their mask (T, K)."""
     if options.reduction == "mean":
         return mean_of_sets(values, counts, weight, options.average, options.worst)
     values = torch.where(counts, values, 0.0)

@@ -22,7 +22,7 @@ from setwise.torch._inputs._labels import MEANT, NO_MIXTURE, comparable, voids
 from setwise.torch._inputs._sets import HALVES
 from setwise.torch._reference._hinge import Answer
 
-_HAS_VOID = 16  # beside the bits of ``setwise.losses``
+_HAS_VOID = 16  # a further bit beside those of ``setwise.losses``
 _SAFE = -1e30  # the score of a void element, read as a negative: it violates no margin
 
 
@@ -69,7 +69,7 @@ def hinge(surrogate: Surrogate, scores: Tensor, target: Tensor, ignore: float) -
     wide = scores if scores.dtype == torch.float64 else scores.float()
     flat = wide.reshape(-1).numpy()
     codes, some_void = codes_of(target, ignore)
-    if some_void and surrogate._ignores_safe_negatives:
+    if some_void and surrogate._traits.ignores_safe_negatives:
         # Void elements become negatives that violate no margin.
         flat = np.where(codes == 2, flat.dtype.type(_SAFE), flat)
         codes, some_void = np.where(codes == 2, np.uint8(0), codes), False
@@ -77,9 +77,9 @@ def hinge(surrogate: Surrogate, scores: Tensor, target: Tensor, ignore: float) -
         if not _kernels.all_finite(flat):
             return None
         labels = Labels(codes, np.arange(n_sets + 1) * n, "rows", (n_sets, n))
-        values, gradient = surrogate._evaluate(ScoredRows(labels, flat))
+        values, gradient = surrogate.evaluate(ScoredRows(labels, flat))
     else:
-        if not surrogate.loss._is_symmetric:
+        if not surrogate.loss._traits.is_symmetric:
             return None
         kept = codes != 2
         flat, codes = flat[kept], codes[kept]
@@ -88,7 +88,7 @@ def hinge(surrogate: Surrogate, scores: Tensor, target: Tensor, ignore: float) -
         sizes = np.count_nonzero(kept.reshape(n_sets, n), axis=1)
         offsets = np.concatenate([[0], np.cumsum(sizes)])
         rows = ScoredRows(Labels(codes, offsets, "ragged", codes.shape), flat)
-        values, slopes = surrogate._evaluate(rows)
+        values, slopes = surrogate.evaluate(rows)
         gradient = np.zeros(n_sets * n, flat.dtype)
         gradient[kept] = slopes
     return torch.from_numpy(values).to(wide.dtype), torch.from_numpy(gradient).view(n_sets, n)

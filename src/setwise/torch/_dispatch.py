@@ -112,7 +112,7 @@ def _margin(loss: Loss, sets: Sets, scale: float) -> Answer | None:
 
 def _decomposed(loss: Loss, sets: Sets, scale: float) -> Answer | None:
     submodular, supermodular = loss._parts()
-    if not (submodular.is_increasing or loss._has_nonnegative_part):
+    if not (submodular.is_increasing or loss._traits.has_nonnegative_part):
         _cpu.surrogate_of("decomposed", loss, 1.0)._warn_if_negative(sets.labels())
     first = lovasz(submodular, sets)
     if first is None or supermodular is None:

@@ -139,24 +139,6 @@ def bias_path(size: int) -> Call:
     return lambda: inference.bias_path(field, reach=2.0)
 
 
-@long("inference.sampled_list")
-def sampled_list(size: int) -> Call:
-    field = grid_field(size, 3)
-    return lambda: inference.sampled_list(field, 4, n_draws=20, n_jobs=1, rng=0)
-
-
-@long("inference.perturbed_list", "two labels")
-def perturbed_list(size: int) -> Call:
-    field = grid_field(size, 2)
-    return lambda: inference.perturbed_list(field, 4, n_draws=20, n_jobs=1, rng=0)
-
-
-@long("inference.perturbed_list", "three labels")
-def perturbed_list_of_three(size: int) -> Call:
-    field = grid_field(size, 3)
-    return lambda: inference.perturbed_list(field, 3, n_jobs=1, rng=0)
-
-
 @long("inference.tune_diversity")
 def tune_diversity(size: int) -> Call:
     images = [grid_field(size, 3) for _ in range(2)]
@@ -170,14 +152,14 @@ def calibrate_temperature(size: int) -> Call:
     images = [grid_field(size, 3) for _ in range(2)]
     truths = [field.unary.argmin(axis=1) for field in images]
     options = {"grid": {"temperature": [0.5, 1.0, 2.0]}, "tol": 1e-2, "n_jobs": 2}
-    return lambda: inference.calibrate_temperature(images, truths, "trees", **options)
+    return lambda: sw.calibrate_temperature(images, truths, "trees", **options)
 
 
 @long("inference.TemperatureCalibration.marginals")
 def calibrated_marginals(size: int) -> Call:
     field = grid_field(size, 3)
     truths, options = [field.unary.argmin(axis=1)], {"grid": {"temperature": [1.0]}, "tol": 1.0}
-    found = inference.calibrate_temperature([field], truths, "trees", **options)
+    found = sw.calibrate_temperature([field], truths, "trees", **options)
     return lambda: found.marginals(field, tol=1e-2, n_jobs=1)
 
 

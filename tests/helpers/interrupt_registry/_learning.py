@@ -8,7 +8,8 @@ import numpy as np
 
 from interrupt_registry._calls import Call, long
 from interrupt_registry._inference import grid_field
-from setwise import fields, inference, learning
+from setwise import fields, learning
+from setwise.inference._diverse._baseline_lists import perturbed_list
 
 
 def examples(size: int, p: int = 6) -> tuple[np.ndarray, np.ndarray]:
@@ -96,7 +97,7 @@ long("learning.ClassifierSearch.__call__")(_search_with(_trees))
 
 
 def labels_of_draws(field: fields.Field) -> np.ndarray:
-    return inference.perturbed_list(field, 2, n_jobs=1, rng=0)
+    return perturbed_list(field, 2, n_jobs=1, rng=0)
 
 
 @long("learning.Serial.map")

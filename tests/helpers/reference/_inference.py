@@ -132,7 +132,7 @@ def best_step(field: fields.Field, diversity: object, earlier: np.ndarray) -> fl
     """The least E(y) - d(y | S) over all labellings y."""
     every = all_labelings(*field.unary.shape)
     energies = field.energy(every)
-    gains = np.array([diversity._gain(y, earlier, field.n_labels) for y in every])
+    gains = np.array([diversity.gain_of(y, earlier, field.n_labels) for y in every])
     return float((energies - gains).min())
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from setwise._foundation._arguments import FloatArray
 from setwise.app._drawing._levels import Tilt
-from setwise.plots._uncertain import uncertain_pieces
+from setwise.plots._uncertain_regions import uncertain_pieces
 
 Picture = NDArray[np.uint8]
 

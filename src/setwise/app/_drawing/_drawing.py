@@ -37,7 +37,7 @@ _BYTES_PER_POINT = sum(map(getsizeof, ((0.0, 0.0), 0.0, 0.0)))  # a tuple of two
 # (2), the masks of the last answers (3), six alternatives (6), an uncertainty map (1), a copy of a
 # mask for sending (1), and the colour code of each pixel (4).
 _BASE_BYTES = 20
-_REDUCE_BYTES = 60  # per pixel of a picture while it is reduced
+_REDUCE_BYTES = 60  # bytes per pixel of a picture while it is reduced
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,7 +249,7 @@ class Drawing:
         if not 0.0 <= smoothness <= 1000.0:
             raise ValueError(f"smoothness must lie between 0 and 1000, got {smoothness}")
         with self._lock:
-            rounded = round(64 * smoothness) / 64  # makes the sums of a cut exact
+            rounded = round(64 * smoothness) / 64  # multiples of 1/64 make the sums of a cut exact
             if rounded != self._smoothness:
                 self._smoothness = rounded
                 self._version += 1
@@ -335,7 +335,7 @@ class Drawing:
 
     @property
     def nbytes(self) -> int:
-        """About the bytes that the drawing holds, without its levels."""
+        """The approximate number of bytes that the drawing holds, without its levels."""
         return self._share.nbytes
 
     @property

@@ -37,7 +37,10 @@ from setwise.app._drawing._levels import (
 )
 from setwise.app._drawing._memory import BACKGROUND_SECONDS
 from setwise.images._segment import MARGINALS_TOL
-from setwise.inference import DiverseProgress, diverse, marginals, solve_map
+from setwise.inference import DiverseProgress
+from setwise.inference._diverse._diverse import diverse
+from setwise.inference._map._solve_map import solve_map
+from setwise.inference._marginals._marginals import marginals
 
 N_ALTERNATIVES = 6  # as many as fit into the strip of the page
 ALTERNATIVES, UNCERTAINTY = "alternatives", "uncertainty"
@@ -57,7 +60,7 @@ _PROOF_TOL = 1e-3  # the relative gap at which a proof stops: the page shows one
 
 
 class WorkQueue(Protocol):
-    """A queue of jobs for threads, such as ``Workers``."""
+    """The protocol of a queue of jobs that threads run; ``Workers`` implements it."""
 
     def submit(self, owner: Work, job: str, *, urgent: bool) -> None:
         """Let a thread call ``owner.run(job)``. Raise ``RuntimeError`` after the end."""
@@ -308,7 +311,7 @@ class Work:
                     ),
                 )
         except (MemoryError, TimeoutError):
-            self._publish(replace(answer, final=True))  # with the bound proved so far
+            self._publish(replace(answer, final=True))  # the bound proved so far is valid
             return
         self._publish(
             replace(

@@ -21,8 +21,8 @@ from setwise.images._contrast import contrast_edges
 from setwise.images._field import LOCATION, SMOOTHNESS
 from setwise.images._location import block_costs, spread_blocks
 from setwise.images._pixels import as_pixels
-from setwise.inference import solve_map
 from setwise.inference._flows._two_label_cut import TwoLabelCut
+from setwise.inference._map._solve_map import solve_map
 
 # Bytes per pixel, bounds on peaks of resident memory with 0.3 to 4 million pixels: those of a level
 # with the arrays of a solve by a cut, of the cut itself, and of a search in a field, which takes

@@ -113,7 +113,7 @@ class MemoryBudget:
         share, begin = MemoryShare(self), monotonic()
         me = get_ident(), user
         while True:
-            self._users.append(me)  # from here on its levels stay, as ``wanted`` assumes
+            self._users.append(me)  # now the user's levels stay in memory, as ``wanted`` assumes
             others = any(thread != me[0] for thread, _ in tuple(self._users))
             waited = monotonic() - begin
             try:

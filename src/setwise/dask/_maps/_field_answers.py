@@ -16,7 +16,9 @@ from setwise._foundation._warnings import gathered_warnings
 from setwise.dask._maps._field_results import FieldRow, FieldStore
 from setwise.decisions import decide
 from setwise.fields import Field
-from setwise.inference import diverse, marginals, solve_map
+from setwise.inference._diverse._diverse import diverse
+from setwise.inference._map._solve_map import solve_map
+from setwise.inference._marginals._marginals import marginals
 
 Arrays = dict[str, NDArray[Any]]
 

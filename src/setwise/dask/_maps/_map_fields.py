@@ -26,8 +26,10 @@ from setwise._foundation._warnings import warn_caller
 from setwise.dask._executor import ATTEMPTS, as_client
 from setwise.dask._maps._field_answers import TASKS, FieldJob, ImageAnswer
 from setwise.dask._maps._field_results import FieldResults, FieldRow, FieldStore, rows_in_order
-from setwise.dask._watch import cancel, watched
-from setwise.inference import diverse, marginals, solve_map
+from setwise.dask._worker_watch import cancel, watched
+from setwise.inference._diverse._diverse import diverse
+from setwise.inference._map._solve_map import solve_map
+from setwise.inference._marginals._marginals import marginals
 
 _CALLS: dict[str, tuple[Callable[..., Any], set[str]]] = {
     "map": (solve_map, set()),

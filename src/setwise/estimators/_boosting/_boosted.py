@@ -36,8 +36,8 @@ from setwise.learning import (
 from setwise.learning._boosting._master import ACCURACY
 from setwise.learning._weak_learners._rows import respond
 
-# With more scores, a round costs more, and more learners can be distinguished in one round. So one
-# learner enters per _SCORES_A_COLUMN scores.
+# One learner is added per round for each _SCORES_A_COLUMN scores. With more scores a round costs
+# more, and more learners can be distinguished in one round.
 _SCORES_A_COLUMN, _MOST_COLUMNS = 60_000, 8
 
 
@@ -148,7 +148,7 @@ def weighted_scores(
 
 
 def columns_a_round(asked: object, n_scores: int) -> int:
-    """Return how many weak learners enter per round, or None if it depends on the scores."""
+    """Return how many weak learners are added per round, or None if it depends on the scores."""
     if asked is None:
         return int(min(max(n_scores // _SCORES_A_COLUMN, 1), _MOST_COLUMNS))
     return as_count(asked, "columns_per_round", least=1)
@@ -225,20 +225,20 @@ class Boosted:
             one_thread(),  # sums in BLAS depend on the number of threads
             progress_callback(self.verbose and not quiet, tol, user) as callback,
         ):
-            told = callback if watch is None else watch.around(callback)
+            reporting = callback if watch is None else watch.around(callback)
             return deadline.run(
                 partial(
                     learn,
                     n_estimators=self.n_estimators,
                     time_limit=deadline.inherited,
-                    callback=told,
+                    callback=reporting,
                 )
             )
 
     def _store(
         self, fit: BoostFit, n_segments: int, *, stopped: bool = False, shared: bool = False
     ) -> None:
-        """Store the result of a fit; one that validation ``stopped`` may have any gap."""
+        """Store the result of a fit. If validation ``stopped`` it, any gap is accepted silently."""
         if not stopped:
             warn_of_gap(type(self).__name__, fit, self.tol, self.n_estimators)
         step = n_segments if shared else 1

@@ -49,14 +49,16 @@ def class_merit(
     if scoring is not None:
         labels = classes[places]
 
-        def judged(scores: FloatArray) -> float:
+        def score_of(scores: FloatArray) -> float:
             try:
-                answer = scoring(_Told(scores, classes), scores, labels, sample_weight=weight)
+                answer = scoring(
+                    _KnownScores(scores, classes), scores, labels, sample_weight=weight
+                )
             except TypeError as error:  # the scorer does not take these arguments
                 raise TypeError(f"scoring: {error}") from error
             return as_number(answer, "what scoring returns")
 
-        return judged
+        return score_of
     share = cost / cost.max()
 
     def merit(scores: FloatArray) -> float:
@@ -71,7 +73,7 @@ def places_of(scores: FloatArray) -> IntArray:
     return (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
 
 
-class _Told(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class _KnownScores(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A stand-in for a fitted classifier, with given scores, for scorers."""
 
     def __init__(self, scores: FloatArray, classes: NDArray[Any]) -> None:

@@ -19,8 +19,8 @@ class ClassRisk:
     With the unit matrix as code and Delta = 1 off the diagonal, this is equation (17). With
     ancestors in the code it is the risk of Section 3.4, and with the code (-1/2, 1/2) of two
     classes it is LPBoost (Section 3.1). If several classes are equally violated, the subgradient is
-    the mean of theirs. Before the first learner all classes are, and with the subgradient of a
-    single one, later learners would have to undo the first.
+    the mean of theirs. Before the first learner all classes are equally violated. With the
+    subgradient of a single class, later learners would have to correct the first one.
 
     A call costs O(m k), plus the products with the code.
 

@@ -28,18 +28,18 @@ from setwise.estimators._boosting._boosted import importances
 from setwise.estimators._boosting._class_merit import class_merit
 from setwise.estimators._boosting._columns import Tabular, takes_missing
 from setwise.estimators._boosting._held_out import Examples, known_places
-from setwise.estimators._boosting._judged import HeldOut, Judged
+from setwise.estimators._boosting._validated import HeldOut, Validated
 from setwise.estimators._calibration import Calibration, needs_calibrate
 from setwise.estimators._checked import check_targets
 from setwise.estimators._sets._folds import as_scoring
 
 METHODS = ("softmax", "sigmoid", "isotonic")
-# The ridge penalty on the biases of "softmax", relative to the examples' weights: a class that no
-# held-out row has keeps a finite bias.
+# The ridge penalty on the biases of "softmax", relative to the examples' weights: it keeps the bias
+# finite for a class without held-out rows.
 _RIDGE = 1e-3
 
 
-class ClassScores(Versioned, Judged, Tabular, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class ClassScores(Versioned, Validated, Tabular, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A boosted classifier whose class scores are ``code_`` times the segments of scores.
 
     With augmented labels there is one segment, for the rows code[y] (x) x of all classes.
@@ -196,11 +196,11 @@ class ClassProbabilities:
         if isinstance(self.maps, tuple):
             slope, bias = self.maps
             return np.asarray(softmax(slope * scores + bias, axis=1))
-        told = self.maps(expit(scores))
-        sums = told.sum(axis=1, keepdims=True)
+        calibrated = self.maps(expit(scores))
+        sums = calibrated.sum(axis=1, keepdims=True)
         # If every class has probability 0, the row gets equal probabilities.
         shares: FloatArray = np.where(
-            sums > 0, told / np.where(sums > 0, sums, 1), 1 / told.shape[1]
+            sums > 0, calibrated / np.where(sums > 0, sums, 1), 1 / calibrated.shape[1]
         )
         return shares
 

@@ -17,7 +17,7 @@ _STRANGE = 0.7390851332151607
 def distinct_rows(X: Any, y: IntArray, weight: FloatArray) -> tuple[Any, IntArray, FloatArray]:
     """Merge equal rows of positive weight, sum their weights, and sort them in a fixed order.
 
-    If weak learners are equally good, rounding errors decide which one enters. After merging, the
+    If weak learners are equally good, rounding errors decide which one is added. After merging, the
     result depends neither on the order of the rows nor on how they are repeated. Equal rows are
     found next to one another in the order of a projection, O(n d + n log n). Missing values, NaN,
     are equal.

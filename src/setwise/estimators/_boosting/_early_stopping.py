@@ -75,12 +75,12 @@ class ScoreWatch:
     judges : mapping of names
     patience : int, optional
         The fit ends after ``patience`` rounds without a better score or a smaller loss of the first
-        judge. Rounds before the first weight do not count. None: never.
+        judge. Rounds before the first weight do not count. None disables this.
     """
 
     def __init__(self, judges: Mapping[str, Judge], patience: int | None = None) -> None:
         self._judges, self._patience = judges, patience
-        self.told: dict[str, list[Verdict]] = {name: [] for name in judges}
+        self.verdicts: dict[str, list[Verdict]] = {name: [] for name in judges}
         self.stopped = False
         self.best: BoostProgress | None = None
         self.verdict = Verdict(-np.inf, np.inf)
@@ -97,7 +97,7 @@ class ScoreWatch:
                 name: judge(progress.columns, progress.w) for name, judge in self._judges.items()
             }
             for name, verdict in now.items():
-                self.told[name].append(verdict)
+                self.verdicts[name].append(verdict)
             if now:
                 self._weigh(progress, next(iter(now.values())))
             scores = {name: verdict.score for name, verdict in now.items()}
@@ -145,6 +145,6 @@ class ScoreWatch:
     def results(self) -> dict[str, dict[str, list[float]]]:
         """Return score and loss of each set, one number per round."""
         return {
-            name: {"score": [v.score for v in told], "loss": [v.loss for v in told]}
-            for name, told in self.told.items()
+            name: {"score": [v.score for v in verdicts], "loss": [v.loss for v in verdicts]}
+            for name, verdicts in self.verdicts.items()
         }

@@ -19,8 +19,8 @@ from setwise._foundation._arguments import (
 
 # C is chosen by _FOLDS folds up to _FEW_ROWS rows, and by one held-out part above.
 _FOLDS, _FEW_ROWS = 3, 1000
-MANY_ROWS = 10_000  # above this, early_stopping="auto" is on
-_ENOUGH_ROWS = 20_000  # C is chosen on a sample of at most this size; larger ones chose the same
+MANY_ROWS = 10_000  # early_stopping="auto" is on above this number of rows
+_ENOUGH_ROWS = 20_000  # the most rows on which C is chosen; larger samples chose the same C
 _ROUNDING = 1e-6  # absorbs the rounding error of an index times a share
 
 

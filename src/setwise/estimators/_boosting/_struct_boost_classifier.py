@@ -55,16 +55,16 @@ class StructBoostClassifier(ClassScores):
     ----------
     estimator : {"stump", "step", "tree", "perceptron", "linear"} or classifier, default="stump"
         The weak learners: decision stumps, stumps with balanced levels (``sw.learning.StepSearch``;
-        of more than two classes with ``penalty="group"`` alone), decision trees of depth 3,
+        for more than two classes only with ``penalty="group"``), decision trees of depth 3,
         perceptrons, linear support vector machines, or any scikit-learn classifier that takes
         ``sample_weight``.
     n_estimators : int, default=200
         The largest number of weak learners. With ``early_stopping``, validation may choose fewer.
     time_limit : float, default=None
-        The most seconds that ``fit`` may take, None for no limit. It then ends with the best
-        weights so far and warns (``ConvergenceWarning``); ``gap_`` holds. The first round, without
-        weak learners, one weak learner of scikit-learn and one linear program are not interrupted.
-        The result then depends on the speed and the load of the machine.
+        The largest number of seconds that ``fit`` may take, None for no limit. It then ends with
+        the best weights so far and warns (``ConvergenceWarning``); ``gap_`` is valid. The first
+        round, without weak learners, one weak learner of scikit-learn and one linear program are
+        not interrupted. The result then depends on the speed and the load of the machine.
     C : float or "auto", default="auto"
         Weight of the mean loss against the sum of the weights. Below a threshold, which grows with
         the number of classes, all weights are 0 and the fit warns. "auto" tries 50 times that
@@ -100,7 +100,7 @@ class StructBoostClassifier(ClassScores):
         Settings that few fits change (``sw.learning.BoostOptions``): the penalty, the form of the
         program, categories and monotonic constraints, and how rows are held out.
     random_state : None, int or RandomState, default=None
-        Seed for random weak learners and for the choice of held-out rows; None is a fixed seed.
+        The seed of random weak learners and of the choice of held-out rows; None is a fixed seed.
     n_jobs : int, default=None
         Threads of the search; None is one, -1 all cores. The answer does not depend on it.
     verbose : bool, default=False

@@ -29,14 +29,14 @@ from setwise.estimators._boosting._boosted import make_search
 from setwise.estimators._boosting._columns import Tabular, takes_missing
 from setwise.estimators._boosting._distinct_rows import distinct_rows
 from setwise.estimators._boosting._held_out import Examples, as_eval_set, known_places
-from setwise.estimators._boosting._judged import Judged
 from setwise.estimators._boosting._list_risk import AveragePrecisionRisk, GainRisk, ListRisk
 from setwise.estimators._boosting._rank_risk import RankRisk, as_groups, cut_points
+from setwise.estimators._boosting._validated import Validated
 from setwise.estimators._checked import check_targets
 from setwise.learning import BoostOptions, BoostProgress, WeakLearnerSearch
 from setwise.learning._boosting._options import read_options
 
-# The settings that a ranking has.
+# The fields of ``BoostOptions`` that apply to rankings.
 _TAKEN = (
     "slack",
     "validation_fraction",
@@ -53,7 +53,7 @@ LOSSES: dict[str, type[RankRisk] | type[ListRisk]] = {
 }
 
 
-class StructBoostRanker(Versioned, Judged, Tabular, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class StructBoostRanker(Versioned, Validated, Tabular, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     r"""Boosting of weak learners for rankings: positive above negative, higher levels above lower.
 
     .. math:: \min_{w \ge 0}\ 1^T w + \frac{C}{|S|} \sum_{(i, j) \in S} (1 - (f(x_i) - f(x_j)))_+ ,
@@ -73,10 +73,10 @@ class StructBoostRanker(Versioned, Judged, Tabular, ClassifierMixin, BaseEstimat
     n_estimators : int, default=200
         The largest number of weak learners. With ``early_stopping``, validation may choose fewer.
     time_limit : float, default=None
-        The most seconds that ``fit`` may take, None for no limit. It then ends with the best
-        weights so far and warns (``ConvergenceWarning``); ``gap_`` holds. The first round, without
-        weak learners, one weak learner of scikit-learn and one linear program are not interrupted.
-        The result then depends on the speed and the load of the machine.
+        The largest number of seconds that ``fit`` may take, None for no limit. It then ends with
+        the best weights so far and warns (``ConvergenceWarning``); ``gap_`` is valid. The first
+        round, without weak learners, one weak learner of scikit-learn and one linear program are
+        not interrupted. The result then depends on the speed and the load of the machine.
     C : float or "auto", default="auto"
         Weight of the mean over the pairs, or the queries, against the sum of the weights. "auto"
         tries 50 times the least C for which a weak learner gets a weight, then 150 times. If the
@@ -105,7 +105,7 @@ class StructBoostRanker(Versioned, Judged, Tabular, ClassifierMixin, BaseEstimat
         ``validation_fraction``, ``n_iter_no_change``, ``n_folds``, ``categorical_features`` and
         ``monotonic_cst``.
     random_state : None, int or RandomState, default=None
-        Seed for random weak learners and for the choice of held-out rows; None is a fixed seed.
+        The seed of random weak learners and of the choice of held-out rows; None is a fixed seed.
     n_jobs : int, default=None
         Threads of the search; None is one, -1 all cores. The answer does not depend on it.
     verbose : bool, default=False
@@ -313,7 +313,7 @@ class StructBoostRanker(Versioned, Judged, Tabular, ClassifierMixin, BaseEstimat
 
     def _risk(self, examples: Examples) -> RankRisk | ListRisk:
         levels: NDArray[Any] = examples.y
-        if self.loss == "ndcg" and self.ordinal:  # the gains themselves
+        if self.loss == "ndcg" and self.ordinal:  # with ordered levels, y itself holds the gains
             levels = self.classes_[levels].astype(np.float64)
         if self.loss == "ndcg":
             return GainRisk(levels, examples.weight, examples.groups, self.k)

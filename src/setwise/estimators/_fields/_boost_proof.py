@@ -8,10 +8,9 @@ from typing import NamedTuple
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._search import attempt
+from setwise.estimators._fields._field_oracle import ROUNDING
 from setwise.estimators._fields._field_risk import FieldRisk
 from setwise.learning import BoostFit
-
-_ROUNDING = 1e-9  # relative to the objective without learners
 
 
 class Thorough:
@@ -55,7 +54,7 @@ def prove(fit: BoostFit, risk: FieldRisk, C: float, deadline: Deadline) -> Boost
     if not ended:  # after Ctrl-C or a time limit there is no proof
         proof, ended = attempt(deadline.run, risk.prove, fit.scores)
     found, _, most = (0.0, 0.0, risk.at_most(fit.scores)) if proof is None else proof
-    rounding = _ROUNDING * fit.zero
+    rounding = ROUNDING * fit.zero
     missed = price + C * found > fit.value + rounding
     known = C * (most - found) <= rounding
     value = max(price + C * most, fit.bound)

@@ -30,7 +30,7 @@ from setwise.estimators._fields._field_model import FieldModel
 from setwise.estimators._fields._field_risk import FieldRisk
 from setwise.estimators._fields._field_search import FieldSearch, Indicators, PlainFeatures
 from setwise.estimators._fields._graphs import Graphs
-from setwise.estimators._fields._higher_maps import best_maps
+from setwise.estimators._fields._higher_order_maps import best_maps
 from setwise.estimators._threads import threads
 from setwise.learning import BoostProgress
 from setwise.learning._boosting._problem import WeakLearnerSearch
@@ -93,10 +93,10 @@ class FieldBoost(Boosted, FieldModel):
     n_estimators : int, default=200
         The largest number of weak learners.
     time_limit : float, default=None
-        The most seconds that ``fit`` may take, None for no limit. It then ends with the best
-        weights so far and warns (``ConvergenceWarning``); ``gap_`` holds. The first round, without
-        weak learners, one weak learner of scikit-learn and one linear program are not interrupted.
-        The result then depends on the speed and the load of the machine.
+        The largest number of seconds that ``fit`` may take, None for no limit. It then ends with
+        the best weights so far and warns (``ConvergenceWarning``); ``gap_`` is valid. The first
+        round, without weak learners, one weak learner of scikit-learn and one linear program are
+        not interrupted. The result then depends on the speed and the load of the machine.
     C : float, default=1.0
         Weight of the mean over the graphs against the sum of all weights. The risk of a graph grows
         with its nodes.
@@ -104,7 +104,7 @@ class FieldBoost(Boosted, FieldModel):
         Relative gap at which the fit stops. A fit that ends above it, for instance at
         ``n_estimators``, warns (``ConvergenceWarning``).
     random_state : int, RandomState or None, default=None
-        Seed for random weak learners.
+        The seed of random weak learners.
     n_jobs : int, default=None
         Threads for the cuts and for stumps; None is one, -1 all cores. The answer does not depend
         on it.
@@ -220,9 +220,9 @@ class FieldBoost(Boosted, FieldModel):
         Y : sequence of arrays of shape (N,)
             One label per node; floats must be whole numbers.
         node_weights : sequence of arrays of shape (N,) or number, optional
-            The costs c of mistakes; 1 by default, as in the paper. An example are the pixels of
-            each superpixel over their mean. They are also the margins: small weights lead to small
-            energies.
+            The costs c of mistakes; 1 by default, as in the paper. For superpixels, one can use
+            their numbers of pixels, divided by the mean. The costs are also the margins: small
+            costs lead to small energies.
         callback : callable, optional
             Called with a ``BoostProgress`` after each round; any true value stops the fit.
 
@@ -350,7 +350,7 @@ class FieldBoost(Boosted, FieldModel):
         """Return the learners of nodes, edges and regions, with segments from 0 on, and weights."""
         parts = []
         kinds, segments = self._kinds, self.estimator_segments_
-        assert segments is not None  # every learner has one
+        assert segments is not None  # every learner of a field has a segment
         stretches = [(0, kinds), *((k, k + 1) for k in range(kinds, self._n_segments))]
         for first, last in stretches:
             own = np.flatnonzero((segments >= first) & (segments < last))

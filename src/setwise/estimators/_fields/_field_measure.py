@@ -14,9 +14,10 @@ from setwise.losses import Loss
 
 Solve = Callable[[Sequence[Field]], list[IntArray]]
 
-# The candidates for a bias: for each, this share of the nodes, taken alone, changes to its label.
+# The candidates for the bias of a label. With each, this share of the nodes takes the label if
+# pairs are ignored.
 _SHARES = np.linspace(0.02, 0.98, 33)
-_SWEEPS = 2  # over the labels, if there are more than two
+_SWEEPS = 2  # rounds over all labels, if there are more than two
 TEMPERATURES = np.geomspace(1 / 16, 16, 9)
 
 
@@ -38,7 +39,7 @@ class Measure:
         self._truth = truth
         self._sets = classes[1:] if len(classes) == 2 else classes
         self._losses: list[Loss] = [loss] * len(truth)
-        if weights is not None and loss._takes_multiplicity:
+        if weights is not None and loss._traits.takes_multiplicity:
             self._losses = [loss._with_multiplicity(c) for c in weights]
 
     def __call__(self, labels: Sequence[NDArray[Any]]) -> float:

@@ -39,7 +39,8 @@ from setwise.estimators._fields._node_scores import (
 )
 from setwise.estimators._threads import executor_of
 from setwise.fields import Field
-from setwise.inference import marginals, solve_map
+from setwise.inference._map._solve_map import solve_map
+from setwise.inference._marginals._marginals import marginals
 from setwise.losses import Loss, get
 
 DECISIONS = ("bias", "marginals")
@@ -265,8 +266,8 @@ class FieldModel(Versioned, BaseEstimator):  # type: ignore[misc]
     def _decided(self, fields: Sequence[Field], loss: Loss, temperature: float) -> list[Decision]:
         def best(field: Field) -> Decision:
             # `decide` takes a product of marginals, and projection optimises over such products. On
-            # photographs it was better than trees, whose pairs are lost here, in a tenth of the
-            # time.
+            # photographs its decisions were better than those from trees, whose marginals of pairs
+            # are not used here, in a tenth of the time.
             post = completed(marginals(field, "projection", temperature=temperature, n_jobs=1))
             return decide(post.probabilities[:, 1], loss, n_jobs=1)
 

@@ -13,7 +13,7 @@ from setwise.estimators._fields._field_risk import FieldRisk
 from setwise.estimators._fields._graphs import Graphs
 
 Plane = tuple[float, FloatArray]
-_ROUNDING = 1e-9  # relative to P(0): the tolerance of a relaxation
+ROUNDING = 1e-9  # relative to P(0): the tolerance of a relaxation
 
 
 class Proved(NamedTuple):
@@ -126,7 +126,7 @@ class FieldOracle:
 
     def _keep(self, w: FloatArray, least: float, most: float) -> None:
         if most < self.best.value:
-            self.best = Proved(w.copy(), most, most - least <= _ROUNDING * self.zero)
+            self.best = Proved(w.copy(), most, most - least <= ROUNDING * self.zero)
 
     def _objective(self, w: FloatArray, risk: float) -> float:
         return 0.5 * float(w @ w) + self.C * risk

@@ -133,7 +133,7 @@ class FieldRisk:
         gains = unary[self._every, truth] - unary[self._every, labels]
         weights = scores[self._kinds * len(truth) :]
         risks = self._couplings.sums(gains, (self._true_cut - self._couplings(labels)) * weights)
-        # The truth itself has risk 0, and no search may do worse.
+        # The truth itself has risk 0, so a worse labelling is replaced by it.
         keep = np.repeat(risks > 0, np.diff(self._graphs.node_starts))
         return np.maximum(risks, 0.0), np.where(keep, labels, truth)
 

@@ -12,7 +12,7 @@ from setwise._foundation._deadline import Deadline
 from setwise._foundation._progress import stops
 from setwise.estimators._fields._field_oracle import FieldOracle
 from setwise.learning import Fit, History, Progress
-from setwise.learning._room import share_left
+from setwise.learning._relative_gap import share_left
 
 # The share of the tolerance that planes may use if the proof of the labels needs the rest.
 _SHARE = 0.1
@@ -61,14 +61,14 @@ class FieldRounds:
         gap = self.share_left(progress.value)
         self._bounds.append(self.bound)
         self.seconds.append(self._before + progress.seconds)
-        told = replace(
+        total = replace(
             progress,
             n_iter=len(self.seconds),
             bound=min(self.bound, progress.value),
             relative_gap=gap,
             seconds=self.seconds[-1],
         )
-        asked = stops(self._callback, told)
+        asked = stops(self._callback, total)
         tol = _SHARE * self._tol if self._thorough else self._tol
         done = gap <= tol or (self._thorough and self.proved())
         self.interrupted = asked and gap > self._tol

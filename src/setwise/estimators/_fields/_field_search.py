@@ -132,8 +132,8 @@ class PlainFeatures:
 
     def __call__(self, weights: FloatArray) -> list[Column]:
         gains = weights.reshape(-1, len(self._X)) @ self._X
-        judged = np.abs(gains) if self._signed else gains
-        segment, best = np.unravel_index(int(np.argmax(judged)), gains.shape)
+        sizes = np.abs(gains) if self._signed else gains
+        segment, best = np.unravel_index(int(np.argmax(sizes)), gains.shape)
         sign = -1 if self._signed and gains[segment, best] < 0 else 1
         learner = Feature(int(best), sign)
         return [Column(learner, int(segment), learner.predict(self._X))]

@@ -21,10 +21,10 @@ from setwise.estimators._fields._field_oracle import FieldOracle
 from setwise.estimators._fields._field_risk import FieldRisk
 from setwise.estimators._fields._field_rounds import FieldRounds
 from setwise.estimators._fields._graphs import Graphs
-from setwise.estimators._fields._higher_maps import best_maps
+from setwise.estimators._fields._higher_order_maps import best_maps
 from setwise.estimators._threads import threads
 from setwise.learning import Fit, Progress, one_slack
-from setwise.learning._room import room_of
+from setwise.learning._relative_gap import room_of
 from setwise.losses import Loss
 
 
@@ -86,9 +86,9 @@ class FieldSVM(FieldModel):
     max_iter : int, default=10000
         The largest number of rounds of cutting planes.
     time_limit : float, default=None
-        The most seconds that ``fit`` may take, None for no limit. It then ends with the best
-        weights so far, after at least one round, and warns (``ConvergenceWarning``); ``gap_`` is
-        valid. The result then depends on the speed and the load of the machine.
+        The largest number of seconds that ``fit`` may take, None for no limit. It then ends with
+        the best weights so far, after at least one round, and warns (``ConvergenceWarning``);
+        ``gap_`` is valid. The result then depends on the speed and the load of the machine.
     fit_intercept : bool, default=True
         Whether the nodes have a constant feature, penalised like the others. Edges have none: add a
         column of ones for a common coupling.
@@ -203,9 +203,9 @@ class FieldSVM(FieldModel):
         Y : sequence of arrays of shape (N,)
             One label per node; floats must be whole numbers.
         node_weights : sequence of arrays of shape (N,) or number, optional
-            The costs c of mistakes; 1 by default, as in the paper. An example are the pixels of
-            each superpixel over their mean. They are also the margins: small weights lead to small
-            energies.
+            The costs c of mistakes; 1 by default, as in the paper. For superpixels, one can use
+            their numbers of pixels, divided by the mean. The costs are also the margins: small
+            costs lead to small energies.
         callback : callable, optional
             Called with a ``Progress`` after each round; any true value stops the fit. With
             more than two labels its ``value`` uses the labels that were found, which need not be
@@ -247,9 +247,9 @@ class FieldSVM(FieldModel):
         oracle = FieldOracle(graphs, couplings, risk, float(self.C), intercept=intercept)
         with (
             one_thread(),
-            progress_callback(self.verbose, self.tol, callback) as told,
+            progress_callback(self.verbose, self.tol, callback) as reporting,
         ):
-            rounds = FieldRounds(oracle, self.tol, self.max_iter, told, deadline)
+            rounds = FieldRounds(oracle, self.tol, self.max_iter, reporting, deadline)
             fit = deadline.run(self._solve, oracle, rounds)
         self._store(oracle, rounds, fit)
 
@@ -298,7 +298,7 @@ class FieldSVM(FieldModel):
 
     def _store(self, oracle: FieldOracle, rounds: FieldRounds, fit: Fit) -> None:
         w, value, self.certified_ = oracle.best
-        if rounds.cancelled and not w.any():  # no weights with a full search yet
+        if rounds.cancelled and not w.any():  # no weights have had a full search yet
             w, value, self.certified_ = fit.w, oracle.at_most(fit.w), False
         self.gap_ = rounds.share_left(value)
         self.n_iter_ = len(rounds.seconds)

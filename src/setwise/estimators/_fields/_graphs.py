@@ -176,7 +176,7 @@ def _read(
             f"regions of {name} must have {layers} layers as those of the others, "
             f"got {regions.shape[1]}"
         )
-    if len(edges) == 0 and pairs.size == 0 and pairs.ndim < 2:  # a plain []
+    if len(edges) == 0 and pairs.size == 0 and pairs.ndim < 2:  # an empty list
         return nodes, edges, None, regions
     pairs = as_numbers(
         pairs, f"edge_features of {name}", shape=(len(edges), None), largest=SQUARABLE

@@ -16,6 +16,7 @@ from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.model_selection import GroupKFold, check_cv
 
 from setwise._foundation._arguments import (
+    SQUARABLE,
     FloatArray,
     IntArray,
     as_array,
@@ -32,7 +33,6 @@ from setwise.losses._scoring._scorer import Scorer
 
 Scoring = Callable[..., float]
 
-_LARGEST = 1e100  # largest C for which the squares of weights are finite
 # The number of candidates for the offset: midpoints between quantiles of the scores.
 _CANDIDATES = 200
 
@@ -100,7 +100,7 @@ def as_grid(Cs: object) -> FloatArray:
     grid = as_numbers(Cs, "Cs")  # type: ignore[arg-type]
     if not grid.size or grid.min() <= 0:
         raise ValueError(f"Cs must be positive numbers, at least one, got {grid.tolist()}")
-    return np.array([as_number(C, "Cs", positive=True, largest=_LARGEST) for C in grid.tolist()])
+    return np.array([as_number(C, "Cs", positive=True, largest=SQUARABLE) for C in grid.tolist()])
 
 
 def split_into_folds(cv: Any, sample: LabeledSample) -> list[tuple[IntArray, IntArray]]:
@@ -156,12 +156,12 @@ def best_offset(
     scores: FloatArray, sample: LabeledSample, seen: NDArray[np.bool_], loss: Loss, sets: Sets
 ) -> float:
     """Return the threshold of least loss on scores out of fold; 0 if none is better."""
-    judged = sample.take(np.flatnonzero(seen))
+    scored = sample.take(np.flatnonzero(seen))
     held = scores[seen]
     levels = np.unique(np.quantile(held, np.linspace(0.0, 1.0, _CANDIDATES + 1)))
     cuts = np.concatenate([[0.0], (levels[1:] + levels[:-1]) / 2])
 
     def merit(cut: float) -> float:
-        return score_of_sets(loss, judged.positive, held > cut, sets, judged.groups, judged.weight)
+        return score_of_sets(loss, scored.positive, held > cut, sets, scored.groups, scored.weight)
 
     return float(cuts[int(np.argmax([merit(cut) for cut in cuts]))])

@@ -43,9 +43,9 @@ class LinearModel(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         super().set_params(**params)
         after = self._scored_loss(), self.sets
         if not is_same(before[0], after[0]):
-            self._judged_anew = "loss"
+            self._changed_setting = "loss"
         elif not is_same(before[1], after[1]):
-            self._judged_anew = "sets"
+            self._changed_setting = "sets"
         return self
 
     def _scored_loss(self) -> Loss | None:
@@ -155,7 +155,7 @@ class LinearModel(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     def _warn_in_a_search(self) -> None:
         """Warn if a scikit-learn search compares scores of different losses or sets."""
-        changed = self.__dict__.get("_judged_anew")
+        changed = self.__dict__.get("_changed_setting")
         if changed is None or not _in_a_search():
             return
         warnings.warn(

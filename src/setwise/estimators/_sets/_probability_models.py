@@ -18,9 +18,8 @@ from sklearn.utils import _safe_indexing
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
 from setwise._foundation._deadline import Deadline
 from setwise.decisions._probabilities import SetProbabilities
+from setwise.estimators._calibration import CERTAIN
 
-# Probabilities of 0 and 1 have no logit: they are clipped to [_CERTAIN, 1 - _CERTAIN].
-_CERTAIN = 1e-7
 # C of the logistic regression for presence, whose three features are all in units of logits.
 _C = 10.0
 
@@ -58,15 +57,15 @@ def positive_probabilities(estimator: Any, X: Any, positive: Any) -> FloatArray:
     Multi-output classifiers return a list with an array (n, classes) per label; one-vs-rest, chains
     and networks return an array (n, p).
     """
-    told = estimator.predict_proba(X)
-    if not isinstance(told, list):
-        array = np.asarray(told, np.float64)
+    predicted = estimator.predict_proba(X)
+    if not isinstance(predicted, list):
+        array = np.asarray(predicted, np.float64)
         if positive is None:
             return array
         column = np.flatnonzero(estimator.classes_ == positive)
         return array[:, column[0]] if len(column) else np.zeros(len(array))
     columns = []
-    for chances, classes in zip(told, estimator.classes_, strict=True):
+    for chances, classes in zip(predicted, estimator.classes_, strict=True):
         column = np.flatnonzero(np.asarray(classes) == 1)
         # A label that was never positive has one class, and no column for the other.
         columns.append(chances[:, column[0]] if len(column) else np.zeros(len(chances)))
@@ -142,13 +141,15 @@ class PresenceModel:
         """Return the presence of each set, at least its largest probability."""
         if sets.n == 0:
             return np.empty(0)
-        told = self.always if self.model is None else self.model.predict_proba(_signs(sets))[:, 1]
-        return np.maximum(told, np.maximum.reduceat(sets.flat, sets.offsets[:-1]))
+        predicted = (
+            self.always if self.model is None else self.model.predict_proba(_signs(sets))[:, 1]
+        )
+        return np.maximum(predicted, np.maximum.reduceat(sets.flat, sets.offsets[:-1]))
 
 
 def _signs(sets: SetProbabilities) -> FloatArray:
     """Return features (n, 3): the largest probability, the expected size, and -log P(empty)."""
-    p, starts = np.clip(sets.flat, _CERTAIN, 1 - _CERTAIN), sets.offsets[:-1]
+    p, starts = np.clip(sets.flat, CERTAIN, 1 - CERTAIN), sets.offsets[:-1]
     most = np.maximum.reduceat(p, starts)
     number = np.add.reduceat(p, starts)
     none = np.add.reduceat(-np.log1p(-p), starts)

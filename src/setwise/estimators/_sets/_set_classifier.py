@@ -16,8 +16,8 @@ from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._progress import check_display, progress_callback
 from setwise._foundation._threads import one_thread
 from setwise.estimators._calibration import METHODS, Calibration, needs_calibrate, words_of
+from setwise.estimators._sets._certificates import warn_of_gap, warn_of_no_positive
 from setwise.estimators._sets._folds import LabeledSample, best_offset, held_out_scores
-from setwise.estimators._sets._judgment import warn_of_gap, warn_of_no_positive
 from setwise.estimators._sets._label_encoding import weigh_classes
 from setwise.estimators._sets._linear_model import LinearModel
 from setwise.estimators._sets._set_problem import SetProblem, pose
@@ -68,9 +68,9 @@ class SetClassifier(LinearModel):
     max_iter : int, default=10000
         The largest number of rounds, of blocks and of planes.
     time_limit : float, default=None
-        The most seconds that ``fit`` may take, None for no limit. It then ends with the best
-        weights so far, after at least one round, and warns (``ConvergenceWarning``); ``gap_`` is
-        valid. The result then depends on the speed and the load of the machine.
+        The largest number of seconds that ``fit`` may take, None for no limit. It then ends with
+        the best weights so far, after at least one round, and warns (``ConvergenceWarning``);
+        ``gap_`` is valid. The result then depends on the speed and the load of the machine.
     fit_intercept : bool, default=True
         Whether to add a constant feature, penalised as in liblinear.
     sets : {"auto", "rows", "columns", "cells", "groups", "sample"}, default="auto"
@@ -185,8 +185,7 @@ class SetClassifier(LinearModel):
         sample_weight : array of shape (n,) or number, optional
             2 equals a repeated sample, 0 a removed one.
         callback : callable, optional
-            Called with a ``Progress`` after each round; the fit stops when it returns something
-            true.
+            Called with a ``Progress`` after each round; a true return value stops the fit.
 
         Returns
         -------
@@ -280,9 +279,9 @@ class SetClassifier(LinearModel):
         # cores, and rounding would depend on their number.
         with (
             one_thread(),
-            progress_callback(self.verbose, self.tol, callback) as told,
+            progress_callback(self.verbose, self.tol, callback) as reporting,
         ):
-            learn = partial(problem.minimize, self.C, self, init=init, callback=told)
+            learn = partial(problem.minimize, self.C, self, init=init, callback=reporting)
             return deadline.run(partial(learn, time_limit=deadline.inherited))
 
     def _keep(self, fit: Fit) -> None:

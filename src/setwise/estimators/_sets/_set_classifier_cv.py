@@ -18,6 +18,7 @@ from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._search import completed
 from setwise._foundation._threads import one_thread
 from setwise._foundation._warnings import callers_level
+from setwise.estimators._sets._certificates import warn_of_gap, warn_of_no_positive
 from setwise.estimators._sets._folds import (
     LabeledSample,
     Scoring,
@@ -26,7 +27,6 @@ from setwise.estimators._sets._folds import (
     metadata,
     split_into_folds,
 )
-from setwise.estimators._sets._judgment import warn_of_gap, warn_of_no_positive
 from setwise.estimators._sets._label_encoding import weigh_classes
 from setwise.estimators._sets._linear_model import LinearModel
 from setwise.estimators._sets._set_classifier import SetClassifier
@@ -51,7 +51,7 @@ class SetClassifierCV(LinearModel):
     loss, surrogate, tol, max_iter, fit_intercept, sets, class_weight
         As in ``SetClassifier``.
     Cs : int or array, default=10
-        The values of C, or how many of them, from 1e-4 to 1e4 on a logarithmic scale.
+        The values of C, or their number: they then go from 1e-4 to 1e4 on a logarithmic scale.
     cv : int, splitter or iterable of (train, test), default=None
         None for five folds: of whole groups if groups are given, otherwise stratified for a
         one-dimensional y.
@@ -62,11 +62,11 @@ class SetClassifierCV(LinearModel):
         Whether to fit the whole sample with the best C. If False, the weights are the mean over the
         folds, each at its own best C, and ``C_`` is the mean of these values.
     time_limit : float, default=None
-        The most seconds that ``fit`` may take, None for no limit. Each fold and the last fit have
-        an equal share. A fold ends with the values of C that it had time for, the smallest first
-        (at least one round of the smallest). The values that all folds have are compared, and the
-        last fit ends with the best weights so far. The fit warns (``ConvergenceWarning``). The
-        result then depends on the speed and the load of the machine.
+        The largest number of seconds that ``fit`` may take, None for no limit. Each fold and the
+        last fit have an equal share. A fold ends with the values of C that it had time for, the
+        smallest first (at least one round of the smallest). The values that all folds have are
+        compared, and the last fit ends with the best weights so far. The fit warns
+        (``ConvergenceWarning``). The result then depends on the speed and the load of the machine.
     n_jobs : int, default=None
         Threads, over folds; None is one, -1 all cores. The answer does not depend on it.
     verbose : bool, default=False
@@ -205,7 +205,7 @@ class SetClassifierCV(LinearModel):
     ) -> dict[int, _PathStep]:
         """Fit one fold for every C, the smallest first, and key the fits by the index of C."""
         deadline = Deadline(seconds, armed=False)
-        fitted, judged = sample.take(train), sample.take(test)
+        fitted, held_out = sample.take(train), sample.take(test)
         problem = self._pose(fitted, Serial(), warn=False)
         model = self._without_weights()
         path: dict[int, _PathStep] = {}
@@ -221,7 +221,7 @@ class SetClassifierCV(LinearModel):
             last = fit
             model.C = self.Cs_[k]
             model._keep_weights(last.w)
-            score = _score(model, judged, scoring)
+            score = _score(model, held_out, scoring)
             # The planes are needed for the next fit only; the stored parts are small.
             path[k] = _PathStep(
                 score, last.w, last.n_iter, last.relative_gap, last.converged, problem.certified
@@ -258,7 +258,7 @@ class SetClassifierCV(LinearModel):
         executor: Executor,
         deadline: Deadline,
     ) -> None:
-        means = self.scores_.mean(axis=0)  # nan if a fold had no time
+        means = self.scores_.mean(axis=0)  # nan if there was no time for a fold
         best = int(np.nanargmax(means))
         self.C_ = float(self.Cs_[best])
         problem = self._pose(sample, executor, warn=True)

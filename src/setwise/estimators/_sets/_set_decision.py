@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from setwise._foundation._arguments import FloatArray, as_choice, as_sample_weights
+from setwise._foundation._arguments import SQUARABLE, FloatArray, as_choice, as_sample_weights
 from setwise._foundation._base_classes import Versioned
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._keywords import hints_at_names
@@ -37,8 +37,6 @@ from setwise.losses._scoring._score import score_of_sets
 
 # Fewer sets are not enough to estimate how often one is empty.
 _LEAST_SETS = 5
-# The largest weight: other estimators sum weights, which must not overflow.
-_HEAVIEST = 1e100
 
 
 class SetDecision(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -74,7 +72,8 @@ class SetDecision(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
     presence : {"fit", None}, default="fit"
         If rows or groups are sets, "fit" learns the probability that a set is not empty, by a
         logistic regression on the largest probability, their sum, and the probability of the empty
-        set, out of fold. None, or fewer than 5 sets: the probability under independent elements.
+        set, out of fold. With None, or with fewer than 5 sets, it is the probability under
+        independent elements.
     cv : int, splitter or iterable, default=None
         The folds of calibration, presence and thresholds; by default 5, which keep groups whole.
     time_limit : float, default=None
@@ -169,10 +168,10 @@ class SetDecision(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         if sample_weight is not None:
             weight = as_sample_weights(sample_weight, len(positive))
             some = weight[weight > 0]
-            if some.size and (some.max() > _HEAVIEST or some.min() < 1 / _HEAVIEST):
+            if some.size and (some.max() > SQUARABLE or some.min() < 1 / SQUARABLE):
                 raise ValueError(
-                    f"sample_weight must be 0 or between {1 / _HEAVIEST:g} and {_HEAVIEST:g}, got "
-                    f"{some.max() if some.max() > _HEAVIEST else some.min():g}"
+                    f"sample_weight must be 0 or between {1 / SQUARABLE:g} and {SQUARABLE:g}, got "
+                    f"{some.max() if some.max() > SQUARABLE else some.min():g}"
                 )
         model = first_estimator(self.estimator, matrix=matrix)
         target = positive.astype(np.int64) if matrix else labels
@@ -185,7 +184,7 @@ class SetDecision(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self._calibration: Calibration | None = None
         self._presence: PresenceModel | None = None
         # A modular loss decides element by element, so presence has no effect.
-        gated = self.presence is not None and not self._spans and not loss._is_modular
+        gated = self.presence is not None and not self._spans and not loss._traits.is_modular
         gated = gated and arranged.n_sets >= _LEAST_SETS
         calibrate = self.calibrate
         if calibrate == "auto":

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from setwise._foundation._arguments import FloatArray, as_number
-from setwise.estimators._sets._judgment import is_certified
+from setwise.estimators._sets._certificates import is_certified
 from setwise.estimators._sets._set_risk import LinearRisk
 from setwise.estimators._sets._surrogate_choice import first_surrogate, settled
 from setwise.learning import Executor, Fit, Progress, one_slack
@@ -92,8 +92,8 @@ def pose(
         parameters.sets,
         groups,
         weight,
-        separate=surrogate._is_separable,
-        fractional=surrogate._takes_multiplicity,
+        separate=surrogate._traits.is_separable,
+        fractional=surrogate._traits.takes_multiplicity,
     )
     surrogate = settled(surrogate, parameters.surrogate, sets)
     if sets.multiplicity is not None:

@@ -138,7 +138,7 @@ def cut(X: Any, sets: Arrangement) -> list[Shard]:
     cost = np.diff(sets.offsets) * (sets.positive.shape[1] if sets.positive.ndim == 2 else 1)
     ends = np.cumsum(cost)
     count = max(1, int(ends[-1]) // _SHARD_SCORES) if len(ends) else 1
-    # The first set that reaches each multiple of the shard's size ends the shard.
+    # A shard ends with the first set at which the total cost reaches a multiple of the mean.
     cuts = np.unique(np.searchsorted(ends, ends[-1] * np.arange(1, count) / count) + 1)
     bounds = np.unique(np.concatenate([[0], cuts, [sets.n_sets]]))
     across = sets.kind == "columns"
@@ -149,7 +149,7 @@ def cut(X: Any, sets: Arrangement) -> list[Shard]:
         if sets.positive.ndim == 1:
             offsets = sets.offsets[begin : end + 1] - sets.offsets[begin]
         labels = replace(read_labels(sets.positive[here], offsets), kept={})
-        # Columns and cells reach over all samples.
+        # Sets of columns and cells contain all samples.
         features = X if across or sets.kind == "cells" else X[here]
         outputs = here if across else slice(sets.n_outputs)
         shards.append(Shard(features, labels, sets.weights[begin:end], outputs, across))

@@ -51,7 +51,7 @@ def settled(surrogate: Surrogate, named: str | Surrogate, sets: Arrangement) -> 
     if not isinstance(named, str) or named not in ("auto", "lovasz"):
         return surrogate
     if loss.is_submodular is None:
-        functions = map(loss._set_function, sets.distinct(loss._key))
+        functions = map(loss.function_of, sets.distinct(loss._key))
         known = {function.is_submodular for function in functions}
         if named == "lovasz" and False in known:
             raise _not_submodular(loss)
@@ -65,10 +65,10 @@ def settled(surrogate: Surrogate, named: str | Surrogate, sets: Arrangement) -> 
 def _require_parts(loss: Loss, sets: Arrangement) -> None:
     """Raise unless the loss can be decomposed on the largest set."""
     plain = loss._unscaled()[0]
-    if plain._has_closed_parts:
+    if plain._traits.has_closed_parts:
         return
     truth = max(sets.distinct(loss._key), key=len)
-    plain._set_function(truth)  # raises for sets that the loss does not support
+    plain.function_of(truth)  # raises for sets that the loss does not support
     try:
         decomposition(plain, truth)
     except ValueError as error:

@@ -12,14 +12,14 @@ from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._threads import one_thread
 from setwise.estimators._boosting._class_risk import ClassRisk
+from setwise.estimators._boosting._path_of_c import PATH_TOLERANCE
 from setwise.estimators._thinning._pool import TreePool
 from setwise.learning import BoostFit, struct_boost
-from setwise.learning._room import share_left
+from setwise.learning._relative_gap import share_left
 
 _FACTOR = 3.0  # ratio of consecutive values of C
 _MOST_VALUES = 8
 _PATIENCE = 2  # values of C without a lower loss that end the search
-_ROUGH = 0.1  # tolerance of the fits that choose C
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,14 +196,14 @@ def cross_validated(problem: ThinningProblem, cv: int, deadline: Deadline) -> Co
     while len(tried) < _MOST_VALUES and since < _PATIENCE and not (tried and deadline.over()):
         C *= _FACTOR
         loss = 0.0
-        for k, (learnt, judged) in enumerate(parts):
+        for k, (learnt, unfitted) in enumerate(parts):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # C may be too small for any tree
-                thinning = learnt.solve(C, _ROUGH, kept[k])
+                thinning = learnt.solve(C, PATH_TOLERANCE, kept[k])
             if thinning.fit.interrupted:
                 raise KeyboardInterrupt
             kept[k] = thinning.kept
-            loss += float(share[unseen[k]] @ judged.losses(thinning.weights))
+            loss += float(share[unseen[k]] @ unfitted.losses(thinning.weights))
         tried.append((C, loss, float(np.mean([len(own) for own in kept]))))
         least, since = (loss, 0) if loss < least else (least, since + 1)
     return CostPath(*np.array(tried).T.copy())

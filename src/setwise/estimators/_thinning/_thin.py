@@ -23,6 +23,7 @@ from setwise._foundation._arguments import (
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._warnings import callers_level
+from setwise.estimators._boosting._path_of_c import PATH_TIME
 from setwise.estimators._boosting._taxonomy import label_code
 from setwise.estimators._checked import checked_labels
 from setwise.estimators._thinning._pool import tree_pool
@@ -32,11 +33,9 @@ from setwise.estimators._thinning._program import (
     ThinningProblem,
     cross_validated,
 )
-from setwise.estimators._thinning._seen import bags_of, warn_of_seen_rows
 from setwise.estimators._thinning._thinned_ensemble import ThinnedEnsemble
+from setwise.estimators._thinning._training_rows import bags_of, warn_of_seen_rows
 from setwise.estimators._thinning._trees import Trees, trees_of
-
-_PATH_TIME = 0.5  # largest share of a time limit for the choice of C
 
 
 @hints_at_names
@@ -150,7 +149,7 @@ def thin(
     tol = as_number(tol, "tol", nonnegative=True)
     cv = as_count(cv, "cv", least=2)
     deadline = Deadline.of(time_limit, armed=False)
-    half = Deadline(None if deadline.seconds is None else _PATH_TIME * deadline.seconds)
+    half = Deadline(None if deadline.seconds is None else PATH_TIME * deadline.seconds)
     if isinstance(ensemble, FrozenEstimator):
         ensemble = ensemble.estimator
     trees = trees_of(ensemble)

@@ -20,8 +20,8 @@ Look = NDArray[np.float32]
 # Grey values at 16 x 16; histograms of 9 directions in 4 x 4 cells, each block of 2 x 2 of them
 # divided by its length (N. Dalal, B. Triggs, Histograms of oriented gradients, 2005).
 FEATURES = {"pixels": 256, "hog": 324}
-_FINEST = 1024.0  # parts of a grey value, to which images of floats are rounded
-_NOISE = 2.0  # root mean square, in grey values; contrast below this counts as noise
+_FINEST = 1024.0  # images of floats are rounded to 1 / _FINEST of a grey value
+_NOISE = 2.0  # contrast (root mean square, in grey values) below this counts as noise
 
 
 def grey(frame: NDArray[np.generic]) -> FloatArray:

@@ -13,12 +13,12 @@ from setwise._foundation._arguments import FloatArray, IntArray
 from setwise.estimators._tracking._box_features import Bytes
 from setwise.estimators._tracking._memory import Example
 from setwise.learning import Stump
-from setwise.learning._room import share_left
+from setwise.learning._relative_gap import share_left
 
 _TEMPERATURE = 0.05  # temperature of the soft maximum, in units of the overlap
-_PER_ROUND = 10  # stumps that enter together: they are on different features
+_PER_ROUND = 10  # the most stumps that are added per round, on different features
 _SWEEPS = 5  # sweeps of coordinate descent per round
-_VIOLATED = 1.05  # smallest edge of a stump that enters
+_VIOLATED = 1.05  # the smallest edge of a stump that is added
 
 
 @dataclass(frozen=True)

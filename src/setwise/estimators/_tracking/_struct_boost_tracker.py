@@ -28,11 +28,13 @@ from setwise.estimators._tracking._memory import Example, TargetMemory
 from setwise.learning import Stump
 
 _MOST_BOXES = 1 << 24
-_ROUNDS_AT_START, _ROUNDS = 30, 3  # of new stumps; an update continues from the last stumps
-_FOR_LABELED = 4  # factor for boxes of a given frame, since at first there is no other
+# The rounds of new stumps at the start, and in an update, which continues from the last stumps.
+_ROUNDS_AT_START, _ROUNDS = 30, 3
+_FOR_LABELED = 4  # times as many boxes for a given frame; the first has no others
 _WIDER = 1.5  # factor of the search radius after an unsure frame
-_ON_SIGHT = 0.1  # this far below ``unsure_below`` the found box is rejected
-# Places of the grid that are refined, boxes around each, and their radius.
+_ON_SIGHT = 0.1  # a found box this far below ``unsure_below`` is rejected
+# A lost object is searched on a grid. The best _PLACES boxes of the grid are refined by _NEARBY
+# boxes within _NEAR_RADIUS around each.
 _PLACES, _NEARBY, _NEAR_RADIUS = 3, 150, 0.15
 
 # The boxes of an update have centres up to this distance from the right one, relative to the square
@@ -376,7 +378,7 @@ class StructBoostTracker(Versioned, BaseEstimator):  # type: ignore[misc]
         as_count(self.n_estimators, "n_estimators", least=1)
         as_number(self.C, "C", positive=True)
         as_number(self.tol, "tol", nonnegative=True)
-        features: Any = self.features  # not checked yet
+        features: Any = self.features  # of any type, because it is checked below
         if isinstance(features, str) or not isinstance(features, Sequence) or len(features) == 0:
             raise ValueError(
                 f"features must be a sequence of 'pixels' and 'hog', got {self.features!r}"

@@ -17,7 +17,8 @@ Offset = tuple[int, ...]
 # Arrays have at most 32 axes in NumPy 1, and one is needed for the directions.
 _MOST_SIDES = 31
 _MOST_NEIGHBORS = 1 << 20
-# A terabyte. Some systems grant more memory than they have, so allocation is no test.
+# The most edges, whose array takes a terabyte. An allocation may succeed beyond the memory of the
+# machine, so its failure cannot serve as the check.
 _MOST_EDGES = 1 << 36
 
 
@@ -72,7 +73,7 @@ def grid_edges(shape: int | Sequence[int], connectivity: int | ArrayLike | None 
     if max(n, total, *sides) > _MOST_EDGES:
         raise refusal
     try:
-        edges = np.empty((total, 2), np.int64)  # not initialised, so that a failure is quick
+        edges = np.empty((total, 2), np.int64)  # uninitialised, so that a failure is quick
         pixels = np.arange(n).reshape(sides)
     except MemoryError:
         raise refusal from None

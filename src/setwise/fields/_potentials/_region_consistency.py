@@ -31,7 +31,7 @@ class RegionConsistency(RegionPotential):
     weight : float or array-like of shape (R,)
         Not negative; one number for all, or one per region in the order of their numbers.
     alpha : float
-        Above 0 and at most 1. The smaller it is, the less do pixels after the first one add.
+        Above 0 and at most 1. The smaller it is, the less each pixel after the first one adds.
 
     Examples
     --------
@@ -67,7 +67,7 @@ class RegionConsistency(RegionPotential):
         def tabulate() -> CountTerm:
             starts, region, count = list_counts(self.sizes)
             size = self.sizes[region]
-            # Each form is accurate on its half, where the other one cancels.
+            # Each formula is accurate on one half of the range, where the other loses digits.
             few, rest = np.minimum(count / size, 0.5), (size - count) / size
             near = np.expm1(self.alpha * np.log1p(-few)) + few
             bend = np.where(2 * count <= size, near, rest**self.alpha - rest)

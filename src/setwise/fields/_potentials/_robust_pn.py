@@ -78,8 +78,8 @@ class RobustPn(RegionPotential):
 
     @property
     def is_submodular(self) -> bool | None:
-        # The more labels, the fewer regions are sums over labels: with enough of them, only those
-        # that are so for any number.
+        # More labels make fewer regions sums over labels. A region that is one for every number of
+        # labels is submodular in any field.
         return True if self._term().is_submodular else None
 
     def _term(self) -> RobustTerm:

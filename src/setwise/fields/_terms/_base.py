@@ -10,7 +10,7 @@ import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._base_classes import Immutable
-from setwise._foundation._certificate import EPS
+from setwise._foundation._certificate import EPS, FEW_ROUNDINGS
 
 Numbers = tuple[FloatArray, int]
 
@@ -112,7 +112,7 @@ def rounding_of_heights(heights: FloatArray) -> float:
     """Return the rounding error of a table's differences: 1e-12 of its range, or last digits."""
     if not len(heights):
         return 0.0
-    return max(1e-12 * float(np.ptp(heights)), 4 * EPS * float(np.abs(heights).max()))
+    return max(1e-12 * float(np.ptp(heights)), FEW_ROUNDINGS * EPS * float(np.abs(heights).max()))
 
 
 def distinct(tables: FloatArray) -> tuple[FloatArray, int]:

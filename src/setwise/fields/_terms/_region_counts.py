@@ -138,13 +138,13 @@ class CountTerm(RegionTerm):
 
 
 class RobustTerm(RegionTerm):
-    r"""A price for the variables outside a region's commonest label, full from Q of them on.
+    r"""A price for the variables outside a region's commonest label, constant above Q of them.
 
     .. math:: \sum_r w_r \min\Bigl(1, \min_j \frac{s_r - n_{rj}}{Q_r}\Bigr)
 
-    Inference treats it as a CountTerm where it equals one: where the truncation Q is at most half
-    of a region's size s (rounded up), or where the labels are too few to leave more than that half
-    outside the commonest one. Two labels always are.
+    Inference treats it as a CountTerm if it equals one. It does if the truncation Q is at most half
+    of a region's size s (rounded up), or if there are so few labels that at most that half can be
+    outside the commonest one, as always with two labels.
 
     Parameters
     ----------
@@ -186,10 +186,10 @@ class RobustTerm(RegionTerm):
         return self._remember("sizes", lambda: _sizes_of(self.regions))
 
     def _separable(self, n_labels: int) -> BoolArray:
-        """Return which regions are a sum over labels, (R,).
+        """Return for each region whether its price is a sum over labels, (R,).
 
-        The price must not depend on how the labels are spread once none has more than half. The
-        more labels, the fewer regions are such sums.
+        This requires that the price be constant if no label has more than half of the region. The
+        more labels there are, the fewer regions fulfil this.
         """
         half = -(-self._sizes // 2)
         most_outside = self._sizes - -(-self._sizes // n_labels)
@@ -211,12 +211,12 @@ class RobustTerm(RegionTerm):
         return RobustTerm._of(regions, self.weights[chosen], self.truncation[chosen])
 
     def _as_counts(self) -> CountTerm:
-        """Return h(n) of each region: h(0) = 0; the sum over labels is the price if separable.
+        """Return functions h with h(0) = 0 whose sum over the labels is the price, if separable.
 
-        With p(k) the price of k variables outside the commonest label, s the size and m = p(s/2):
-        up to half of the region h(n) = m n / s, beyond it h(n) = p(s - n) - m (s - n) / s. A label
-        with more than half of the region gives its price and takes back what the others add;
-        without such a label they all add up to m.
+        Let p(k) be the price of k variables outside the commonest label, s the size and m = p(s/2).
+        Then h(n) = m n / s up to half of the region, and h(n) = p(s - n) - m (s - n) / s beyond. If
+        a label has more than half of the region, its h is the price minus the sum of the others.
+        Otherwise the sum over all labels is m.
         """
         starts, region, count = list_counts(self._sizes)
         size, outside = self._sizes[region], self._sizes[region] - count
@@ -250,13 +250,13 @@ class RobustTerm(RegionTerm):
         return RobustTerm._of(self.regions, np.minimum(self.weights, most), self.truncation)
 
     def _numbers(self, n_labels: int) -> Numbers | None:
-        limits = np.maximum(self.truncation, 1.0)  # of one variable or more
-        if (np.frexp(limits)[0] != 0.5).any():  # no powers of two: the shares are rounded
+        limits = np.maximum(self.truncation, 1.0)  # each limit is for at least one variable
+        if (np.frexp(limits)[0] != 0.5).any():  # shares of other numbers are rounded
             return None
         return np.stack([self.weights, self.weights / limits], axis=1), 1
 
     def _has_fractions(self, n_labels: int) -> bool:
-        return True  # the part of a price that a label pays
+        return True  # the share of a label in the price is rounded
 
 
 def list_counts(sizes: IntArray) -> tuple[IntArray, IntArray, IntArray]:

@@ -18,14 +18,14 @@ from setwise.fields._terms._singles import ConstantTerm, UnaryTerm
 
 # A table counts as unaries plus Potts if the difference is at most this share of its largest entry,
 # which allows for the rounding of a table that was computed as such a sum.
-_ROUNDING = 1e-14
+SPLIT_ROUNDING = 1e-14
 
 
 class TableTerm(Term):
     r"""A table for each edge, :math:`\sum_e \theta_e(x_i, x_j)`.
 
-    Inference treats a table that equals unaries plus a Potts weight,
-    :math:`\theta(a, b) = u_a + v_b + w [a \ne b]` with :math:`w \ge 0`, as just that.
+    Inference treats a table that equals unaries plus a Potts weight, :math:`\theta(a, b) = u_a +
+    v_b + w [a \ne b]` with :math:`w \ge 0`, as unaries and a Potts weight.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class TableTerm(Term):
         return zip(self.edges.tolist(), self.tables, strict=True)
 
     def _sums(self) -> _Sums:
-        """Return the distinct tables as unaries plus Potts."""
+        """Return the decompositions of the distinct tables into unaries plus Potts."""
         return self._remember("sums", lambda: _as_sums(distinct(self.tables)[0]))
 
     def _split(self, n_variables: int, n_labels: int) -> Sequence[Term]:
@@ -174,9 +174,9 @@ def _as_sums(tables: FloatArray) -> _Sums:
     total = tables.sum(axis=(1, 2))
     pairs = max(n_labels * (n_labels - 1), 1)
     weights = (total - n_labels * diagonal) / pairs if n_labels > 1 else np.zeros(n)
-    slack = _ROUNDING * np.abs(tables).max(axis=(1, 2), initial=0.0)
+    slack = SPLIT_ROUNDING * np.abs(tables).max(axis=(1, 2), initial=0.0)
     clipped = np.maximum(weights, 0.0)
-    # Without the Potts part the rest is a sum over rows and columns, given by its means.
+    # After subtracting the Potts part, the means of rows and columns give the unaries.
     rest = tables + clipped[:, None, None] * np.eye(n_labels)
     constant = rest.mean(axis=(1, 2))
     first = rest.mean(axis=2) - constant[:, None]

@@ -12,13 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
-from setwise._foundation._files import LONGEST_WORD, quoted, unpacked
-
-# Variables are padded to the same number of labels. These are the largest number of entries,
-# absolutely and as a multiple of the numbers in the file, so that a header of a few bytes cannot
-# request unlimited memory.
-_MOST_ENTRIES = 1 << 24
-_MOST_TIMES = 16
+from setwise._foundation._files import LONGEST_WORD, affords, quoted, unpacked
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +46,8 @@ class UaiModel:
         return np.asarray(energies.reshape(len(factors), *shape))
 
     def affords(self, entries: int) -> bool:
-        """Return whether padding is within the limits on memory."""
-        return entries <= max(_MOST_ENTRIES, _MOST_TIMES * len(self.numbers))
+        """Return whether padding to the same number of labels is within the limits on memory."""
+        return affords(len(self.numbers), entries)
 
     def afford(self, entries: int) -> None:
         """Raise a ``ValueError`` if padding exceeds the limits on memory."""
@@ -217,7 +211,7 @@ def _numbers(path: Path) -> tuple[bytes, FloatArray, bytes | None]:
 
 
 class _Announced:
-    """The number of numbers of a model, as soon as the first ones determine it."""
+    """The number of numbers in a model file, as soon as its header determines it."""
 
     def __init__(self) -> None:
         self._factor = self._at = self._entries = 0

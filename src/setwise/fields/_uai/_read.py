@@ -85,7 +85,7 @@ def read_with_cards(
 ) -> tuple[Field, IntArray]:
     """Return the field of a model file, and the number of labels (N,) of each variable in it.
 
-    A field does not distinguish a label that the file forbids from one that it does not have.
+    A field alone cannot tell a label that the file forbids from a label that the variable lacks.
     """
     model = parse_uai(as_path(path))
     unary = _unary(model)
@@ -157,7 +157,7 @@ class _Group:
     """(G, a, b), +inf where the file has 0."""
 
     def part(self, chosen: BoolArray) -> _Group:
-        """Return the chosen factors."""
+        """Return a group of the chosen factors."""
         return _Group(
             self.factors[chosen], self.places[chosen], self.edges[chosen], self.tables[chosen]
         )

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_numbers
-from setwise._foundation._certificate import EPS
+from setwise._foundation._certificate import EPS, FEW_ROUNDINGS, MANY_ROUNDINGS
 from setwise.functions._base import SetFunction
 from setwise.functions._numbers import (
     Numbers,
@@ -19,7 +19,7 @@ from setwise.functions._numbers import (
 # Values of a formula have rounding errors. A difference below this share of the range of the
 # values counts as zero when a family checks whether it is submodular or increasing. A larger
 # share would hide the second differences 2 / n^2 of (k / n)^2, which are small for large n.
-ROUNDING = 64 * EPS
+ROUNDING = MANY_ROUNDINGS * EPS
 
 
 def slack_of(values: FloatArray, share: float = ROUNDING) -> float:
@@ -30,7 +30,7 @@ def slack_of(values: FloatArray, share: float = ROUNDING) -> float:
     if not values.size:
         return 0.0
     reach = float(np.abs(values - values.flat[0]).max())
-    return max(share * reach, 8 * EPS * float(np.abs(values).max()))
+    return max(share * reach, FEW_ROUNDINGS * EPS * float(np.abs(values).max()))
 
 
 def size_grid(positive: BoolArray) -> IntArray:

@@ -95,7 +95,8 @@ class Sum(SetFunction):
         """Return whether the sum has a property, None if it is not known.
 
         It is True if every scaled term has the property, and False if one term fails and the others
-        are neutral. Modular terms are neutral to curvature; no term is neutral to growth.
+        are neutral. Modular terms are neutral if the property is about curvature. No term is
+        neutral if it is about monotonicity.
         """
         whole = collected(self)
         if not isinstance(whole, Sum):
@@ -187,7 +188,7 @@ class Sum(SetFunction):
         return Sum([terms[k] for k in kept], self.coefficients[kept])
 
     def _as_counts(self) -> Counts | None:
-        """Return a sum of terms of the same counts, of the size, and of equal weights."""
+        """Return the sum as one function of counts, if all terms depend on the same counts."""
         splits = (term._split for term in self.terms)
         positive = next((split for split in splits if split is not None), None)
         if positive is None:
@@ -211,7 +212,11 @@ class Sum(SetFunction):
         return super()._largest_gain() if known is None else known
 
     def _largest_gain_of_terms(self) -> float | None:
-        """Return the largest gain of a multiple, of counts, or of the size plus weights."""
+        """Return the largest gain if the form of the sum gives it, else None.
+
+        It is known for a multiple of one function, for functions of counts, and for a function of
+        the size plus a modular one.
+        """
         whole = collected(self)
         if not isinstance(whole, Sum):
             return whole._largest_gain()
@@ -223,7 +228,7 @@ class Sum(SetFunction):
             return counts._largest_gain()
         sizes = [term for term in whole.terms if isinstance(term, Cardinality)]
         weights = [term for term in whole.terms if isinstance(term, Modular)]
-        if len(whole.terms) == 2 and sizes and weights:  # every element may come at every size
+        if len(whole.terms) == 2 and sizes and weights:  # every element can be added at every size
             return float(np.diff(sizes[0].values).max() + weights[0].weights.max())
         return None
 

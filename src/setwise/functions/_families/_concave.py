@@ -16,10 +16,9 @@ from setwise._foundation._arguments import (
     as_numbers,
     call_on_arrays,
 )
-from setwise._foundation._certificate import EPS
+from setwise._foundation._certificate import EPS, FEW_ROUNDINGS
 from setwise.functions._base import SetFunction
 from setwise.functions._families._cardinality import slack_of
-from setwise.functions._numbers import ULPS
 
 # The number of points at which concavity is checked, 256 intervals of equal length. More would cost
 # time at each construction and could still miss a dent between two points.
@@ -111,7 +110,7 @@ class ConcaveOfModular(SetFunction):
         values, low, high = (self._at(np.clip(sums + d, 0.0, top)) for d in (0.0, -shift, shift))
         # Within the interval a concave h differs from its middle value by no more than at the ends.
         errors = np.maximum(np.abs(low - values), np.abs(high - values))
-        errors += ULPS * EPS * np.abs(values)
+        errors += FEW_ROUNDINGS * EPS * np.abs(values)
         return errors[1:] + errors[:-1]
 
     def __repr__(self) -> str:

@@ -17,11 +17,11 @@ from setwise._foundation._arguments import (
     call_on_arrays,
 )
 from setwise._foundation._base_classes import Immutable
-from setwise._foundation._certificate import EPS
+from setwise._foundation._certificate import EPS, FEW_ROUNDINGS
 from setwise.functions._base import SetFunction, Walk
 from setwise.functions._families._cardinality import slack_of
 from setwise.functions._families._ratio import Ratio
-from setwise.functions._numbers import ULPS, bend_of
+from setwise.functions._numbers import bend_of
 
 # The most cells of a grid of counts that is tabulated to find the properties of a formula. It
 # bounds memory: 4 million cells are 32 MB, and as much again for each kind of difference.
@@ -152,13 +152,13 @@ class Counts(SetFunction):
         if isinstance(self.formula, CountsGrid):
             return EPS * np.abs(gains)
         if isinstance(self.formula, Ratio) and self.formula.part != "submodular":
-            return 4 * ULPS * EPS * np.abs(gains)  # closed forms, without cancellation
+            return 4 * FEW_ROUNDINGS * EPS * np.abs(gains)  # closed forms, without cancellation
         return super()._gain_errors(order, gains)
 
     def _bend(self, sign: float = 1.0, lost: float = 0.0) -> float:
         if isinstance(self.formula, Ratio) or not self._has_grid:
             return lost
-        size = ULPS * float(np.abs(self.grid()).max())
+        size = FEW_ROUNDINGS * float(np.abs(self.grid()).max())
         return bend_of(self, self._largest_exchange(sign), size, lost)
 
     def _fall(self) -> float:

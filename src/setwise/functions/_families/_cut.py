@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from setwise._foundation import _kernels as _core
 from setwise._foundation._arguments import (
+    BATCH,
     BoolArray,
     FloatArray,
     IntArray,
@@ -20,10 +21,6 @@ from setwise._foundation._arguments import (
 from setwise._foundation._imports import load
 from setwise.functions._base import SetFunction
 from setwise.functions._numbers import Numbers, errors_of_sums, numbers_of_weights
-
-# The largest number of masks times edges in one batch of ``_values``. It affects memory alone:
-# 4 MB of booleans, 32 MB of floats.
-_CHUNK = 1 << 22
 
 
 class Cut(SetFunction):
@@ -94,7 +91,7 @@ class Cut(SetFunction):
     def _values(self, masks: BoolArray) -> FloatArray:
         first, second = self.edges.T
         values = np.empty(len(masks))
-        rows = max(1, _CHUNK // max(1, len(self.edges)))
+        rows = max(1, BATCH // max(1, len(self.edges)))
         for start in range(0, len(masks), rows):
             part = masks[start : start + rows]
             inside, outside = part[:, first], ~part[:, second]

@@ -120,5 +120,7 @@ class Oracle(SetFunction):
             "supermodular": self._supermodular,
             "increasing": self._increasing,
         }
-        told = "".join(f", {key}={value}" for key, value in declared.items() if value is not None)
-        return f"Oracle({name}, n={self.n}{told})"
+        properties = "".join(
+            f", {key}={value}" for key, value in declared.items() if value is not None
+        )
+        return f"Oracle({name}, n={self.n}{properties})"

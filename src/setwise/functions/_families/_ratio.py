@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise._foundation._arguments import FloatArray, as_array, as_choice, as_count, as_number
+from setwise._foundation._base_classes import Versioned
 
 Part = Literal["whole", "submodular", "supermodular"]
 
@@ -20,7 +21,7 @@ BETAS = 1e-3, 1e15
 
 
 @dataclass(frozen=True)
-class Ratio:
+class Ratio(Versioned):
     r"""A linear-fractional loss of n false negatives and q false positives, m positives.
 
     .. math:: l(n, q) = \frac{a n + q}{c m - d n + q}, \qquad l = \min(1, q) \text{ if } m = 0.

@@ -160,7 +160,7 @@ class DoubleGreedy(Search[None]):
         """Return the set with its bounds."""
         mask, value = self._state[0]
         bounds = self._bounds
-        if bounds is None:  # cut short
+        if bounds is None:  # the search was cut short
             mask, value = max(self._state, key=lambda pair: pair[1])
             bounds = [self._trivial]
         bound = max(value, float(min(bounds)))

@@ -7,13 +7,14 @@ from math import inf, nextafter
 import numpy as np
 
 from setwise._foundation._arguments import as_choice, as_count, as_generator
+from setwise._foundation._certificate import HIDDEN
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._search import Control, Ending, drive
 from setwise._foundation._timings import Stopwatch
 from setwise.functions._base import SetFunction, as_set_function, empty_value
 from setwise.functions._maximization._greedy import Chosen, DoubleGreedy, Greedy
 from setwise.functions._maximization._maximum import Maximum
-from setwise.functions._numbers import SHARE, numbers_of
+from setwise.functions._numbers import numbers_of
 
 _METHODS = ("auto", "greedy", "double", "double_random")
 
@@ -36,11 +37,12 @@ def maximize(
     gain is evaluated again only if it is the largest bound. The answer is the same, with far fewer
     evaluations.
 
-    Without k, the **double** greedy method goes through the elements once with a set X that grows
-    from the empty set and a set Y that shrinks from the whole one, and puts each element into X or
-    takes it from Y, whichever gains more; or, **double_random**, with the probabilities that the
-    two gains give. It reaches 1/3 of the best value, or 1/2 in expectation, if F(empty) + F(V) >= 0
-    (Buchbinder, Feldman, Naor and Schwartz, 2012). An increasing F is largest on the whole set.
+    Without k, the **double** greedy method goes through the elements once. A set X grows from the
+    empty set, and a set Y shrinks from the whole one. Each element is put into X or taken from Y,
+    whichever gains more. **double_random** chooses between the two with probabilities in proportion
+    to their positive gains. If F(empty) + F(V) >= 0, "double" reaches 1/3 of the best value, and
+    "double_random" 1/2 in expectation (Buchbinder, Feldman, Naor and Schwartz, 2012). An increasing
+    F is largest on the whole set.
 
     For every S and every submodular F, with :math:`d_i = \max(0, F(V - i) - F(V))`,
 
@@ -52,8 +54,9 @@ def maximize(
     All roundings raise the bound. After the gains of the single elements, Ctrl-C or a time limit
     ends the search with the elements chosen so far.
 
-    The greedy method costs n evaluations of F and a few for each element chosen (n for each when F
-    is not known to be submodular); the double one 2 n; the bound up to 3 n.
+    The greedy method evaluates F n times, and then a few times for each element that it chooses (n
+    times if F is not known to be submodular). The double greedy method takes 2 n evaluations, and
+    the bound takes up to 3 n.
 
     Parameters
     ----------
@@ -65,10 +68,10 @@ def maximize(
     method : {"auto", "greedy", "double", "double_random"}
         "auto": "greedy" with k; without, the whole set when F is increasing, else "double".
     time_limit : float, optional
-        The most seconds: then the search ends with what has been chosen, a bound that holds and no
-        guarantee, and ``reason`` says so. The gains of the single elements are evaluated in any
-        case. The answer then depends on the machine and on what else it does; without a limit, or
-        within it, it does not.
+        The limit in seconds. When it is reached, the search ends with the elements chosen so far, a
+        valid bound and no guarantee, and ``reason`` reports it. The gains of the single elements
+        are evaluated in any case. An answer that the limit cut short depends on the speed and the
+        load of the machine.
     rng : None, int or numpy.random.Generator
         The source of randomness of "double_random".
 
@@ -120,7 +123,7 @@ def _whole(function: SetFunction) -> Maximum:
         certified=True,
         excess=excess,
         room=excess,
-        rounding=SHARE * numbers_of(function).least if excess else 0.0,
+        rounding=HIDDEN * numbers_of(function).least if excess else 0.0,
     )
 
 
@@ -209,7 +212,7 @@ class _Plain:
             certified=self._certified,
             excess=excess,
             room=max(excess, found.trivial - found.value + self._wrong),
-            rounding=min(2 * self._wrong, SHARE * self._numbers.least),
+            rounding=min(2 * self._wrong, HIDDEN * self._numbers.least),
             interrupted=ending.interrupted,
             reason=ending.reason if ending.cut_short else "done",
             timings=self._watch.timings("search"),

@@ -25,7 +25,7 @@ class Maximum(Record, Measured):
         No feasible set has a higher value, if ``certified``.
     guarantee : float or None
         The share of the best value that the method reaches on every function that fulfils
-        ``assumes``; None when F is not known to.
+        ``assumes``; None if F is not known to fulfil it.
     assumes : str
         The assumption of the guarantee, in a sentence.
     order : integer array
@@ -38,19 +38,21 @@ class Maximum(Record, Measured):
         Whether F is known to have the property that the bound needs. If not, ``bound`` has no
         meaning.
     excess : float
-        No set in question is higher by more than this, if ``certified``. It is at most the gap,
-        into which the rounding of ``value`` and ``bound`` goes: that of F(empty), if it is large.
+        An upper bound on the excess of the best feasible value over ``value``, if ``certified``. It
+        is at most the gap, because the gap also contains the rounding errors of ``value`` and
+        ``bound``, for instance those of a large F(empty).
     room : float
         The trivial bound F(empty) + sum_i max(0, F({i}) - F(empty)), over the k largest, minus the
         value.
     rounding : float
-        The part of the excess that is rounding, below a millionth of the smallest number that F is
-        made of. The set is ``exact`` if this is the whole excess.
+        The part of the excess that rounding can explain. It is below a millionth of the smallest
+        number that defines F. The set is ``exact`` if this is the whole excess.
     interrupted : bool
-        Whether Ctrl-C stopped it: the set is what had been chosen, and there is no guarantee.
+        Whether Ctrl-C stopped it. The set then holds the elements chosen so far, and there is no
+        guarantee.
     reason : str
-        Why it ended: "done", "time_limit of 2 s reached" (as after Ctrl-C, the set is what had been
-        chosen), or "Ctrl-C ended it".
+        Why it ended: "done", "time_limit of 2 s reached" (the set then holds the elements chosen so
+        far, as after Ctrl-C), or "Ctrl-C ended it".
     timings : mapping of str to float
         The times in seconds of "set-up" (the bounds on rounding) and "search". They are not part of
         the answer.

@@ -20,7 +20,7 @@ class Corral:
     point q, where :math:`\sigma` is about the length of the first point: these columns are linearly
     independent exactly when the points are affinely independent. The point of least norm of the
     affine hull has the barycentric coordinates of the least-squares solution of
-    :math:`M u = e_0`, that is :math:`R^{-1} Q^T e_0`, made to sum to one.
+    :math:`M u = e_0`, that is :math:`R^{-1} Q^T e_0`, divided by their sum.
 
     Each point may carry a tag, which ``tags`` lists. Changing one point costs O(n k) for k points
     in n dimensions.
@@ -56,7 +56,8 @@ class Corral:
         x, vertex = self.weights @ self.points, vertex / self._unit
         self._longest = max(self._longest, float(np.linalg.norm(vertex)))
         # Within the rounding of the two products, the vertex is not beyond the point: x is optimal.
-        # The norm itself is no measure of progress, for it is flat to 1e-16 where x is off by 1e-8.
+        # The norm itself does not measure progress: its relative error is 1e-16 while that of x is
+        # still 1e-8.
         if x @ x - x @ vertex <= 4 * EPS * np.linalg.norm(x) * self._longest:
             return False
         if not self._insert(vertex, tag):

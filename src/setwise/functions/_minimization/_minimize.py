@@ -16,7 +16,7 @@ from setwise._foundation._arguments import (
     as_count,
     as_number,
 )
-from setwise._foundation._certificate import EPS, relative_gap
+from setwise._foundation._certificate import EPS, MANY_ROUNDINGS, relative_gap
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._progress import displayed
 from setwise._foundation._search import Control, Search, drive
@@ -72,9 +72,10 @@ def minimize(
         The most greedy passes; 1000 + 100 n if not given. It also stops, with ``converged`` False,
         when rounding keeps the norm of x from falling further.
     time_limit : float, optional
-        The most seconds: then the search ends with the best set and the best bound so far, without
-        the last proof, and ``reason`` says so. One greedy pass is made in any case. The answer then
-        depends on the machine and on what else it does; without a limit, or within it, it does not.
+        The limit in seconds. When it is reached, the search ends with the best set and the best
+        bound so far, without the final proof, and ``reason`` reports it. One greedy pass is made in
+        any case. An answer that the limit cut short depends on the speed and the load of the
+        machine.
     verbose : bool
         Show value, bound, gap and seconds on stderr: a bar in a terminal or a notebook (with rich),
         else lines.
@@ -158,8 +159,8 @@ class _MinimumNorm(Search[Minimum]):
             self._corral = Corral(vertex, (order, wrong))
         else:
             moved = self._corral.add(vertex, (order, wrong))
-        # The norm falls in exact arithmetic. Where rounding hides its fall only a better bound
-        # counts, and a long search without one is at its end.
+        # In exact arithmetic the norm decreases. If rounding hides the decrease, only a better
+        # bound counts as progress, and the search ends after many steps without one.
         length = self._corral.length()
         better = self._try_point(self._corral)
         self._idle = 0 if better or length < self._norm * (1 - 1e-12) else self._idle + 1
@@ -264,5 +265,5 @@ def _supports(weights: FloatArray) -> list[IntArray]:
     coordinate of 1e20. So the proof tries both.
     """
     every = np.arange(len(weights))
-    heavy = np.flatnonzero(weights > 64 * len(weights) * EPS)
+    heavy = np.flatnonzero(weights > MANY_ROUNDINGS * len(weights) * EPS)
     return [every] if len(heavy) == len(weights) else [every, heavy]

@@ -17,37 +17,38 @@ class Minimum(Record, Measured):
     Attributes
     ----------
     mask : boolean array of shape (n,)
-        The best set met.
+        The best set found.
     value : float
         F(mask).
     bound : float
-        No set has a lower value, if ``certified``. It is F(empty) + sum_i min(x_i, 0), less all
-        that rounding can have done to these sums; or the value, where all values of F are multiples
-        of a unit (integers) and that is less than one unit below.
+        No set has a lower value, if ``certified``. It is F(empty) + sum_i min(x_i, 0), rounded
+        downwards by the possible rounding errors. If all values of F are multiples of a unit (for
+        instance integers) and this is less than one unit below the value, the bound is the value.
     x : array of shape (n,)
         The point of the base polytope that gives the bound.
     n_iter : int
         The number of greedy passes of the search.
     converged : bool
-        Whether the set is ``exact``, or ``relative_gap`` came down to the tolerance.
+        Whether the set is ``exact`` or ``relative_gap`` is at most the tolerance.
     certified : bool
         Whether F is known to be submodular. If not, ``bound`` has no meaning.
     excess : float
-        No set is lower by more than this, if ``certified``. It is at most the gap, into which the
-        rounding of ``value`` and ``bound`` goes: that of F(empty), if it is large.
+        An upper bound on ``value`` minus the minimum, if ``certified``. It is at most the gap,
+        because the gap also contains the rounding errors of ``value`` and ``bound``, for instance
+        those of a large F(empty).
     room : float
         F(mask) minus the trivial bound
         F(empty) + sum_i min(0, F(V) - F(V - i)).
     rounding : float
         The part of the excess that is the rounding of ties. The set is ``exact`` if this is the
         whole excess. A tie is an element whose coordinate in the proof is 0 up to rounding. This
-        rounding is limited to a millionth of the smallest number that F is made of, so that no part
-        of F is mistaken for rounding.
+        rounding is limited to a millionth of the smallest number that defines F, so that no part of
+        F is mistaken for rounding.
     interrupted : bool
         Whether a callback or Ctrl-C stopped it before it was done.
     reason : str
-        Why it ended, in words: the gap, ``max_iter``, ``time_limit``, rounding, or who stopped it.
-        Empty on the way.
+        Why the search ended, in words: the gap, ``max_iter``, ``time_limit``, rounding, or an
+        interruption. It is empty while the search runs.
     timings : mapping of str to float
         The times in seconds of "set-up", "search" and "proof". They are not part of the answer.
 

@@ -1,4 +1,4 @@
-r"""A proof that a set is a minimiser, in which a rounding may only lower the bound.
+r"""A proof that a set is a minimiser. Rounding errors can only lower its bound.
 
 Let A be a set, and x a mean of the vertices that greedy passes give along orders which begin with
 the elements of A. Then x(A) = F(A) - F(empty) whatever the numbers are, because it holds for each
@@ -20,9 +20,9 @@ from math import fsum, inf, nextafter
 import numpy as np
 
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
-from setwise._foundation._certificate import EPS
+from setwise._foundation._certificate import EPS, FEW_ROUNDINGS, HIDDEN
 from setwise.functions._base import SetFunction
-from setwise.functions._numbers import SHARE, gains_with_errors, numbers_of
+from setwise.functions._numbers import gains_with_errors, numbers_of
 
 # The most products that a proof makes in rationals. Each takes some microseconds, so that the limit
 # keeps a proof below a second. In a trial of 188 functions 1000 of them gave the same proofs, and
@@ -66,7 +66,7 @@ def fall_of(function: SetFunction, point: FloatArray, errors: FloatArray) -> flo
 
 
 def slack(function: SetFunction) -> float:
-    """Bound how far greedy vertices v leave the polytope: v(A) <= F(A) + |A| |V - A| bend."""
+    """Bound the excess of greedy vertices v over F: v(A) <= F(A) + |A| |V - A| ``_bend()``."""
     n = function.n
     return (n * n // 4) * function._remember("bend", function._bend)
 
@@ -86,19 +86,19 @@ def prove(
     over = signs * point + wrong
     doubtful = np.flatnonzero(over > 0)
     for i in doubtful if len(doubtful) * len(weights) <= _MOST_EXACT else ():
-        # Only the vertices are rounded here, and their mean is not.
+        # Only the vertices have rounding errors here. Their mean is exact.
         pairs = zip(weights, vertices[:, i], strict=True)
         exact = sum((Fraction(w) * Fraction(v) for w, v in pairs), Fraction())
         over[i] = nextafter(float(Fraction(signs[i]) * exact), inf) if exact else 0.0
-        over[i] += (1 + 8 * EPS) * float(weights @ errors[:, i])
+        over[i] += (1 + FEW_ROUNDINGS * EPS) * float(weights @ errors[:, i])
     open_ = over > 0
-    excess = fsum(over[open_]) * (1 + 8 * EPS * len(weights))
+    excess = fsum(over[open_]) * (1 + FEW_ROUNDINGS * EPS * len(weights))
     numbers, loose = numbers_of(function), slack(function)
-    # A tie is a coordinate that is 0 but for rounding.
+    # A tie is a coordinate that is 0 up to rounding.
     ties = 4 * float(wrong[open_].sum())
     if numbers.exact:
         # All values are multiples of the unit, and so is the excess of a set.
         excess = 0.0 if excess < numbers.unit else excess
         ties = 0.0
-    rounding = min(ties + loose, SHARE * numbers.least)
+    rounding = min(ties + loose, HIDDEN * numbers.least)
     return Proof(point, fall_of(function, point, wrong), excess + loose, rounding)

@@ -34,7 +34,7 @@ from setwise.inference._calibration._trials import Cases, Ended, Point, Trials
 from setwise.inference._marginals._methods import METHODS
 
 SCORINGS = {"nll": log_losses, "brier": brier_scores}
-# from 1/8 to 4, in steps of the square root of 2; 1 is among them
+# The temperatures of a grid: from 1/8 to 4, in steps of the square root of 2.
 TEMPERATURES = tuple(float(2.0 ** (k / 2)) for k in range(-6, 5))
 
 
@@ -96,8 +96,8 @@ def calibrate_temperature(
     tol : float
         As in :func:`marginals`.
     time_limit : float, optional
-        The most seconds. The search then ends with the points that are done, at least one, and
-        ``reason`` says so. The number of these points depends on the machine.
+        The largest number of seconds. The search then ends with the points that are done, at least
+        one, and ``reason`` says so. The number of these points depends on the machine and its load.
     n_jobs : int, optional
         The number of threads, one per field; None for all cores. The answer does not depend on it.
     verbose : bool
@@ -233,7 +233,7 @@ def _as_truths(labels: Sequence[ArrayLike], fields: list[Field], ignore: int) ->
 
 
 def _grids(grid: object) -> list[list[float]]:
-    """Return the temperatures and the scales of a grid; nothing for a search."""
+    """Return the temperatures and the scales of a grid, or None without a grid."""
     if grid is None:
         return []
     usual: dict[str, list[float]] = {"temperature": list(TEMPERATURES), "scale": [1.0]}

@@ -44,7 +44,7 @@ class CalibrationProgress(Progress):
     >>> seen = []
     >>> field = sw.fields.Field([[0.0, 1.0], [2.0, 0.0]])
     >>> found = sw.calibrate_temperature(
-    ...     [field], [[0, 1]], temperatures=[0.5, 1.0], callback=seen.append
+    ...     [field], [[0, 1]], grid={"temperature": [0.5, 1.0]}, callback=seen.append
     ... )
     >>> [(step.n_iter, step.n_points, step.temperature) for step in seen]
     [(1, 2, 0.5), (2, 2, 1.0)]

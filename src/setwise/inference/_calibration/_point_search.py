@@ -5,8 +5,8 @@ search begins at :math:`\beta = 1` or 1/8, whichever is better, with :math:`\alp
 along four lines: both together (the temperature alone), both in opposite directions (more weight of
 the unaries, less of the potentials, down to 0), :math:`\beta` alone and :math:`\alpha` alone. It
 moves by factors of 2 as long as the score falls, then of :math:`2^{1/2}` and :math:`2^{1/4}`. Its
-range has no ends, so that it does not depend on the unit of the energies. Methods that are far
-behind after a stride are not refined.
+range has no ends, so that it does not depend on the unit of the energies. A method whose score is
+much worse than the best one after the steps of one size is not refined.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from setwise.inference._calibration._trials import Point, Trials
 
 BOTH, TRADE, OTHERS, ALONE = (1, 1), (-1, 1), (0, 1), (1, 0)
 STARTS = (0, 0), (0, -12)
-STRIDES = (4, 2, 1)  # in factors of 2^(1/4)
-FARTHEST = 80  # the most steps from the start: a factor of a million
-WORTH = 1e-4  # the share of the score that a step must gain
-BEHIND = 0.1  # a method this share of the best score behind is not refined
+STRIDES = (4, 2, 1)  # the sizes of steps, in factors of 2^(1/4)
+FARTHEST = 80  # the most unit steps from the start: a factor of a million
+WORTH = 1e-4  # the least improvement of a step, relative to the score
+BEHIND = 0.1  # a method is not refined if its score is worse than the best one by this share
 
 Place = tuple[int, int]
-Found = tuple[Place, float]  # and its score
+Found = tuple[Place, float]  # a place and its score
 
 
 def best_of_grid(trials: Trials, points: Sequence[Point], inside: BoolArray) -> Point:
@@ -58,7 +58,7 @@ def _is_one_line(trials: Trials, method: str) -> bool:
 
 
 def _begun(trials: Trials, method: str, inside: BoolArray) -> Found:
-    """Return the better start, or the first place with a score at higher temperatures."""
+    """Return the better start, or the first point with a finite score at higher temperatures."""
     starts = STARTS[:1] if _is_one_line(trials, method) else STARTS
     place, lowest = min(
         ((p, _score(trials, _point(method, p), inside)) for p in starts), key=lambda at: at[1]
@@ -78,7 +78,7 @@ def _descended(trials: Trials, method: str, inside: BoolArray, start: Found, str
         for line in lines:
             for step in (-stride, stride):
                 there = _along(trials, method, inside, at, (line, step))
-                if there != at:  # the score of the way back is known
+                if there != at:  # the score one step back is known
                     at, moved = there, True
                     break
     return at

@@ -62,8 +62,8 @@ class Reliability(Record):
     Examples
     --------
     >>> import setwise as sw
-    >>> told = sw.inference.reliability([0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]])
-    >>> told.n, round(told.accuracy, 3), round(told.nll, 3), told.auroc
+    >>> found = sw.inference.reliability([0, 1, 1], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]])
+    >>> found.n, round(found.accuracy, 3), round(found.nll, 3), found.auroc
     (3, 0.667, 0.415, 1.0)
     """
 
@@ -117,11 +117,17 @@ def reliability(
     Examples
     --------
     >>> import setwise as sw
-    >>> told = sw.inference.reliability([0, 0, 1, -1], [0.1, 0.4, 0.7, 0.5], n_bins=5)
-    >>> told.n, told.accuracy, round(told.confidence, 3), round(told.ece, 3), round(told.brier, 3)
+    >>> found = sw.inference.reliability([0, 0, 1, -1], [0.1, 0.4, 0.7, 0.5], n_bins=5)
+    >>> (
+    ...     found.n,
+    ...     found.accuracy,
+    ...     round(found.confidence, 3),
+    ...     round(found.ece, 3),
+    ...     round(found.brier, 3),
+    ... )
     (3, 1.0, 0.733, 0.267, 0.173)
     """
-    labels, p, weight = _as_told(y_true, y_prob, sample_weight, ignore)
+    labels, p, weight = _as_predictions(y_true, y_prob, sample_weight, ignore)
     n_bins = as_count(n_bins, "n_bins", least=1, most=1 << 20)
     strategy = as_choice(strategy, "strategy", STRATEGIES)
     share = weight / weight.sum()
@@ -181,7 +187,7 @@ def as_true_labels(values: ArrayLike, name: str, n_labels: int, ignore: int) -> 
     return np.where(known, array.astype(np.int64), -1)  # uint8 has no -1
 
 
-def _as_told(
+def _as_predictions(
     y_true: ArrayLike, y_prob: ArrayLike, sample_weight: ArrayLike | None, ignore: int
 ) -> tuple[IntArray, FloatArray, FloatArray]:
     """Return labels (n,), probabilities (n, L) and weights (n,) of the elements that count."""

@@ -122,6 +122,6 @@ class Trials:
             temperature=point.temperature,
             scale=point.scale,
         )
-        # after the last point of a grid there is nothing to end
+        # after the last point of a grid the search is complete
         self._wants_end = stops(self.callback, progress) and done != self.n_points
         return self.points[point]

@@ -1,1 +1,1 @@
-"""The conditioning of a field: constants, costs that nothing pays, and the rounding of bounds."""
+"""The conditioning of a field: constants, huge costs, and the rounding of bounds."""

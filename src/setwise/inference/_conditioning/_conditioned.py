@@ -1,10 +1,10 @@
 r"""The conditioned problem of a search, and the mapping of its results to the given field.
 
-Sums of energies are rounded at the size of their parts. A constant of :math:`10^9`, or a cost of
-:math:`10^{20}` that no good labelling pays, would hide the digits that certificates are made of. So
-constants are removed and costs are limited once, where a call enters, for the terms of any
-potential. Results are mapped back once, where it returns: the energies of the given field are those
-of the problem plus a constant, and a lower bound is only ever rounded downwards.
+The rounding error of a sum grows with the size of its summands. A constant of :math:`10^9`, or a
+cost of :math:`10^{20}` that no good labelling incurs, would make this error larger than the gaps of
+certificates. So constants are removed and costs are limited once, at the beginning of a call, for
+the terms of any potential. Results are mapped back once, at its end: the energies of the given
+field are those of the problem plus a constant, and a lower bound is only ever rounded downwards.
 """
 
 from __future__ import annotations
@@ -21,13 +21,12 @@ import numpy as np
 
 from setwise import _core
 from setwise._foundation._arguments import FloatArray, IntArray
-from setwise._foundation._certificate import EPS, FEW_ROUNDINGS, relative_gap
+from setwise._foundation._certificate import EPS, FEW_ROUNDINGS, MANY_ROUNDINGS, relative_gap
 from setwise.fields._base import Potential
 from setwise.fields._field import Field
 from setwise.fields._terms import Term
 from setwise.inference._conditioning._magnitude import (
     NEGLIGIBLE,
-    ROUNDINGS,
     Unit,
     given_bound,
     rounding_of_bound,
@@ -36,8 +35,9 @@ from setwise.inference._conditioning._magnitude import (
     trivial_bound,
 )
 
-# Costs are limited to this multiple of the possible gain of a known labelling. With 1, no labelling
-# that pays a limited cost is better than the known one; the rest is for rounding.
+# Costs are limited to this multiple of the possible gain of a known labelling. With a multiple of
+# 1, no labelling that incurs a limited cost is better than the known one. The larger multiple
+# allows for rounding.
 _BEYOND = 1024.0
 
 # Sums in units count as exact if they leave this many of the 53 bits of a float free. The rounding
@@ -158,7 +158,7 @@ class Conditioned:
         r"""Return a problem with the same least energy and best labellings, without huge costs.
 
         ``value`` is the energy of a labelling. Let b be the sum of the least values of all terms. A
-        labelling that pays a cost above :math:`\text{value} - b` is worse.
+        labelling that incurs a cost above :math:`\text{value} - b` is worse.
         """
         floor = self.trivial if unaries_only else self.floor
         return self.limited(_BEYOND * (value - floor), unaries_only=unaries_only)
@@ -234,7 +234,7 @@ class Conditioned:
         room = value - self.trivial if value < inf else 0.0
         size = max(room, 0.0) + least + sums.paid
         depth = self.n_summands if sums.depth is None else sums.depth
-        return sums.lost + EPS * ((depth + FEW_ROUNDINGS) * size + ROUNDINGS * split)
+        return sums.lost + EPS * ((depth + FEW_ROUNDINGS) * size + MANY_ROUNDINGS * split)
 
     def claim(self, value: float, bound: float, slack: float) -> float:
         """Return the bound to report for a value, which holds in exact arithmetic.
@@ -266,13 +266,13 @@ class Conditioned:
     @cached_property
     def _sums_are_exact(self) -> bool:
         """Whether sums and differences of the numbers of the field's terms are exact."""
-        if not self.unit.is_exact(4):  # for quarters, and for twice the capacity of an edge
+        if not self.unit.is_exact(4):  # two bits for quarters
             return False
         return not any(t._has_fractions(self.field.n_labels) for _, t in self.field._given())
 
     @cached_property
     def _sizes(self) -> tuple[float, float]:
-        """The absolute sums of the least numbers of the field, and of tables to be split."""
+        """The absolute sums of the least numbers of the field, and of the tables to be split."""
         field = self.field
         least = field._favourites().least
         size = float(np.abs(least).sum()) if least.any() else 0.0
@@ -282,7 +282,7 @@ class Conditioned:
 
 
 class _Changed(Potential):
-    """The terms of a potential, with other numbers."""
+    """A potential whose terms were replaced by terms with other numbers."""
 
     source: Potential
     changed: tuple[Term, ...]

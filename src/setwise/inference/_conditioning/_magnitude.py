@@ -1,8 +1,8 @@
 """The magnitude and the unit of the numbers of a field, and rounding errors of their sums.
 
 A sum of n numbers is off by at most n EPS times the sum of their sizes. A number has
-``FEW_ROUNDINGS`` further errors if a kernel adds and subtracts it, and ``ROUNDINGS`` if a table is
-split into unaries and an edge. These two bounds are not tuned.
+``FEW_ROUNDINGS`` further errors if a kernel adds and subtracts it, and ``MANY_ROUNDINGS`` if a
+table is split into unaries and an edge. These two bounds are not tuned.
 """
 
 from __future__ import annotations
@@ -14,13 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from setwise import _core
-from setwise._foundation._certificate import EPS, FEW_ROUNDINGS
+from setwise._foundation._certificate import EPS, FEW_ROUNDINGS, MANY_ROUNDINGS
 from setwise.fields._base import Potential
 from setwise.fields._field import Field
 from setwise.fields._terms import Term
-
-# A split table may differ from the given one by 45 roundings of its largest entry.
-ROUNDINGS = 64.0
 
 # A gap above this share of the possible gain never counts as rounding.
 NEGLIGIBLE = 1e-9
@@ -96,7 +93,7 @@ def check_magnitude(field: Field, temperature: float, dtype: str, name: str = "f
 
 def rounding_of(cost: float) -> float:
     """Return the rounding error of a sum of a few numbers, one of them a cost of this size."""
-    return ROUNDINGS * EPS * abs(cost)
+    return MANY_ROUNDINGS * EPS * abs(cost)
 
 
 def rounding_of_costs(field: Field, *, by_cut: bool = False) -> float:

@@ -50,7 +50,7 @@ def alternative_list(
     control: Control[DiverseProgress],
     watch: Stopwatch,
 ) -> DiverseResult:
-    """Make the list of :func:`diverse` without a diversity, its arguments checked."""
+    """Return what :func:`diverse` returns without a diversity, from checked arguments."""
     most = most_items(field, m)
     cuts = BiasCuts.of(field, n_jobs)
     search: _OnPath | _ByWeights
@@ -135,7 +135,7 @@ class _OnPath(ListSearch):
         m, path, likely = len(result.values), self._path, self._likely
         biases, shares = np.zeros(1), np.ones(1)
         rise = float(result.values.max() - result.values.min())
-        told = (
+        reason = (
             f"each item is the best labelling under a bias of at most {self._reach:.3g}"
             f"{self._wider}, and none is more than {rise:.3g} above the best"
         )
@@ -145,7 +145,7 @@ class _OnPath(ListSearch):
             nearest = np.abs(path.sizes[kept][:, None] - path.sizes).argmin(axis=0)
             shares = np.bincount(nearest, path.shares, minlength=m).astype(np.float64)
             if not self._enough:
-                told += (
+                reason += (
                     f"; {_too_alike(self._wanted)}: of {path.n_pieces} labellings on the path no "
                     f"{len(self._numbers)}, the best one among them, do"
                 )
@@ -157,11 +157,11 @@ class _OnPath(ListSearch):
                 probability_gaps=likely.probability_gaps,
             )
             if not likely.whole:
-                told += (
+                reason += (
                     f"; {likely.n_cuts} cuts do not find the whole path: probabilities are off by "
                     f"up to {likely.probability_gaps.max():.3g}"
                 )
-        return replace(result, reason=told)
+        return replace(result, reason=reason)
 
     def searched(self) -> str:
         """Return why the list has fewer items than there are labellings."""
@@ -220,12 +220,12 @@ class _ByWeights(ListSearch):
         weights = self._weights / len(earlier)
         for weight in weights[self._least_weight(weights, earlier) :].tolist():
             diversity = DivMBest(weight)
-            addition = diversity._addition(earlier, self.base.field.n_labels)
+            addition = diversity.addition(earlier, self.base.field.n_labels)
             problem = StepProblem.of(self.base.field, addition)
             found = completed(self._steps.next(problem, [earlier[0], earlier[-1]][: len(earlier)]))
             if self._wider.differs(found.labels, earlier):
                 break
-        gain = diversity._gain(found.labels, earlier, self.base.field.n_labels)
+        gain = diversity.gain_of(found.labels, earlier, self.base.field.n_labels)
         return problem.within_digits(found, gain), gain
 
     def _least_weight(self, weights: FloatArray, earlier: IntArray) -> int:
@@ -254,17 +254,17 @@ class _ByWeights(ListSearch):
         """Return the list with a description in words."""
         m = len(result.values)
         rise = float(result.values.max() - result.values.min())
-        told = (
+        reason = (
             "each item has the least energy less a weight for each variable that differs, up to "
             "its gap, the least weight that makes it differ enough, and none is more than "
             f"{rise:.3g} above the best"
         )
         if widened := sum(self._widened[: m - 1]):
-            told += f"; for {widened} no weight did, and {self._wider.description}"
+            reason += f"; for {widened} no weight did, and {self._wider.description}"
         if not all(self._enough[: m - 1]):
             some = "no labelling does" if self._wider.sees_all else "none was found that does"
-            told += f"; {_too_alike(self._wanted)}: {some} so from all items before it"
-        return replace(result, reason=told)
+            reason += f"; {_too_alike(self._wanted)}: {some} so from all items before it"
+        return replace(result, reason=reason)
 
     def searched(self) -> str:
         """Return why the list has fewer items than there are labellings."""

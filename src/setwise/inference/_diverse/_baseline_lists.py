@@ -62,7 +62,8 @@ def perturbed_list(
     >>> import setwise as sw
     >>> field = sw.fields.Field([[0.0, 1.0], [2.0, 0.0]])
     >>> field = field + sw.fields.Potts([[0, 1]], 0.5)
-    >>> sw.inference.perturbed_list(field, 3, n_draws=20, rng=0).tolist()
+    >>> from setwise.inference._diverse._baseline_lists import perturbed_list
+    >>> perturbed_list(field, 3, n_draws=20, rng=0).tolist()
     [[0, 1], [1, 1], [0, 0]]
     """
     t = as_number(temperature, "temperature", positive=True)
@@ -120,7 +121,8 @@ def sampled_list(
     --------
     >>> import setwise as sw
     >>> field = sw.fields.Field([[0.0, 1.0], [2.0, 0.0]])
-    >>> sw.inference.sampled_list(field, 3, n_draws=50, rng=0).tolist()
+    >>> from setwise.inference._diverse._baseline_lists import sampled_list
+    >>> sampled_list(field, 3, n_draws=50, rng=0).tolist()
     [[0, 1], [1, 1], [0, 0]]
     """
     best, m, draws = _begin(field, m, n_draws, n_jobs)
@@ -166,7 +168,7 @@ def _drawn(field: Field, best: IntArray, draw: Callable[[], IntArray], draws: in
 def _lowest(field: Field, items: IntArray, m: int) -> IntArray:
     """Return the first labelling and the m - 1 lowest others, distinct ones first."""
     energies = field._energies(items)
-    energies[0] = -np.inf  # it stays first, even if moves did not find the least energy
+    energies[0] = -np.inf  # the given labelling stays first, even if another has less energy
     order = np.argsort(energies, kind="stable")
     again = repeats(items[order])
     kept: IntArray = np.concatenate([order[~again], order[again]])[:m]

@@ -16,8 +16,8 @@ from setwise.inference._relaxation._projected_logits import Descent
 from setwise.inference._relaxation._relaxation import Relaxation
 
 # The largest numbers of passes over the relaxation of the first field, and of a later one. They are
-# rarely reached, for fields on which the gap closes slowly. A quarter of the second (7) leaves gaps
-# up to a quarter larger.
+# rarely reached, and only for fields on which the gap closes slowly. A quarter of the second (7)
+# leaves gaps up to a quarter larger.
 _PASSES_FIRST, _PASSES_NEXT = 200, 30
 # The number of passes between two evaluations of the bound, and the share of the gap that must be
 # closed in between for the search to continue. With single passes it ends too early, with gaps up
@@ -43,7 +43,7 @@ class CarriedBound:
         """Return the result with the bound of the relaxation, if that is better."""
         bound, interrupted = attempt(self._descend, field, result, options)
         descent, self._descent = self._descent, None
-        if descent is None:  # ended before the first pass
+        if descent is None:  # the search ended before its first pass
             return options.improved(result, result.bound, interrupted, Sums(0.0))
         if bound is None:  # interrupted; the bound is valid after every pass
             bound = max(result.bound, min(descent.best_bound, result.value))

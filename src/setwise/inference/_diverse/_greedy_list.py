@@ -79,18 +79,18 @@ class _GreedyList(ListSearch):
     def as_first(self, best: MapResult) -> Item:
         nothing = np.zeros((0, self.field.n_variables), np.int64)
         best = self._alone.within_digits(best, 0.0)
-        addition = self._diversity._addition(nothing, self.field.n_labels)
-        gain = self._diversity._gain(best.labels, nothing, self.field.n_labels)
+        addition = self._diversity.addition(nothing, self.field.n_labels)
+        gain = self._diversity.gain_of(best.labels, nothing, self.field.n_labels)
         return _as_step(self.base.field, addition, best), gain
 
     def another(self) -> Item:
         part, k = self._parts[len(self) - 1]
         n_labels, labelings = self.field.n_labels, self.labelings
         earlier = np.concatenate([labelings[:1], labelings[len(labelings) - k :]])
-        problem = StepProblem.of(self.base.field, part._addition(earlier, n_labels))
+        problem = StepProblem.of(self.base.field, part.addition(earlier, n_labels))
         found = self._steps.next(problem, [labelings[0], earlier[-1]][: k + 1])
         found = _better_candidate(problem, found, self._candidates)
-        gain = part._gain(found.labels, earlier, n_labels)
+        gain = part.gain_of(found.labels, earlier, n_labels)
         return problem.within_digits(found, gain), gain
 
 
@@ -115,7 +115,7 @@ def _better_candidate(problem: StepProblem, found: MapResult, candidates: IntArr
 
 
 def _as_step(field: Field, addition: Addition, best: MapResult) -> MapResult:
-    """Return the best labelling of the field as a step: d(y | no items) counts in its energy."""
+    """Return the best labelling as a step: its energy minus its gain in an empty list."""
     if addition.is_empty:
         return best
     augmented = addition.added_to(field)

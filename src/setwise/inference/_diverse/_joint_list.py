@@ -60,11 +60,11 @@ def joint_biases(costs: FloatArray) -> FloatArray:
     r"""Return the bias of each item of the best joint list of two labels, (m,), increasing.
 
     With :math:`\Phi(n) = \varphi(n) + \varphi(m - n)` of n ones at a variable, convex, the joint
-    problem :math:`\min \sum_i E(y_i) + \sum_v \Phi(n_v)` is at least
-    :math:`\sum_i \min_y (E(y) + b_i |y|) + N \Phi(0)`, :math:`b_i = \Phi(i) - \Phi(i - 1)`: n ones
-    cost at least the n smallest of these, wherever they are. The best labellings for increasing
-    biases are nested, so that the items with ones at a variable are the first of them, and the
-    bound is met. For ``DivMBest`` :math:`b_i = \lambda (2 i - m - 1)`.
+    problem :math:`\min \sum_i E(y_i) + \sum_v \Phi(n_v)` is at least :math:`\sum_i \min_y (E(y) +
+    b_i |y|) + N \Phi(0)`, :math:`b_i = \Phi(i) - \Phi(i - 1)`: the biases of the items with a one
+    at v sum to at least the n_v smallest biases. The best labellings for increasing biases are
+    nested. So the items with a one at v are those of the smallest biases, and the bound is
+    attained. For ``DivMBest`` :math:`b_i = \lambda (2 i - m - 1)`.
     """
     both = costs + costs[::-1]
     return np.maximum.accumulate(np.diff(both))
@@ -188,7 +188,7 @@ def _by_moves(
     ending = drive(search, silent)
     labelings = search.items[np.argsort(field._energies(search.items), kind="stable")]
     values = base.field._energies(labelings)
-    gains = [diversity._gain(y, labelings[:k], field.n_labels) for k, y in enumerate(labelings)]
+    gains = [diversity.gain_of(y, labelings[:k], field.n_labels) for k, y in enumerate(labelings)]
     gap = max(float(values.sum()) - float(np.sum(gains)) - search.bound, 0.0)
     options = MapOptions.read(base.field)
     bounds = [difference_below(value, gap / m) for value in values.tolist()]

@@ -78,7 +78,7 @@ class ListSearch(Search[DiverseProgress]):
         return len(self) == self.m
 
     def _add(self, found: MapResult, gain: float) -> None:
-        """Append an item; if Ctrl-C interrupts, only the last assignment matters."""
+        """Append an item. The last assignment completes it, in case Ctrl-C interrupts."""
         value = float(self.field._energies(found.labels[None])[0])
         self._labels.append(found.labels)
         self._rows.append((value, gain, difference_below(value - gain, found.gap)))
@@ -150,8 +150,8 @@ def with_end(
     result: DiverseResult, n: int, why: str = "the field has no more labellings"
 ) -> DiverseResult:
     """Add to the reasons of a list why it has fewer items than requested."""
-    told = f"The list ends at {n} items: {why}."
-    return replace(result, reason=f"{result.reason.removesuffix('.')}. {told}")
+    ending = f"The list ends at {n} items: {why}."
+    return replace(result, reason=f"{result.reason.removesuffix('.')}. {ending}")
 
 
 def greedy_guarantee(
@@ -175,9 +175,11 @@ def greedy_guarantee(
     1 - (1 - 1/m)^m, and each t gives its own bound on F_c(S*).
     """
     m = len(labelings)
-    labelings = labelings.astype(np.min_scalar_type(n_labels - 1))  # less memory to read
+    labelings = labelings.astype(np.min_scalar_type(n_labels - 1))  # saves memory
     least = [
-        diversity._gain(labels, np.concatenate([labelings[:k], np.tile(labels, (m, 1))]), n_labels)
+        diversity.gain_of(
+            labels, np.concatenate([labelings[:k], np.tile(labels, (m, 1))]), n_labels
+        )
         for k, labels in enumerate(labelings)
     ]
     shift = float((values - np.array(least)).max())

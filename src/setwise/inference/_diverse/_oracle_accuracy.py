@@ -94,8 +94,8 @@ def oracle_items(
 
     Examples
     --------
-    >>> import setwise as sw
-    >>> sw.inference.oracle_items([[0, 0, 1, 1], [0, 1, 1, 1]], [0, 1, 1, 0]).tolist()
+    >>> from setwise.inference._diverse._oracle_accuracy import oracle_items
+    >>> oracle_items([[0, 0, 1, 1], [0, 1, 1, 1]], [0, 1, 1, 0]).tolist()
     [1]
     """
     lists, truths = _as_corpus(labelings, truth, ignore)

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import breadth_first_order
 
-from setwise._foundation._arguments import FloatArray, IntArray
+from setwise._foundation._arguments import BATCH, FloatArray, IntArray
 from setwise._foundation._search import completed
 from setwise.diversities._alternatives import Alternatives
 from setwise.fields._field import Field
@@ -16,10 +16,10 @@ from setwise.inference._diverse._path._medians import edges_of, largest_part
 from setwise.inference._map._enumerate import FEW_LABELINGS, all_labelings, count_labelings
 from setwise.inference._map._solve_map import solve_map
 
-# The number of entries of labellings that are compared at once, which limits memory; and the most
-# centres of regions that are tried. A quarter or four times as many give lists of equal energies.
-_ENTRIES = 1 << 22
+# The most centres of regions that are tried. A quarter or four times as many give lists of equal
+# energies.
 _REGIONS = 64
+_ENTRIES = 4 * BATCH  # of the labellings that are compared at once: 32 MiB
 
 
 class WiderSearch:
@@ -61,7 +61,7 @@ class WiderSearch:
         return self._of_share(earlier, 1.0)
 
     def less(self, earlier: IntArray) -> IntArray | None:
-        """Return a labelling with the largest smaller difference found; None if none differs."""
+        """Return a labelling that differs by less than required; None if none differs."""
         share, size = 0.5, max(self._difference, self._part)
         while share * size > 1.0:
             found = self._of_share(earlier, share)

@@ -27,7 +27,7 @@ def check_size(n: int, n_edges: int, nodes: str = "n", edges: str = "edges") -> 
     if n_edges > MOST_EDGES:
         raise ValueError(f"{edges} must give at most {MOST_EDGES} edges, got {n_edges}")
     try:
-        np.empty(44 * n + 52 * n_edges, np.int8)  # about the memory of the kernel; never written
+        np.empty(44 * n + 52 * n_edges, np.int8)  # fails if the kernel's memory cannot be had
     except MemoryError:
         raise ValueError(
             f"{nodes} must give a graph that fits into memory, got {n} nodes and {n_edges} edges"

@@ -9,12 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
-from setwise._foundation._files import LONGEST_WORD, quoted, unpacked
-
-# The solver allocates memory for each node, also for nodes without arcs. These two constants limit
-# the number of nodes: as a number, and as a multiple of the count of numbers in the file.
-_MOST_NODES = 1 << 24
-_MOST_TIMES = 16
+from setwise._foundation._files import LONGEST_WORD, affords, quoted, unpacked
 
 
 class Problem(NamedTuple):
@@ -61,7 +56,7 @@ def read_dimacs(data: bytes, name: str) -> Problem:
         raise ValueError(
             f"{name} must have the {size[1]} arcs that it promises, got {len(numbers) // 3}"
         )
-    if size[0] > max(_MOST_NODES, _MOST_TIMES * len(numbers)):
+    if not affords(len(numbers), size[0]):  # nodes without arcs take memory too
         raise ValueError(f"{name} promises {size[0]} nodes, too many for {size[1]} arcs")
     edges, capacities = _arcs(np.frombuffer(numbers, np.float64).reshape(-1, 3), name)
     outside = edges.size and (edges.min() < 0 or edges.max() >= size[0])

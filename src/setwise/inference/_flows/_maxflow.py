@@ -11,12 +11,10 @@ from numpy.typing import ArrayLike
 from setwise import _core
 from setwise._foundation._arguments import BoolArray, as_array, as_count, as_list
 from setwise._foundation._base_classes import Record
-from setwise._foundation._certificate import EPS
+from setwise._foundation._certificate import EPS, MANY_ROUNDINGS
 from setwise._foundation._threads import as_threads
 from setwise.inference._flows._capacities import MOST_NODES, Capacities, kind_of
 from setwise.inference._flows._flow_graph import FlowGraph
-
-_UNITS = 64  # in the last place: the rounding error allowed in the sums of a flow
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -34,7 +32,7 @@ class Flow(Record):
     exact : bool
         Whether the cut is proved to be minimal up to the rounding of sums: 64 units in the last
         place of the flow over all edges and from the source, without min(source, sink) of each
-        node. Unused capacity, such as the rest of a large terminal, does not count.
+        node. Unused capacity, for instance of a large terminal, does not increase this error.
     mask : ndarray of bool, shape (n,)
         The nodes on the source side of the cut.
     flows : ndarray, shape (E,)
@@ -135,7 +133,7 @@ def maxflow(
     value = graph.solve(n_jobs=n_jobs)
     bound = graph.bound
     unproved, flowing = graph._graph.unproved()
-    exact = bool(unproved <= _UNITS * EPS * flowing)
+    exact = bool(unproved <= MANY_ROUNDINGS * EPS * flowing)
     return Flow(value, bound, bound - value, exact, graph.mask, graph.flows, graph.residuals)
 
 

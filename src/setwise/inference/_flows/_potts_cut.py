@@ -18,10 +18,7 @@ from setwise._foundation._certificate import EPS, FEW_ROUNDINGS
 from setwise.fields._edges import Grid, grid_of
 from setwise.fields._field import Field
 from setwise.fields._terms import PottsTerm, TableTerm, distinct
-
-# A table that violates submodularity by at most this share of its range counts as submodular: the
-# violation is rounding.
-_ROUNDING = 1e-14
+from setwise.fields._terms._tables import SPLIT_ROUNDING
 
 Pairs = tuple[IntArray, FloatArray]
 """Edges (E, 2) and weights (E,)."""
@@ -44,7 +41,7 @@ def as_potts(field: Field) -> PottsField | None:
     if field.n_labels != 2 or not kinds or not kinds <= {PottsTerm, TableTerm}:
         return None
     unary = field.unary
-    if TableTerm in kinds:  # costs shared by all labels take digits from the tables
+    if TableTerm in kinds:  # a large cost that all labels share would increase rounding errors
         unary = unary - field._favourites().least[:, None]
     pairs: list[Pairs] = []
     largest, total = 0.0, 0.0
@@ -54,7 +51,7 @@ def as_potts(field: Field) -> PottsField | None:
         elif isinstance(term, TableTerm):
             weights = np.empty(len(term.edges))
             tables = distinct(term.tables)[0].reshape(-1)
-            above, sizes = _core.split_tables(term.edges, tables, _ROUNDING, unary, weights)
+            above, sizes = _core.split_tables(term.edges, tables, SPLIT_ROUNDING, unary, weights)
             if above < 0.0:
                 return None
             pairs.append((term.edges, weights))
@@ -160,7 +157,10 @@ def _cut_grid(
 
 
 def _joined(pairs: list[Pairs]) -> Pairs:
-    """Return one list of edges for all, which is that of the first if all share one array."""
+    """Return the edges and weights of all pairs as one list.
+
+    Weights are added up if all pairs have the same array of edges.
+    """
     first = pairs[0][0]
     if len(pairs) == 1:
         return pairs[0]

@@ -1,4 +1,4 @@
-"""The best labelling by the Lovász relaxation: a bound from s, a labelling by rounding it."""
+"""The best labelling by the Lovász relaxation: a bound, and a labelling rounded from it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._search import Ending
 from setwise.fields._field import Field
 from setwise.inference._conditioning._conditioned import Sums
+from setwise.inference._map._bound_extrapolation import AT_LIMIT, BoundExtrapolation
 from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapProgress, MapResult
-from setwise.inference._map._rise import AT_LIMIT, Rise
 from setwise.inference._map._search import MapSearch
 from setwise.inference._relaxation._cooling import Stage, begin, stages
 from setwise.inference._relaxation._projected_logits import Descent
@@ -58,7 +58,7 @@ class _Cooling(MapSearch):
     passes: int
     sums = Sums(0.0)
     n_iter = 0
-    """The number of rounds for the callback: of passes, or of the earlier search."""
+    """The number of rounds that the callback receives: passes, or rounds of an earlier search."""
 
     def __init__(self, field: Field, options: MapOptions) -> None:
         super().__init__(field, options)
@@ -132,7 +132,7 @@ class _Certificate(_Cooling):
         self.passes, self._little, self._is_free = CERTIFYING_PASSES, 0.05, True
         if options.max_iter is not None:
             self.passes, self._little, self._is_free = options.max_iter, SOLVED, False
-        self._result, self._rise, self._is_over = result, Rise(), False
+        self._result, self._rise, self._is_over = result, BoundExtrapolation(), False
 
     def meet(self, stage: Stage) -> bool:
         options, value, before = self.options, self.best[1], self.best[1] - self.bound

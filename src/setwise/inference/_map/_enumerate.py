@@ -6,7 +6,7 @@ from math import inf, prod
 
 import numpy as np
 
-from setwise._foundation._arguments import IntArray
+from setwise._foundation._arguments import BATCH, IntArray
 from setwise.fields._field import Field
 from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapResult
@@ -15,7 +15,6 @@ from setwise.inference._map._search import MapSearch
 MOST_LABELINGS = 20_000_000
 # Up to this number of labellings, enumeration is preferred to a method without a guarantee.
 FEW_LABELINGS = 1 << 14
-_CHUNK = 1 << 20  # entries of the labellings in memory at once
 
 
 def enumerate_labels(field: Field, options: MapOptions) -> MapResult:
@@ -35,7 +34,7 @@ class _Enumeration(MapSearch):
     def __init__(self, field: Field, options: MapOptions) -> None:
         super().__init__(field, options)
         self._allowed = [np.flatnonzero(np.isfinite(row)) for row in field.unary]
-        self._rows = max(1, _CHUNK // max(1, field.n_variables))
+        self._rows = max(1, BATCH // max(1, field.n_variables))
         self._tried, self._total, self.limit = 0, int(count_labelings(field)), inf
         # The first labelling is the initial answer.
         first = np.array([labels[0] for labels in self._allowed], np.int64)

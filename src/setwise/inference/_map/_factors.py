@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from setwise._foundation._arguments import FloatArray, IntArray
+from setwise._foundation._arguments import BATCH, FloatArray, IntArray
 from setwise.fields._terms import (
     CardinalityTerm,
     CliqueTerm,
@@ -20,8 +20,6 @@ from setwise.fields._terms import (
     Term,
     TransitionTerm,
 )
-
-_CHUNK = 1 << 20  # entries of the tables of edges that are made at a time
 
 
 def scopes_of(term: Term, n: int) -> list[IntArray]:
@@ -57,7 +55,7 @@ def widest(terms: tuple[tuple[Any, Term], ...], n: int) -> tuple[int, Any]:
             case TransitionTerm():
                 size = len(np.unique(term.edges))
             case CliqueTerm():
-                size = 0  # it is a table already
+                size = 0  # this term is already a table
             case _:
                 size = 2 if len(term.edges) else 0  # type: ignore[attr-defined]
         if size > wide:
@@ -78,7 +76,7 @@ def tables_of(term: Term, n: int, n_labels: int) -> Iterator[tuple[IntArray, Flo
     match term:
         case PottsTerm():
             unequal = (1.0 - np.eye(n_labels)).ravel()
-            step = max(1, _CHUNK // unequal.size)
+            step = max(1, BATCH // unequal.size)
             for begin in range(0, len(term.edges), step):
                 part = slice(begin, begin + step)
                 yield term.edges[part], term.weights[part, None] * unequal

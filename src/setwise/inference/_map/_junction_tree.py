@@ -18,18 +18,18 @@ from setwise.fields._terms import CliqueTerm, Folded, PottsTerm, TableTerm
 from setwise.inference._map._factors import most_variables, scopes_of, sides_of, tables_of, widest
 
 # Bytes of the messages and the largest table that "auto" gives to elimination. A method that is
-# named may take _SHARE of the memory of the machine, which leaves room for a copy of the field.
+# named may take _SHARE of the memory of the machine, which leaves enough for a copy of the field.
 MEMORY = 1 << 30
 _SHARE = 0.5
 _BYTES = 8  # bytes per cell
-# An error gives the required size, up to this number of variables and up to a number of cells that
-# no memory can hold.
-_TOLD = 20_000
+# The limits up to which an error message states the required size: the number of variables, above
+# which computing the size would take too long, and a number of cells that no memory can hold.
+_MOST_MEASURED = 20_000
 _BEYOND = 2.0**60
 CELLS = 1 << 23  # most cells of a potential's table: 64 MB
 ALL_CELLS = 1 << 26  # most cells of all potentials' tables
-# The most cells for "auto", which take a few hundredths of a second, and a number that costs almost
-# nothing.
+# The most cells for which "auto" prefers elimination to a search: they take a few hundredths of a
+# second. The second number of cells takes almost no time.
 FEW_CELLS = 1 << 19
 FEWEST_CELLS = 1 << 14
 FEW_VARIABLES = 2000
@@ -54,7 +54,7 @@ def largest_memory() -> float:
     """Return the bytes that elimination may take if it is asked for by name."""
     try:
         physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):  # not known on this system
+    except (AttributeError, OSError, ValueError):  # this system does not report its memory
         return MEMORY
     return max(MEMORY, _SHARE * physical)
 
@@ -141,7 +141,7 @@ def _lack(field: Field, memory: float) -> str | None:
     largest, messages, width = tree.plan(most)
     if largest + messages <= most:
         return None
-    if messages == inf and field.n_variables <= _TOLD:
+    if messages == inf and field.n_variables <= _MOST_MEASURED:
         largest, messages, width = tree.plan(_BEYOND)
     cells, more = (largest, " or more") if messages == inf else (largest + messages, "")
     size = f"{cells * _BYTES:.3g} bytes" if cells < inf else "far more"

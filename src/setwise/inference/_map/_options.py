@@ -46,7 +46,7 @@ class MapOptions:
     by_cut: bool | None = None
     """Whether the method is a cut, which leaves the weights of edges alone.
 
-    None for a search inside another one: its callback is told of bounds as they are computed.
+    None for a search inside another one, whose callback receives bounds that are not rounded yet.
     """
     known: MapResult | None = None
     """The answer of an earlier search; the callback receives the better of the two."""
@@ -128,9 +128,9 @@ class MapOptions:
             known = problem.claim(value, self.known.bound, _lost(self.known))
             claimed = max(claimed, known)
         self.highest[0] = claimed = max(claimed, self.highest[0])
-        share, told = problem.relative_gap(value, bound), value + problem.constant
-        below = min(problem.below(min(claimed, value)), told)
-        return MapProgress(n_iter, told, below, share, seconds)
+        share, total = problem.relative_gap(value, bound), value + problem.constant
+        below = min(problem.below(min(claimed, value)), total)
+        return MapProgress(n_iter, total, below, share, seconds)
 
     def tell(self, n_iter: int, value: float, bound: float, sums: Sums | None = None) -> None:
         """Call the callback for a method that is done, and ignore its return value."""

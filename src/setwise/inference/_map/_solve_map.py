@@ -138,8 +138,8 @@ def solve_map(
             best = None
         if best is not None:
             reason = METHODS["cut"].because if method == "auto" else "asked for"
-            told = _told(best, reason, deadline)
-            return best._with(timings=watch.timings("answer"), shape=field.shape, **told)
+            end = _fields_of_end(best, reason, deadline)
+            return best._with(timings=watch.timings("answer"), shape=field.shape, **end)
     whole = Conditioned.of(field)
     conditioned = whole.without_huge_unaries()
     problem = conditioned.field
@@ -171,14 +171,14 @@ def solve_map(
     if not result.exact:
         reason += _why_not_proved(result, options)
     if problem is not whole.field:
-        # Only a start that nothing better was found than may pay a cost that was limited.
+        # Only a given start that was not improved can incur a cost that was limited.
         value = float(whole.field._energies(result.labels[None])[0])
         if value != result.value:
             result = replace(result, value=value, exact=False)
             result = options.improved(result, result.bound, False)
     result = options.in_given(result)
-    told = _told(result, reason, deadline)
-    return result._with(timings=watch.timings("answer"), shape=field.shape, **told)
+    end = _fields_of_end(result, reason, deadline)
+    return result._with(timings=watch.timings("answer"), shape=field.shape, **end)
 
 
 def _why_not_proved(result: MapResult, options: MapOptions) -> str:
@@ -195,7 +195,7 @@ def _why_not_proved(result: MapResult, options: MapOptions) -> str:
     return f"; this answer is not proved to be: {why}"
 
 
-def _told(result: MapResult, reason: str, deadline: Deadline) -> dict[str, Any]:
+def _fields_of_end(result: MapResult, reason: str, deadline: Deadline) -> dict[str, Any]:
     """Return the fields of a result about its end; a time limit is no interruption."""
     if not deadline.expired:
         return {"reason": reason}
@@ -210,7 +210,7 @@ def _search(field: Field, method: str, options: MapOptions) -> MapResult:
     options.watch.lap("set-up")
     try:
         result = options.deadline.run(record.run, field, options)
-    except TimeUp:  # during the set-up
+    except TimeUp:  # the limit was reached during the set-up
         result = options.not_begun(field, method)
     options.watch.lap("search")
     proved = result.relative_gap <= options.tol
@@ -248,7 +248,7 @@ def _try_too(
 ) -> tuple[MapResult, str]:
     """Return the best labelling and the best bound of a result and another search."""
     found, _ = attempt(_search, field, method, replace(options, known=result))
-    if found is None:  # it ended during the set-up; the answer is kept
+    if found is None:  # the search ended during its set-up; the earlier answer is kept
         return replace(result, interrupted=True), ""
     value, problem = min(found.value, result.value), options.problem
     if problem.costs_hide_digits(value, by_cut=METHODS[method].by_cut):
@@ -262,7 +262,7 @@ def _try_too(
 
 
 def _search_again(method: str, options: MapOptions, result: MapResult) -> MapResult:
-    """Search again without the costs that are beyond the labelling, as long as that helps."""
+    """Search again while that helps, each time without costs that exceed the best value found."""
     near, by_cut = options.problem, METHODS[method].by_cut
     for _ in range(_AGAIN):
         if result.interrupted:
@@ -272,7 +272,7 @@ def _search_again(method: str, options: MapOptions, result: MapResult) -> MapRes
         try:
             METHODS[method].check(nearer.field)
             found = _search(nearer.field, method, again)
-        except ValueError:  # a table that was limited may not be one for the method's moves
+        except ValueError:  # limiting a table can violate the condition of the method's moves
             break
         found = replace(found, n_iter=result.n_iter + found.n_iter)
         value = float(options.problem.field._energies(found.labels[None])[0])

@@ -81,7 +81,7 @@ class BoundDescent(ABC):
         self.gap = self.relative_gap = inf
 
     def _saw(self, dual: float) -> None:
-        """Take one more value of the dual into account."""
+        """Keep a value of the dual if it is the largest so far."""
         self._dual = max(self._dual, dual)
         self.gap = max(0.0, self.value - self._dual)
         self.relative_gap = self._relative(self.gap)

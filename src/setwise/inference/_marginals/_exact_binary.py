@@ -13,7 +13,7 @@ from math import inf
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray
-from setwise._foundation._certificate import EPS, gap_over_value
+from setwise._foundation._certificate import EPS, FEW_ROUNDINGS, gap_over_value
 from setwise.fields._field import Field
 from setwise.inference._conditioning._magnitude import rounding_of_logs
 from setwise.inference._flows._energy_as_cut import ConcaveCut, as_cut
@@ -76,7 +76,7 @@ class _Levels(MarginalsSearch):
     def _lost_by(self, nodes: FloatArray) -> float:
         """Return the possible rounding error of the bound of s, in nats."""
         sizes = float(np.abs(nodes).sum()) + self._largest
-        return self._rounding + (8.0 + 4.0 * self._point.n_levels) * EPS * sizes / self._t
+        return self._rounding + (FEW_ROUNDINGS + 4.0 * self._point.n_levels) * EPS * sizes / self._t
 
     def has_converged(self, tol: float) -> bool:
         return self.relative_gap <= max(tol, 1e-9)

@@ -48,7 +48,10 @@ class Forested(Factorized):
         strengths: FloatArray | None = None,
         n_threads: int = 1,
     ) -> None:
-        """``strengths`` (E,) are the strengths of the edges in ``pairs_of`` the field."""
+        """Choose a forest of strong edges.
+
+        ``strengths`` (E,) belong to the edges of ``pairs_of``; the default is computed here.
+        """
         super().__init__(field, q, temperature, n_threads)
         order = _strongest_first(self._pairs, temperature, strengths)
         borders = [term.edges for term in self._transitions]
@@ -107,12 +110,13 @@ def forest_bound(
 ) -> Raised:
     """Raise the lower bound of trees on log Z by a few sweeps from q. Return it with its marginals.
 
-    They end when one raises it by less than a thousandth of the distance to ``upper``, in large
-    fields a hundredth, where the interval is hardly wider and the call takes a third less time.
+    The sweeps end when one raises the bound by less than a thousandth of the distance to ``upper``.
+    In large fields the limit is a hundredth, which makes the interval hardly wider and the call a
+    third faster.
     """
     forest = Forested(field, q, temperature, strengths, n_threads)
     best = Raised(-np.inf, q)
-    for _ in range(sweeps):  # not a generator, whose closing would lose a Ctrl-C
+    for _ in range(sweeps):  # closing a generator could lose a Ctrl-C
         change = forest.sweep()
         value, before = forest.bound(), best.bound
         if value > before:

@@ -8,7 +8,7 @@ import numpy as np
 
 from setwise import _core
 from setwise._foundation._arguments import FloatArray
-from setwise._foundation._certificate import EPS, gap_over_value
+from setwise._foundation._certificate import EPS, FEW_ROUNDINGS, gap_over_value
 from setwise.fields._field import Field
 from setwise.inference._conditioning._magnitude import rounding_of_logs
 from setwise.inference._marginals._search import (
@@ -81,7 +81,7 @@ class _FrankWolfe(MarginalsSearch):
         self._kernel.scores(self._s)
         # the rounding errors of all steps accumulate
         sizes = np.maximum(np.abs(self._s), np.abs(self._vertex)).max(axis=1)
-        self._lost = (8.0 + 4.0 * self._n_looks) * EPS * float(sizes.sum()) / t
+        self._lost = (FEW_ROUNDINGS + 4.0 * self._n_looks) * EPS * float(sizes.sum()) / t
         bound = (objective - self._relaxation.constant) / t
         self._history.append(bound + self._rounding + self._lost)
         slope = float(self._kernel.slope(self._vertex - self._s, 0.0, t, threads))

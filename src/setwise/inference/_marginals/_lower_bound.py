@@ -92,7 +92,7 @@ class Factorized:
     ) -> None:
         self._temperature, self._threads, self._exact = temperature, n_threads, exact
         self._transitions: list[TransitionTerm] = []
-        self._robust: dict[int, RobustTerm] = {}  # by the number of their counts in the kernel
+        self._robust: dict[int, RobustTerm] = {}  # keyed by their number in the kernel
         self._n_counts = 0
 
         def constant_of(term: Term) -> float:
@@ -247,7 +247,7 @@ def _beyond(field: Field, temperature: float) -> float:
 
 
 def _rounding_of_counts(field: Field, exact: int) -> float:
-    """Bound the rounding errors of expectations of counts, whose laws take n steps."""
+    """Bound the rounding errors of expectations of counts, computed in n steps."""
     n, n_labels = field.unary.shape
     lost = 0.0
     for _, term in field._terms():
@@ -326,12 +326,12 @@ def raised_bound(
 
 
 def settled(q: FloatArray) -> float:
-    """Return the share of the interval that a sweep must gain, or it is the last."""
+    """Return the least gain of a sweep, relative to the interval, for another sweep to follow."""
     return SETTLED_LARGE if q.size > LARGE else SETTLED
 
 
 def _near(labels: IntArray, q: FloatArray) -> FloatArray:
-    """Return probabilities near those of a labelling, mixed with q."""
+    """Return a mixture of q and the probabilities 0 and 1 of a labelling, mostly the latter."""
     sure = np.zeros_like(q)
     sure[np.arange(len(q)), labels] = 1.0
     return 0.99 * sure + 0.01 * q
@@ -340,7 +340,7 @@ def _near(labels: IntArray, q: FloatArray) -> FloatArray:
 def _raise(factorized: Factorized, sweeps: int) -> bool:
     """Make sweeps. Return whether q still moved in the last one."""
     moves = True
-    for _ in range(sweeps):  # not a generator, whose closing would lose a Ctrl-C
+    for _ in range(sweeps):  # closing a generator could lose a Ctrl-C
         moves = factorized.sweep() > 1e-3
         if not moves:
             break

@@ -189,7 +189,7 @@ def marginals(
         method, reason = METHODS.choose(problem, started=init is not None)
         if method == "projection" and isinstance(init, MarginalsResult) and init.method != method:
             _as_start(init, field, METHODS[method])  # raises if the start is invalid
-            init = None  # it has no blocks for a warm start
+            init = None  # the start has no blocks that this method could continue from
             method, reason = METHODS.choose(problem)
     else:
         named(METHODS[method]).check(problem)
@@ -216,7 +216,7 @@ def marginals(
     of = record.of
     try:
         solution = deadline.run(record.run, problem, options)
-    except TimeUp:  # during the set-up
+    except TimeUp:  # the limit was reached during the set-up
         solution = _not_begun(problem, options, gives_bound=record.gives_bound)
         of = f"the {'unaries alone' if start is None else 'start'}: there was no time for more"
     if chosen and record.falls_back and not solution.converged:
@@ -356,10 +356,11 @@ def _not_begun(field: Field, options: MarginalsOptions, *, gives_bound: bool) ->
 def with_limited_costs(problem: Conditioned, options: MarginalsOptions) -> tuple[Field, float]:
     r"""Limit costs whose rounding would change log Z.
 
-    With a labelling of energy E and b the least that all terms cost, costs of
-    :math:`E - b + t (N \log L + 745)` leave all labellings that pay them a share of less than
-    :math:`e^{-745}` of Z. Limited to that, they raise Z, by no more. Return the field, and the nats
-    by which rounding may still change its log Z.
+    Let E be the energy of a labelling and b the sum of the least values of all terms. All
+    labellings that incur a cost of at least :math:`E - b + t (N \log L + 745)` have together a
+    share of less than :math:`e^{-745}` of Z. Costs above this value are lowered to it, which raises
+    Z by at most this share. Return the field, and the nats by which rounding may still change its
+    log Z.
     """
     t, field = options.temperature, problem.field
     rounding = max(rounding_of_costs(field), rounding_of(field._favourites().largest))

@@ -47,7 +47,7 @@ def pairs_of(terms: Iterable[tuple[Any, Any]], shape: tuple[int, ...]) -> Pairs:
     none: FloatArray = np.zeros((0, n_labels, n_labels))
     if len(potts) == 1 and not tables and (potts[0].weights > 0).all():
         grid = grid_of(potts[0].edges)
-        if grid is not None:  # no edge twice
+        if grid is not None:  # a grid has no edge twice
             return Pairs(potts[0].edges, potts[0].weights, none, grid)
     edges = np.concatenate([np.zeros((0, 2), np.int64), *(term.edges for term in potts + tables)])
     turned = edges[:, 0] > edges[:, 1]

@@ -33,11 +33,11 @@ def perturb(field: Field, options: MarginalsOptions) -> MarginalsSolution:
     Its expectation is at least log Z for any energy, with equality for unaries only (Hazan and
     Jaakkola, *On the Partition Function and Random Maximum A-Posteriori Perturbations*, 2012).
     ``probabilities`` are the frequencies of labels in the best labellings. The mean over samples
-    has a statistical error: ``upper`` is the upper end of its interval of 99 % (Student's, as if
-    samples were normal), and ``gap`` is half of that interval. Sampling ends when the gap is within
-    ``tol`` relative to the mean, after at least 10 and at most ``max_iter`` (100) samples.
-    ``history`` has the samples. If the interval ends below the proved lower bound, it has failed:
-    ``upper`` is then ``inf``, and ``reason`` reports it.
+    has a statistical error: ``upper`` is the upper end of its 99 % confidence interval (by
+    Student's t-distribution, which assumes normal samples), and ``gap`` is half the length of that
+    interval. Sampling ends when the gap is within ``tol`` relative to the mean, after at least 10
+    and at most ``max_iter`` (100) samples. ``history`` has the samples. If the interval ends below
+    the proved lower bound, it has failed: ``upper`` is then ``inf``, and ``reason`` reports it.
 
     With two labels and a cut each sample is exact and starts from the last flow. Otherwise a sample
     is minus the *bound* of ``solve_map``, because minus its value would give no bound.
@@ -129,6 +129,6 @@ def maximizer(field: Field, tol: float, n_jobs: int | None) -> _CutMaximizer | _
     if field.n_labels == 2:
         try:
             return _CutMaximizer(field)
-        except ValueError:  # not a cut, or one with too many arcs
+        except ValueError:  # the energy is not a cut, or needs too many arcs
             pass
     return _MapMaximizer(field, tol, n_jobs)

@@ -77,7 +77,7 @@ class _Projection(MeasuredSearch):
 
     def reassess(self) -> None:
         if not self._is_closed:
-            self.descent.look_again()  # at a pass that was undone, or not looked at yet
+            self.descent.look_again()  # the last pass may have been undone, or not measured yet
         self._conclude()
 
     def standing(self) -> Standing:

@@ -264,7 +264,7 @@ class TreeDescent(BoundDescent):
     def _share_out(self) -> None:
         """Choose forests that cover the graph, in each round the most informative one.
 
-        This ends when the information of the next is hardly more than that of the mean.
+        This ends when the next forest has hardly more information than the mean of the chosen ones.
         """
         shares = shares_of(self._covers)
         for k in range(FORESTS):
@@ -319,7 +319,7 @@ class TreeDescent(BoundDescent):
                 self._move = max(self._move / 2, LEAST_STEP)
                 self._blocks.revert(self._threads)
                 self._reset_blocks()
-                value = self._eliminate()  # with new messages only
+                value = self._eliminate()  # bound of the new messages alone
                 self.value = min(self.value, value)
             if self._is_above_last(value):
                 self._step = max(self._step / 2, LEAST_STEP)
@@ -349,7 +349,7 @@ class TreeDescent(BoundDescent):
             if self._relative(fall) <= tol:
                 self._shares.take_back()
                 if self.relative_gap > tol:
-                    self.relative_gap = inf  # to be measured when passes lower the bound by less
+                    self.relative_gap = inf  # measured again when passes lower the bound by less
                 return
             self._set_shares()
             self._awaits = True

@@ -101,7 +101,11 @@ class Shares:
     """The shares of edges under one order of elimination, and the rounds that move them."""
 
     def __init__(self, first: IntArray, n: int) -> None:
-        """``first`` (E,) is the end of each edge that is eliminated first, of n variables."""
+        """Start from even shares.
+
+        ``first`` (E,) holds, for each edge, the end that is eliminated first. There are n
+        variables.
+        """
         self._first = first
         self._counts: IntArray = np.bincount(first, minlength=n)
         self.now: FloatArray = np.asarray(1.0 / self._counts[first])
@@ -202,9 +206,9 @@ def from_numbers(numbers: FloatArray, edges: IntArray, n: int) -> list[Cover]:
 
 
 def _shared_out(cover: Cover, edges: IntArray) -> Cover | None:
-    """Return the cover if the shares of edges from each variable to later ones sum to at most 1.
+    """Return a valid cover, or None if the shares from a variable to later ones sum to above 1.
 
-    In single precision, thirds sum to slightly more and are lowered.
+    A sum above 1 by a rounding error of single precision is divided out.
     """
     n = len(cover.order)
     if (

@@ -8,12 +8,11 @@ from math import log
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
-from setwise._foundation._certificate import EPS
+from setwise._foundation._certificate import EPS, FEW_ROUNDINGS
 from setwise.fields._terms import CardinalityTerm, CountTerm
 from setwise.inference._relaxation._paths import paths_of
 
 CHAIN, COUNT, SIMPLEX, CONVEX = 0, 1, 2, 3
-ROUNDINGS = 8.0  # rounding errors of an entry in one step: a bound, not tuned
 _NONE: IntArray = np.zeros(0, np.int64)
 
 
@@ -27,7 +26,7 @@ class Group:
     starts: IntArray
     """the starts of the blocks, (B + 1,)"""
     parameters: FloatArray
-    """CHAIN: half the weights to the next; COUNT, CONVEX: gains h(k + 1) - h(k); SIMPLEX: costs."""
+    """CHAIN has half the weights to the next variable, COUNT and CONVEX gains, SIMPLEX costs."""
     slots: tuple[tuple[int, ...], ...]
     """For each projection of a block, the labels that it changes."""
     own: IntArray
@@ -58,7 +57,7 @@ def path_groups(edges: IntArray, weights: FloatArray, shape: tuple[int, ...]) ->
     groups = []
     for paths in paths_of(edges, weights, n):
         half = paths.weights / 2
-        reach = half + np.concatenate([[0.0], half[:-1]])  # the edges on both sides
+        reach = half + np.concatenate([[0.0], half[:-1]])  # the sum of the edges on both sides
         slots = _each_label(n_labels)
         groups.append(Group(CHAIN, paths.vertices, paths.starts, half, slots, _NONE, -reach, reach))
     return groups
@@ -71,7 +70,7 @@ def region_groups(term: CountTerm, n_labels: int) -> list[Group]:
     if len(sizes) == 0:
         return []
     starts = np.concatenate([[0], np.cumsum(sizes)])
-    # the difference between the tables of two regions is no gain
+    # a difference across the tables of two regions is not a gain
     inside = np.ones(len(term.table), np.bool_)
     inside[term.starts[1:] - 1] = False
     gains = np.diff(term.table, append=0.0)[inside]
@@ -85,7 +84,7 @@ def cardinality_groups(term: CardinalityTerm) -> list[Group]:
     n = len(term.center)
     if n == 0:
         return []
-    gains = -np.diff(term.table)[::-1]  # of the number N - k of variables at their center
+    gains = -np.diff(term.table)[::-1]  # gains in the number N - k of variables at their center
     low, high = np.full(n, gains.min()), np.full(n, gains.max())
     kind = COUNT if term.is_submodular else CONVEX
     return [Group(kind, np.arange(n), np.array([0, n]), gains, (), term.center, low, high)]
@@ -139,6 +138,6 @@ def rounding_of_blocks(
     for group in groups:
         end = begin + len(group.variables) * max(len(group.slots), 1)
         entries = float(np.abs(blocks[begin:end]).sum(dtype=np.float64))
-        total += (ROUNDINGS + int(np.diff(group.starts).max())) * (entries + spread)
+        total += (FEW_ROUNDINGS + int(np.diff(group.starts).max())) * (entries + spread)
         begin = end
     return 2.0 * EPS * total

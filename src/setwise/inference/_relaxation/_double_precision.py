@@ -62,7 +62,7 @@ def double_pass(
     for group, part in parts:
         _alone(scores, group, part, n_threads).scores(scores)
     for group, part in parts:
-        _alone(scores, group, -part, n_threads).scores(scores)  # the other groups
+        _alone(scores, group, -part, n_threads).scores(scores)  # scores without this group
         kernel = _alone(scores, group, part, n_threads)
         kernel.sweep(temperature, 0.0, n_threads)
         kernel.scores(scores)
@@ -81,7 +81,7 @@ def double_pass(
         objective=height - float(offsets.sum()),
         gap=gap,
         relative_gap=gap_over_value(gap, height, temperature),
-        rounding=2.0 * rounding,  # the other groups are subtracted from the scores and added again
+        rounding=2.0 * rounding,  # each group is subtracted from the scores and added again
     )
 
 

@@ -139,7 +139,7 @@ class Relaxation:
 
     @property
     def is_integral(self) -> bool:
-        """Whether the bound is the least energy (of the minorants), as for two separate labels."""
+        """Whether the bound is known to be the least energy, of the minorants if there are any."""
         return self.n_labels <= 2 and not any(
             group.kind == CONVEX or len(np.unique(group.own)) > 1 for group in self.groups
         )

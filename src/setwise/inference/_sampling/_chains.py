@@ -105,7 +105,7 @@ class Chains:
         self.labels, self._done = labels, self._done + count
 
     def settle(self, count: int) -> None:
-        """Make sweeps that tune the size of components and whose labellings do not count."""
+        """Make sweeps that tune the size of components, and discard their labellings."""
         if not self.proposes:
             self.sweep(count)
             return
@@ -153,7 +153,7 @@ class Chains:
                     'by unaries, or ask marginals with method="elimination"'
                 )
             size = scopes.shape[1]
-            if not size:  # a constant
+            if not size:  # a table of no variables is a constant
                 continue
             self._kernel.add_factors(
                 np.ascontiguousarray(scopes).ravel(),

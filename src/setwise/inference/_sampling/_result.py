@@ -26,22 +26,22 @@ class Samples(Record):
         The energy E of each sample.
     exact : bool
         Whether the samples are independent draws from P. If not, the distribution of the chains
-        converges to P from any start; ``r_hat``, ``effective_sample_size`` and ``doubt`` may show
+        converges to P from any start; ``r_hat``, ``effective_sample_size`` and ``warning`` may show
         problems, but prove nothing.
     effective_sample_size : float
         The number of independent samples that are as accurate: the minimum over the energy and the
         share of each label. It is n if ``exact``. It is NaN below 4 samples per chain, and if no
-        chain ever moved and ``doubt`` says so.
+        chain ever moved and ``warning`` says so.
     r_hat : float
         The maximum of R-hat over the energy, the share of each label, and the labels of all
-        variables together. It is near 1 if the halves of all chains agree; above 1.05 ``doubt``
+        variables together. It is near 1 if the halves of all chains agree; above 1.05 ``warning``
         reports it. It is 1 if ``exact``, and NaN if ``effective_sample_size`` is NaN.
     acceptance : float
         The share of Metropolis proposals that were accepted; 1 if there were none.
     moved : float
         The share of variables whose label changes from one sample of a chain to the next. Chains
         hardly move if it is near 0. It is 1 if ``exact``, and NaN for one sample per chain.
-    doubt : str
+    warning : str
         Why the samples should not be trusted, in words: chains disagree; or they stay at labellings
         whose probability is small by a bound on log Z; or they never moved although independent
         samples might have. It is empty if nothing was found, which proves nothing.
@@ -74,7 +74,7 @@ class Samples(Record):
 
     _printed = (
         "labelings energies exact effective_sample_size r_hat moved "
-        "doubt n_chains interrupted reason timings"
+        "warning n_chains interrupted reason timings"
     )
 
     labelings: IntArray
@@ -84,7 +84,7 @@ class Samples(Record):
     r_hat: float
     acceptance: float
     moved: float
-    doubt: str
+    warning: str
     reason: str
     n_labels: int
     n_chains: int
@@ -117,7 +117,7 @@ class Samples(Record):
             ("effective sample size", self.effective_sample_size),
             ("R-hat", self.r_hat),
             ("variables that move", self.moved),
-            ("doubt", self.doubt or "none was found"),
+            ("warning", self.warning or "none was found"),
             ("reason", self.reason),
         ]
         pictures = []

@@ -26,8 +26,8 @@ from setwise.inference._conditioning._conditioned import Conditioned
 from setwise.inference._conditioning._magnitude import check_magnitude
 from setwise.inference._map._solve_map import solve_map
 from setwise.inference._sampling._chains import Chains
+from setwise.inference._sampling._convergence import convergence_warning, share_moved
 from setwise.inference._sampling._diagnostics import effective_size, r_hat, r_hat_of_labels
-from setwise.inference._sampling._doubts import doubt_about, share_moved
 from setwise.inference._sampling._result import Samples
 
 # The most entries of all labellings together: 512 GiB.
@@ -89,7 +89,7 @@ def sample(
     -------
     Samples
         ``labelings`` (n, N), ``energies``, ``exact``, ``effective_sample_size``, ``r_hat``,
-        ``acceptance``, ``moved``, ``doubt``, ``reason``, ``probabilities``. Ctrl-C ends sampling
+        ``acceptance``, ``moved``, ``warning``, ``reason``, ``probabilities``. Ctrl-C ends sampling
         with the samples so far; before the first one it raises ``KeyboardInterrupt``.
 
     Notes
@@ -133,15 +133,15 @@ def sample(
     drawn = np.concatenate(search.drawn)
     watch.lap("search")
     energies = field._energies(drawn)
-    size, agreement, moved, doubt = float(len(drawn)), 1.0, 1.0, ""
+    size, agreement, moved, warning = float(len(drawn)), 1.0, 1.0, ""
     if not chains.exact:
         each = len(drawn) // n_chains  # per chain; remaining samples are ignored
         by_chain = drawn[: each * n_chains].reshape(each, n_chains, -1).swapaxes(0, 1)
         heights = energies[: each * n_chains].reshape(each, n_chains).T
         size, agreement = _diagnosed(by_chain, heights, field.n_labels)
         moved = share_moved(by_chain)
-        doubt = doubt_about(field, by_chain, t, agreement)
-        if doubt and moved == 0.0 and agreement == 1.0:  # unchanged chains always agree
+        warning = convergence_warning(field, by_chain, t, agreement)
+        if warning and moved == 0.0 and agreement == 1.0:  # unchanged chains always agree
             size = agreement = nan
     return Samples(
         labelings=drawn,
@@ -151,7 +151,7 @@ def sample(
         r_hat=agreement,
         acceptance=chains.taken,
         moved=moved,
-        doubt=doubt,
+        warning=warning,
         reason=_reason(chains),
         n_labels=field.n_labels,
         n_chains=n_chains,
@@ -246,11 +246,11 @@ def _diagnosed(chains: IntArray, energies: FloatArray, n_labels: int) -> tuple[f
 def _reason(chains: Chains) -> str:
     if chains.exact:
         return "the pairs form a forest, and there are no other terms: exact and independent"
-    told = f"blocked Gibbs over {chains.n_forests} forests"
+    method = f"blocked Gibbs over {chains.n_forests} forests"
     if not chains.proposes:
         return (
-            f"{told}, each tree from its exact distribution given the rest: the pairs have cycles"
+            f"{method}, each tree from its exact distribution given the rest: the pairs have cycles"
         )
     size = chains.component_size
     about = "single variables" if size == 1.0 else f"pieces of about {size:g} variables"
-    return f"{told}, {about} at a time, with Metropolis steps: some terms join more than pairs"
+    return f"{method}, {about} at a time, with Metropolis steps: some terms join more than pairs"

@@ -16,7 +16,7 @@ from setwise._foundation._progress import Progress
 from setwise._foundation._timings import Timings
 from setwise.learning._boosting._problem import Column
 from setwise.learning._history import History
-from setwise.learning._room import measures
+from setwise.learning._relative_gap import measures
 
 
 @dataclass(frozen=True, eq=False, repr=False)

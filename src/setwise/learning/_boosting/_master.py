@@ -70,7 +70,7 @@ class Master:
         self._infinity = highspy.kHighsInf
         for option, value in (
             ("output_flag", False),
-            ("presolve", "off"),  # it would discard the basis
+            ("presolve", "off"),  # presolve would discard the basis
             ("solver", "simplex"),
             ("parallel", "off"),
             ("primal_feasibility_tolerance", ACCURACY),

@@ -27,7 +27,7 @@ class BoostOptions(Record):
         for all classes, with the sum for few. "auto" is the norm for "step", otherwise the sum.
         With a single score, as for two classes, a learner has one weight, and both are equal.
     label_form : {"coded", "augmented"}, default="coded"
-        "coded": weights for each node of the code. "augmented": weak learners on the
+        "coded" means weights for each node of the code. "augmented" means weak learners on the
         label-augmented features :math:`x \otimes \Gamma(y)` with a single w (Section 3.4).
     slack : {"auto", "one", "example"}, default="auto"
         One slack for the mean loss, or one per example. Both have the same optimum; the second
@@ -35,13 +35,14 @@ class BoostOptions(Record):
         code), where "auto" takes it. For rankings "example" gives every pair a slack of its own,
         and "auto" takes one for all.
     columns : {"shared", "class"}, default="shared"
-        "shared": a weak learner has a weight of any sign for every column of the code, as in the
-        paper. "class": it has one non-negative weight for one of them, so that more classes need
-        more learners. The optimum over all weak learners is the same. Two classes and the augmented
-        form have a single score, and one weight per learner.
+        With "shared", a weak learner has a weight of any sign for every column of the code, as in
+        the paper. With "class", it has one nonnegative weight for one column, so that more classes
+        need more learners. The optimum over all weak learners is the same. Two classes and the
+        augmented form have a single score, and one weight per learner.
     columns_per_round : int, default=None
-        How many weak learners may enter per round. More need fewer rounds; fewer are chosen better.
-        None: one per 60,000 scores (samples times columns of the code), at least 1 and at most 8.
+        The largest number of weak learners that are added per round. A larger number needs fewer
+        rounds, and a smaller one chooses better learners. None: one per 60,000 scores (samples
+        times columns of the code), at least 1 and at most 8.
     validation_fraction : float or int, default=0.1
         The share or the number of rows that early stopping holds out, or of groups, if there are
         groups, which stay whole. No rows are held out if there is an ``eval_set``. Held-out rows
@@ -53,7 +54,7 @@ class BoostOptions(Record):
         1000 rows one held-out third.
     scoring : str or callable, default=None
         The score on held-out rows: a scikit-learn scorer that needs ``predict`` or
-        ``decision_function``, or its name. None: ``score``.
+        ``decision_function``, or its name. None means the estimator's ``score``.
     categorical_features : "from_dtype", None, mask, indices or names, default="from_dtype"
         The columns whose values are categories. A stump on such a column is 1 on a subset of the
         categories and -1 on the others; the best subset is found exactly. "from_dtype" takes the
@@ -93,8 +94,8 @@ DEFAULTS = BoostOptions()
 def read_options(options: object, kind: str, taken: tuple[str, ...] = ()) -> BoostOptions:
     """Return the options, by default ``DEFAULTS``.
 
-    Raise where one is not at its default that the estimator does not have: ``taken`` are the names
-    of those that it has, all if there are none.
+    Raise an error if an option that the estimator does not have differs from its default. ``taken``
+    holds the names of the options that it has; if empty, it has all.
     """
     if options is None:
         return DEFAULTS

@@ -33,7 +33,7 @@ class Pricing:
         self._search, self._timed = search, timed or Timed()
         # A search for each segment alone may miss the learner with the largest norm over segments.
         self.exact = bool(search.exact) and (not grouped or getattr(search, "joint", False))
-        self.best = DualPoint(np.zeros(0), 0.0)  # R >= 0: no plane is needed for a bound of 0
+        self.best = DualPoint(np.zeros(0), 0.0)  # 0 bounds any nonnegative risk
 
     def __call__(self, problem: Restricted, now: DualPoint) -> list[Column]:
         """Return the violated columns that are not in use yet, best first."""
@@ -49,7 +49,7 @@ class Pricing:
         if problem.shared:
             columns = [replace(column, segment=EVERY) for column in columns]
         edge = max(_edge(point, column, problem) for column in columns)
-        if not self.exact:  # it may miss a learner that is already in use
+        if not self.exact:  # the search may miss a learner that is already in use
             edge = max(edge, _largest_in_use(point, problem))
         if problem.soft is not None:
             problem.soft.met(edge)

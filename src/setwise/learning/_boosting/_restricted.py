@@ -17,7 +17,7 @@ from setwise.learning._boosting._problem import Column, ExamplewiseRisk, Risk, S
 from setwise.learning._boosting._responses import Responses, SharedResponses
 from setwise.learning._boosting._smoothed import Smoothed
 from setwise.learning._boosting._timed import Timed
-from setwise.learning._room import BELOW_LEAST
+from setwise.learning._relative_gap import BELOW_LEAST
 
 # The first step of the line search from the best weights towards the model's optimum, and the
 # factor by which steps grow. The first is small, because the minimum on the line is usually far
@@ -26,7 +26,6 @@ _STEP, _FACTOR = 0.03, 2.0
 # Planes without a multiplier in _IDLE_SOLUTIONS solutions are idle. They are dropped when their
 # share exceeds _IDLE_SHARE.
 _IDLE_SOLUTIONS, _IDLE_SHARE = 20, 0.2
-_ROUNDING = 1e-10  # violations below this share of the risk at zero are rounding errors
 # With fewer scores, the linear program is small and needs no soft risk before it.
 _MANY_SCORES = 500
 _INFINITE = 1e20  # HiGHS treats larger numbers as infinite
@@ -108,7 +107,7 @@ class Restricted:
                 f"C times the risk of zero scores must be below {_INFINITE:g}, "
                 f"got {C:g} times {cut.risk:g}"
             )
-        self._rounding = _ROUNDING * cut.risk
+        self._rounding = BELOW_LEAST * cut.risk
         self._master = Master(C, len(cut.heights), cut.risk if cut.risk > 0 else 1.0, signed=shared)
         self._idle: IntArray = np.empty(0, np.int64)
         self._add(cut, zero)
@@ -229,7 +228,10 @@ class Restricted:
             self._idle = self._idle[kept]
 
     def _search_line(self, model: MasterSolution) -> bool:
-        """Cut where the objective stops decreasing on the way to the model's optimum."""
+        """Walk towards the model's optimum, and add planes where the objective stops decreasing.
+
+        Return whether planes were added.
+        """
         start, before = self.best, self.scores
         goal = self.responses.scores(model.w)
         step = _STEP

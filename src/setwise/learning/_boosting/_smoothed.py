@@ -15,12 +15,13 @@ from setwise.learning._boosting._timed import Timed
 # The error of the first temperature, as a share of the risk without learners, and the factor by
 # which the temperature decreases.
 _WARM, _COOLING = 0.17, 0.7
-# The error of softening, C tau times the mean entropy, is at most this share of the gap.
-_SHARE = 0.2
+# The error of softening, C tau times the mean entropy, and that of the cutting planes of a round
+# are at most this share of the gap. That of the planes may be this share of the tolerance.
+SHARE_OF_GAP = 0.2
 # A descent ends when the largest edge in use exceeds 1 by at most this share of the excess of the
 # edge that the last search found.
 _SLACK = 0.5
-_LOOKS = 3  # evaluations of all edges per descent, each of which selects the learners to move
+_LOOKS = 3  # evaluations of all edges per descent; each selects the learners to move
 _FEWEST, _PART = 5, 4  # at most max(_FEWEST, n // _PART) of the n learners move at a time
 _WORTH = 0.3  # learners with less than this share of the largest excess do not move
 _SHARPER = 7  # _LOOKS doubles at most this often before the linear program takes over
@@ -82,7 +83,7 @@ class Smoothed:
         self._keys: set[tuple[int, bytes]] = set()
         self._n = 0
         self._new: list[int] = []
-        self._looks, self._share = _LOOKS, _SHARE
+        self._looks, self._share = _LOOKS, SHARE_OF_GAP
         self._edge = np.inf
         soft.start(np.zeros(self._shape))
 
@@ -145,7 +146,7 @@ class Smoothed:
             if self._grouped:
                 excess, most = _group_excess(edges, w)
                 # The difference of the penalty and the weighted edges is part of the gap.
-                spent = now - C * hard - float((edges * w).sum()) <= _SHARE * (value - bound)
+                spent = now - C * hard - float((edges * w).sum()) <= SHARE_OF_GAP * (value - bound)
             else:
                 excess, most = _excess(edges, w, segment)
                 spent = True

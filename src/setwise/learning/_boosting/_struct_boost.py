@@ -15,22 +15,18 @@ from setwise._foundation._arguments import (
     as_number,
 )
 from setwise._foundation._progress import displayed
-from setwise._foundation._search import Control, Ending, Search, drive
+from setwise._foundation._search import STANDS_STILL, Control, Ending, Search, drive
 from setwise._foundation._warnings import callers_level
 from setwise.learning._boosting._boost_fit import BoostFit, BoostHistory, BoostProgress
 from setwise.learning._boosting._master import ACCURACY, MasterSolution
 from setwise.learning._boosting._pricing import Pricing
 from setwise.learning._boosting._problem import Column, Risk, WeakLearnerSearch
 from setwise.learning._boosting._restricted import Restricted
+from setwise.learning._boosting._smoothed import SHARE_OF_GAP
 from setwise.learning._boosting._timed import Timed
 from setwise.learning._history import columns_of
-from setwise.learning._room import room_of, share_left
+from setwise.learning._relative_gap import room_of, share_left
 
-# The accuracy of the cutting planes of a round, as a share of the possible gain from further weak
-# learners, and as a share of the tolerance.
-_SHARE_OF_GAP, _SHARE_OF_TOLERANCE = 0.2, 0.2
-# A round without a new learner that leaves more than this share of the gap is the last.
-_STALLED = 0.99
 # The largest C; beyond, the penalty is below the rounding error of C times the risk.
 _LARGEST = 1e15
 
@@ -235,11 +231,12 @@ class _Boosting(Search[BoostProgress]):
         else:
             value = problem.best.value
             room = room_of(value, pricing.best.bound, problem.zero)
-            floor = max(_SHARE_OF_TOLERANCE * self._tol * room, ACCURACY * value)
-            model = problem.minimize(floor, _SHARE_OF_GAP, pricing.best.bound)
+            floor = max(SHARE_OF_GAP * self._tol * room, ACCURACY * value)
+            model = problem.minimize(floor, SHARE_OF_GAP, pricing.best.bound)
             point = problem.dual(model)
         self._found, self._is_first = pricing(problem, point), False
-        self._stages.setdefault(len(problem.best.w), problem.best.w)  # as if the fit ended here
+        # The stage with which the fit would end here.
+        self._stages.setdefault(len(problem.best.w), problem.best.w)
         if self.has_converged(self._tol):
             return True
         if len(problem.responses) >= self._most:
@@ -260,7 +257,7 @@ class _Boosting(Search[BoostProgress]):
             return False
         left, self._left = self._left, problem.best.value - bound
         if problem.grouped:  # the remaining gap is within the accuracy of the descent
-            return bool(self._left > _STALLED * left)
+            return bool(self._left > STANDS_STILL * left)
         self._hardens = True
         return False
 

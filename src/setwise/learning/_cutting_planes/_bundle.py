@@ -9,7 +9,6 @@ import numpy as np
 from setwise import _core
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._certificate import EPS
-from setwise.learning._cutting_planes._basis import coordinates
 from setwise.learning._cutting_planes._fit import Planes
 
 # Planes without weight for this number of rounds are dropped.
@@ -73,7 +72,7 @@ class Bundle:
     def add(self, slopes: FloatArray, offsets: FloatArray, sizes: FloatArray | None = None) -> None:
         """Add planes: slopes (m, d), offsets (m,), and the magnitudes of the offsets' terms."""
         old = self._model
-        new, basis = coordinates(slopes, old.basis)
+        new, basis = _coordinates(slopes, old.basis)
         vectors = np.vstack([_widened(old.vectors, len(basis)), new])
         self._model = _Model(
             np.vstack([old.slopes, slopes]),
@@ -146,7 +145,7 @@ class Bundle:
         slopes, basis, vectors = model.slopes[kept], model.basis, model.vectors[rows]
         stale = len(basis) > 2 * len(rows)
         if stale:
-            new, basis = coordinates(slopes, basis[:s])
+            new, basis = _coordinates(slopes, basis[:s])
             vectors = np.vstack([_widened(-np.eye(s), len(basis)), new])
         self._model = _Model(
             slopes, model.offsets[kept], model.sizes[kept], model.idle[kept], basis, vectors
@@ -164,3 +163,29 @@ class Bundle:
 def _widened(vectors: FloatArray, width: int) -> FloatArray:
     """Return the vectors with zeros for the new coordinates."""
     return np.pad(vectors, ((0, 0), (0, width - vectors.shape[1])))
+
+
+def _coordinates(slopes: FloatArray, basis: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return coordinates of the slopes (m, d), and the basis (r, d) extended to their span.
+
+    This is the Gram-Schmidt method with two passes. A remainder of the first pass is a rounding
+    error if the second pass removes half of it or more. The cost is O(r d) per slope.
+    """
+    m, d = slopes.shape
+    first, grown = len(basis), np.vstack([basis, np.empty((min(m, d - len(basis)), d))])
+    r = first
+    rows = np.zeros((m, len(grown)))
+    for slope, row in zip(slopes, rows, strict=True):
+        known = grown[:r]
+        row[:r] = known @ slope
+        rest = slope - row[:r] @ known
+        before = float(np.sqrt(rest @ rest))
+        again = known @ rest
+        row[:r] += again
+        rest = rest - again @ known
+        length = float(np.sqrt(rest @ rest))
+        if r < len(grown) and length > 0.5 * before:
+            grown[r] = rest / length
+            row[r] = length
+            r += 1
+    return rows[:, :r].copy(), grown[:r].copy()

@@ -9,7 +9,7 @@ from setwise._foundation._base_classes import Record
 from setwise._foundation._certificate import Measured
 from setwise._foundation._timings import Timings
 from setwise.learning._history import History
-from setwise.learning._room import room_of
+from setwise.learning._relative_gap import room_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -13,14 +13,14 @@ from setwise._foundation._arguments import (
     as_number,
     check_callback,
 )
-from setwise._foundation._certificate import relative_gap
+from setwise._foundation._certificate import HIDDEN, relative_gap
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._progress import Progress
 from setwise._foundation._search import Control, Search, drive
 from setwise._foundation._timings import Stopwatch
 from setwise.learning._cutting_planes._fit import Dual, Fit, Planes
 from setwise.learning._history import History, columns_of
-from setwise.learning._room import BELOW_LEAST, CANCELLED, HIDDEN, ROUNDING, room_of
+from setwise.learning._relative_gap import BELOW_LEAST, CANCELLED, ROUNDING, room_of
 
 MOST_WEIGHTS = 1 << 30  # the largest number of weights; one vector takes eight gigabytes
 # A fit ends if its gap does not improve for this number of rounds plus one per weight.
@@ -190,14 +190,14 @@ def _as_answer(answer: object, dimension: int) -> tuple[float, FloatArray]:
         raise TypeError(
             f"oracle must return a pair (risk, subgradient), got {type(answer).__name__}"
         )
-    told = as_array(answer[0], "the risk that oracle returns")
+    returned = as_array(answer[0], "the risk that oracle returns")
     slope = as_array(answer[1], "the subgradient that oracle returns")
-    if told.size != 1 or told.dtype.kind not in "fiub" or slope.dtype.kind not in "fiub":
+    if returned.size != 1 or returned.dtype.kind not in "fiub" or slope.dtype.kind not in "fiub":
         raise TypeError(
             "oracle must return a number and an array of numbers, "
-            f"got dtypes {told.dtype} and {slope.dtype}"
+            f"got dtypes {returned.dtype} and {slope.dtype}"
         )
-    risk, slope = float(told.reshape(())), slope.astype(np.float64)
+    risk, slope = float(returned.reshape(())), slope.astype(np.float64)
     if slope.shape != (dimension,):
         raise ValueError(
             f"oracle must return a subgradient of shape ({dimension},), got {slope.shape}"

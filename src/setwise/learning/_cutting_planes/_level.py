@@ -7,8 +7,8 @@ from setwise.learning._cutting_planes._bundle import Bundle
 from setwise.learning._cutting_planes._learner import Learner
 
 # The target level of the model's objective between bound (0) and best value (1), and the deviation
-# that changes the pull. The number of rounds hardly changes for levels from 0.5 to 0.8; at level 0,
-# the model's optimum, it is several times larger.
+# from it above which the pull changes. The number of rounds hardly changes for levels from 0.5 to
+# 0.8; at level 0, the model's optimum, it is several times larger.
 _LEVEL, _LEEWAY = 0.7, 0.1
 # The model is accurate if the objective exceeds its prediction by at most this share of the
 # predicted gain.

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray, as_count, as_function
-from setwise._foundation._certificate import EPS
+from setwise._foundation._certificate import EPS, FEW_ROUNDINGS
 from setwise._foundation._progress import Progress, displayed
 from setwise.learning._cutting_planes._blocks import Block, ExampleOracle, evaluate
 from setwise.learning._cutting_planes._fit import Fit
@@ -15,7 +15,8 @@ from setwise.learning._cutting_planes._learner import MOST_WEIGHTS, Learner
 
 # If a sweep changes the weights of planes by at most this, its direction is a rounding error.
 _SURE = 1e-8
-# A line search follows every _LEAP sweeps: by then their direction is that of the valley, if any.
+# A line search follows every _LEAP sweeps. If the sweeps follow a long valley of the dual, their
+# joint step then has its direction.
 _LEAP = 30
 
 
@@ -89,7 +90,7 @@ class _NSlack(Learner):
         for block, (height, slope) in zip(blocks, planes, strict=True):
             along = slope * w
             terms = abs(height) + float(np.abs(along).sum())
-            if height > block.slack(w) + 8 * EPS * terms:
+            if height > block.slack(w) + FEW_ROUNDINGS * EPS * terms:
                 block.add(slope, height - float(along.sum()))
         # The dual is maximised as accurately as the gap requires.
         room = self.value if self._is_first else self.room  # initially P(0) - 0

@@ -12,6 +12,7 @@ from setwise._foundation._arguments import (
     IntArray,
     as_count,
     as_function,
+    as_numbers,
     as_subset,
 )
 from setwise._foundation._progress import Progress, displayed
@@ -20,7 +21,6 @@ from setwise.learning._cutting_planes._fit import Fit, Planes
 from setwise.learning._cutting_planes._learner import MOST_WEIGHTS, Learner
 from setwise.learning._cutting_planes._level import Level
 from setwise.learning._cutting_planes._parted_oracle import recombine
-from setwise.learning._cutting_planes._start import begin
 
 Oracle = Callable[[FloatArray], tuple[float, FloatArray]]
 
@@ -133,11 +133,11 @@ class _OneSlack(Learner):
         self._bundle = bundle = Bundle(dimension, nonnegative)
         if self.least is not None:
             bundle.add(np.zeros((1, dimension)), np.array([self.least]))
-        self._w = self.best if init is None else begin(init, oracle, self, bundle)
+        self._w = self.best if init is None else _begin(init, oracle, self, bundle)
         self._level = Level()
         self._n_asked = 0
         self._is_cold = init is None
-        self._highest = getattr(oracle, "_highest", None)  # for parts that can be recombined
+        self._highest = getattr(oracle, "_highest", None)  # exists for sums of parts
 
     def step(self) -> bool:
         bundle = self._bundle
@@ -161,3 +161,29 @@ class _OneSlack(Learner):
 
     def planes(self) -> Planes:
         return self._bundle.planes()
+
+
+def _begin(
+    init: Fit | ArrayLike,
+    oracle: Callable[[FloatArray], tuple[float, FloatArray]],
+    learner: Learner,
+    bundle: Bundle,
+) -> FloatArray:
+    """Return the first weights, and add the known planes to the bundle."""
+    zero = learner.best
+    if isinstance(init, Fit):
+        if len(init.w) != len(zero):
+            raise ValueError(
+                f"init must have {len(zero)} weights, as this problem has, got {len(init.w)}"
+            )
+        bundle.add(init.planes.slopes, init.planes.offsets)
+        learner.offer(zero, init.risk_at_zero)
+        w = init.w.copy()
+    else:
+        w = as_numbers(init, "init", shape=zero.shape)
+        # The relative gap needs the risk at w = 0, so the first plane is that at w = 0.
+        risk, slope = learner.ask(oracle, zero)
+        bundle.add(slope[None, :], np.array([risk]), np.array([abs(risk)]))
+        learner.offer(zero, risk)
+    w[bundle.nonnegative] = np.maximum(w[bundle.nonnegative], 0.0)
+    return w

@@ -10,9 +10,8 @@ from setwise._foundation._arguments import FloatArray
 # there are many examples per feature. It is smaller below _MANY examples per feature, where few
 # passes suffice.
 _SHARE, _MANY = 0.1, 10.0
-# The share, and the least pull, if the weights are nearly known.
+# The same share, and the least pull, if a fit with a similar C is the start.
 _SHARE_NEAR, _LEAST_NEAR = 0.25, 1.0
-_LEAST = 0.5  # a smaller pull is not used
 
 
 class Acceleration:
@@ -48,7 +47,7 @@ class Acceleration:
         if near is not None and price > 0.0:
             least = max(least, _LEAST_NEAR)
         pull = max(share * many * price - 1.0, least)
-        self.pull = pull if np.isfinite(pull) and pull > _LEAST else 0.0
+        self.pull = pull if np.isfinite(pull) and pull > 0.0 else 0.0
         self.gain = 1.0 / (1.0 + self.pull)
         self.near = near is not None
         self._toward = self._last = W if near is None else near

@@ -99,7 +99,7 @@ class PulledBlocks(Blocks):
                 target = pulled.accuracy
                 most = min(most, _STAGE if target else _FIRST)
                 if near:
-                    most, target = min(most, self._short), self._unmeasured()
+                    most, target = min(most, self._short), 0.0  # it ends by its passes
             self._stage(most, target)
             if near:
                 self._renew_near()
@@ -115,7 +115,7 @@ class PulledBlocks(Blocks):
             if near:
                 gap = self._mixed(gap)
             if gap <= self._trust * tol * min(room, self._room()):
-                self._trust /= 2  # for the case that the estimate was too small
+                self._trust /= 2  # in case the estimate was too small
                 break
         self._end_stages()
 
@@ -123,16 +123,12 @@ class PulledBlocks(Blocks):
         """Recompute W and total after a short stage; rounding errors are removed at the end."""
         self.renew()
 
-    def _unmeasured(self) -> float:
-        """Return the target of a stage that ends by its number of passes."""
-        return 0.0
-
     def _mixed(self, gap: float) -> float:
         """Return the gap to the best mixture of the duals of all stages, given that to the last."""
         return gap
 
     def _room(self) -> float:
-        """Return the present scale of the relative gap, if smaller than at the beginning."""
+        """Return the present scale of the relative gap, which may have become smaller."""
         return np.inf
 
     def _end_stages(self) -> None:

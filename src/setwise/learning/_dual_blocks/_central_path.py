@@ -12,21 +12,16 @@ from setwise.learning._cutting_planes._fit import PlaneShares
 
 # The share of the distance to the boundary that a step may go.
 _NEAR = 0.99
-# The path ends at a step shorter than this, which is a rounding error.
-_STUCK = 1e-6
-# The least factor by which a step reduces the mean product is _CENTER. It is _HASTE while the last
-# round found planes for more than the share _STILL of the sets, because a path that is ahead of its
-# planes ends far from the solution with all planes.
-_CENTER, _HASTE, _STILL = 1e-3, 0.1, 0.02
-# The slacks of the first planes as a multiple of the mean risk, so that the path begins near W = 0.
-_WIDE = 10.0
-# The slack of a new plane is at least _VIOLATED times its violation, and its dual is at most _PART
+# The least factor by which a step reduces the mean product.
+_CENTER = 0.01
+# The slack of a new plane is at least this share of its violation, and its dual at most this share
 # of C times the weight of the set.
-_VIOLATED, _PART = 0.5, 0.3
-# A new plane must be higher than all others by this share of the risk.
-_HIGHER = 1e-6
-# The most steps for one label. About a dozen are usual.
-_HINGE_STEPS = 60
+_PART = 0.3
+# Rounding errors: the length of a step at which the path ends, and the share of the risk by which a
+# new plane must be higher than all others.
+_TINY = 1e-6
+# The most steps. A dozen are usual for one label.
+MOST_STEPS = 150
 
 
 class _NewtonStep(NamedTuple):
@@ -73,7 +68,6 @@ class CentralPath:
         self._slacks = np.ones((n, most))
         self._duals = np.zeros((n, most))
         self._duals[:, 0] = self._prices
-        self._found = n
 
     @property
     def _most(self) -> int:
@@ -81,7 +75,7 @@ class CentralPath:
 
     def begin(self, risks: FloatArray, slopes: FloatArray) -> None:
         """Begin at W = 0 with the planes there, large slacks and two equal duals."""
-        self._tops = risks + _WIDE * max(float(risks.mean()), 1e-300)
+        self._tops = risks + max(float(risks.mean()), 1e-300)
         self._slacks[:, 0] = self._tops
         self._duals[:, :2] = 0.5 * self._prices[:, None]
         self._slacks[:, 1] = self._tops - risks
@@ -89,7 +83,7 @@ class CentralPath:
         self._counts[:] = 2
 
     def begin_with(self, start: PlaneShares, gap: float) -> None:
-        """Begin with planes and shares, the rest for the plane 0, and their duality gap."""
+        """Begin with planes, their shares and their gap. The plane 0 gets the remaining shares."""
         n, most, p = self._slopes.shape
         sets = np.repeat(np.arange(n), start.counts)
         order = np.lexsort((-start.shares, sets))
@@ -111,7 +105,8 @@ class CentralPath:
         product = gap / float(self._counts.sum())
         top, room = highest.max(axis=1), product / (_PART * self._prices)
         self._tops = top + room
-        # Computed in this order, slacks stay positive even if scores of 1e10 would absorb the room.
+        # Added in this order, slacks stay positive even if scores of 1e10 would absorb the second
+        # term.
         self._slacks = np.where(mask, (top[:, None] - highest) + room[:, None], 1.0)
         self._duals = np.where(mask, np.maximum(self._duals, product / self._slacks), 0.0)
 
@@ -145,8 +140,7 @@ class CentralPath:
         mask = np.arange(K) < self._counts[:, None]
         along = np.einsum("ikp,ip->ik", self._slopes[:, :K], self.scores)
         highest = np.where(mask, self._heights[:, :K] + along, -np.inf).max(axis=1)
-        new = np.flatnonzero(risks > highest + _HIGHER * np.abs(risks) + 1e-12)
-        self._found = len(new)
+        new = np.flatnonzero(risks > highest + _TINY * np.abs(risks) + 1e-12)
         if not len(new):
             return
         full = self._counts[new] == self._most
@@ -155,9 +149,7 @@ class CentralPath:
         self._counts[new] += ~full
         product = float(np.median((self._slacks[:, :K] * self._duals[:, :K])[mask]))
         left = self._tops[new] - risks[new]
-        slacks = np.maximum(
-            np.maximum(left, -_VIOLATED * left), product / (_PART * self._prices[new])
-        )
+        slacks = np.maximum(np.maximum(left, -_PART * left), product / (_PART * self._prices[new]))
         rise = np.maximum(slacks - left, 0.0)
         self._tops[new] += rise
         self._slacks[new] += rise[:, None]
@@ -209,12 +201,11 @@ class CentralPath:
         first = toward(slacks * duals)
         t = reach(first)
         ahead = float(np.vdot(slacks + t * first.slacks, duals + t * first.duals)) / count
-        least = _HASTE if self._found > _STILL * len(self._tops) else _CENTER
-        aim = max((ahead / product) ** 3, least) * product
+        aim = max((ahead / product) ** 3, _CENTER) * product
         bending = first.slacks * first.duals
         step = toward(np.where(mask, slacks * duals + bending - aim, 0.0))
         t = min(1.0, _NEAR * reach(step))
-        if not (t > _STUCK and all(np.isfinite(part).all() for part in step)):
+        if not (t > _TINY and all(np.isfinite(part).all() for part in step)):
             return False
         self.W = self.W + t * step.W
         self.scores = self.scores + t * step.scores
@@ -230,9 +221,8 @@ def hinge_path(
     """Return the dual b of the hinge of one label, 0 <= b <= most, and its weights."""
     path = CentralPath(X, most, 1, 2)
     path.begin(np.ones(len(X)), -signs[:, None])
-    path._found = 0
     zero = float(most.sum())
-    for _ in range(_HINGE_STEPS):
+    for _ in range(MOST_STEPS):
         if not path.step():
             break
         total, v = path.dual()

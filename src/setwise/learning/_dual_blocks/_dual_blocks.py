@@ -22,9 +22,9 @@ from setwise.learning._dual_blocks._element_blocks import (
     PolymatroidBlocks,
     best_part,
 )
-from setwise.learning._dual_blocks._extrapolation import LEAST, WIDE, Extrapolation
+from setwise.learning._dual_blocks._extrapolation import WIDE, Extrapolation, pays
 from setwise.learning._dual_blocks._linear_sets import LinearSets
-from setwise.learning._dual_blocks._path_blocks import PathBlocks, dense
+from setwise.learning._dual_blocks._path_blocks import PathBlocks, dense, fits_steps
 from setwise.learning._dual_blocks._plane_blocks import PlaneBlocks
 from setwise.learning._dual_blocks._splitting import SplitBlocks
 from setwise.losses._families import Polymatroids
@@ -36,14 +36,11 @@ T = TypeVar("T", bound=np.generic)
 _BEGIN, _MOST = 4, 100
 # The number of passes between extrapolations.
 _STEPS = 6
-# If the weights are nearly known: the number of passes before the gap is measured, and the largest
-# share of a measured gap that is assumed to remain after the pass that measured it.
-_UNSEEN, _AFTER = 3, 2 / 3
 # The weights of a fit whose C differs by at most this factor are nearly the weights to be found.
 _NEAR = 12.0
-# Labels that have not converged after _BEFORE_STEPS passes get Newton steps, for at most
-# _STEP_COLUMNS weights per label and a matrix of at most _STEP_NUMBERS entries.
-_BEFORE_STEPS, _STEP_COLUMNS, _STEP_NUMBERS = 300, 1500, 1 << 22
+# Labels that have not converged after this number of passes get Newton steps. Without them some
+# fits take five times the work.
+_BEFORE_STEPS = 300
 
 
 class LabelBlocks(ElementBlocks):
@@ -60,7 +57,7 @@ class LabelBlocks(ElementBlocks):
         self._left = np.ones(sets.p, np.bool_)
         self._share = ENOUGH
         self._sets = sets
-        self._takes_steps = sets.columns <= _STEP_COLUMNS and sets.n * sets.columns <= _STEP_NUMBERS
+        self._takes_steps = fits_steps(sets.columns, sets.n * sets.columns)
 
     def improve(self, passes: int, tol: float, room: float) -> None:
         """Make passes for each label that has not converged, over threads."""
@@ -149,10 +146,6 @@ class SetBlocks(PolymatroidBlocks, PulledBlocks):
     def _gap_met(self) -> float:
         return float(self._gaps.sum())
 
-    def _unmeasured(self) -> float:
-        """Return a negative target for the first passes, whose gaps are not measured."""
-        return -1.0 if self._mixes and self.passes < _UNSEEN else 0.0
-
     def _mixed(self, gap: float) -> float:
         if not self._mixes:
             return gap
@@ -170,7 +163,7 @@ class SetBlocks(PolymatroidBlocks, PulledBlocks):
     def _after(self, met: float) -> float:
         """Estimate the gap after a pass, assuming that it decreases by the same factor again."""
         before, self._met = self._met, met
-        return met * (min(met / before, _AFTER) if before < np.inf else _AFTER)
+        return met * min(met / before, 1.0) if before < np.inf else met
 
     def _room(self) -> float:
         return self._zero - _dual(self.W, self.total)
@@ -225,7 +218,7 @@ class SetBlocks(PolymatroidBlocks, PulledBlocks):
             self._pass(1, target, 0, state)
             full = path.add(self.b)
             if self._gaps.sum() <= self._trust * target:
-                self._trust /= 2  # for the case that the measured gap was too small
+                self._trust /= 2  # in case the measured gap was too small
                 break
             if not full:
                 continue
@@ -363,7 +356,7 @@ def goes_straight(sets: LinearSets, found: Polymatroids) -> bool:
     """Return whether passes converge in few rounds without a pull."""
     if found.kind == Polymatroids.MODULAR:
         return sets.n <= WIDE * sets.columns
-    return sets.by_label and LEAST <= sets.n / max(sets.columns, 1) <= WIDE
+    return sets.by_label and pays(sets)
 
 
 def _blocks(sets: LinearSets, C: float, init: Fit | None, splits: bool = False) -> Blocks:

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.sparse import issparse
 
 from setwise._foundation._arguments import FloatArray
+from setwise.learning._dual_blocks._linear_sets import LinearSets
 
-# Passes are extrapolated between LEAST and WIDE examples per feature. Extrapolation needs a fixed
-# order of sets; above WIDE, a random order converges faster, and below LEAST few passes suffice.
-LEAST, WIDE = 0.5, 3.0
+# Passes are extrapolated up to WIDE examples per feature, and above _LEAST if features are sparse.
+# Elsewhere a random order of the sets converges faster than the fixed one of extrapolation: by a
+# factor of nine for 20,000 sparse features, while 600 dense ones take a quarter of the passes.
+WIDE, _LEAST = 3.0, 0.5
 # The regularisation of the matrix of inner products of steps, relative to its trace.
 _ROUNDING = 1e-10
+
+
+def pays(sets: LinearSets) -> bool:
+    """Return whether passes converge faster in a fixed order with extrapolation."""
+    fewest = _LEAST * sets.columns if issparse(sets.X) else 0.0
+    return fewest <= sets.n <= WIDE * sets.columns
 
 
 class Extrapolation:

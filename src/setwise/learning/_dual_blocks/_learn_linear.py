@@ -10,12 +10,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.sparse import issparse
 
-from setwise._foundation._arguments import FloatArray, as_count, check_callback
+from setwise._foundation._arguments import SQUARABLE, FloatArray, as_count, check_callback
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._progress import Progress
 from setwise._foundation._search import attempt
 from setwise.learning._cutting_planes._fit import Fit, Planes, PlaneShares
 from setwise.learning._cutting_planes._one_slack import one_slack
+from setwise.learning._dual_blocks._central_path import MOST_STEPS
 from setwise.learning._dual_blocks._dual_blocks import dual_blocks, goes_straight, is_near
 from setwise.learning._dual_blocks._linear_sets import LinearSets
 from setwise.learning._dual_blocks._path_blocks import takes_steps
@@ -30,24 +31,20 @@ Stage = tuple[Kind, int]
 _BY: dict[str, Literal["passes", "steps", "splitting"]]
 _BY = {"blocks": "passes", "steps": "steps", "splits": "splitting"}
 
-# Cutting planes converge in few rounds above _TALL examples per feature, for any C, or above
-# _TALL_OF_LABELS if each label is learned alone. Above _VERY_TALL, or up to _FEW_WEIGHTS weights,
-# only planes are tried. If one feature is much larger than the others, it counts as the only one
-# (benchmarks/wide.py).
-_TALL, _TALL_OF_LABELS, _VERY_TALL = 20.0, 100.0, 200.0
-_FEW_WEIGHTS = 64
-# The number of passes that prove a fit with a similar C, for more than _MANY_WEIGHTS weights.
-_MANY_WEIGHTS, _WARM_PASSES = 512, 64
-# The most Newton steps. They are tried after _SHORT passes or rounds, or after _LONG for more than
-# _QUICK_STEPS weights, for which a step takes as long as many passes.
-_STEPS, _QUICK_STEPS, _SHORT, _LONG = 150, 600, 100, 400
+# Cutting planes converge in few rounds above _TALL examples per feature, for any C. Up to
+# _FEW_WEIGHTS weights only planes are tried. If one feature is much larger than the others, it
+# counts as the only one (benchmarks/wide.py).
+_TALL, _FEW_WEIGHTS = 20.0, 64
+# The number of passes that prove a fit with a similar C.
+_WARM_PASSES = 64
+# Newton steps are tried after _SHORT passes or rounds, or after _LONG for more than _QUICK_STEPS
+# weights, for which a step takes as long as many passes.
+_QUICK_STEPS, _SHORT, _LONG = 600, 100, 400
 # The number of passes before Newton steps is this times the ratio of the operations of a step and a
 # pass. The operations of steps are faster, because they are products of large matrices.
 _STEPS_WORK = 10.0
 # If a stage of blocks leaves more than this share of the gap, later stages of blocks are skipped.
 _HELP = 0.5
-# If the sum of squares of the features is larger, sums in the dual could overflow.
-_MOST_SQUARES = 1e200
 _ENDLESS = 1 << 40  # a number of passes or rounds without limit
 # Sequences of stages, each with its largest number of rounds of planes or passes of blocks.
 _PLANES: tuple[Stage, ...] = (("planes", _ENDLESS),)
@@ -77,7 +74,7 @@ class _Problem:
     @property
     def steps(self) -> tuple[Stage, ...]:
         """The stage of Newton steps, if there is memory for them."""
-        return (("steps", _STEPS),) if takes_steps(self.sets) else ()
+        return (("steps", MOST_STEPS),) if takes_steps(self.sets) else ()
 
     def steps_after(self, kind: Kind, most: int) -> tuple[Stage, ...]:
         """Return a first stage and Newton steps, or neither."""
@@ -100,16 +97,15 @@ class _Problem:
     @property
     def is_tall(self) -> bool:
         """Whether cutting planes converge in few rounds."""
-        return self.examples_per_feature > (_TALL_OF_LABELS if self.is_modular else _TALL)
+        return self.examples_per_feature > _TALL
 
     def needs_planes(self) -> bool:
         """Return whether only cutting planes are possible or useful."""
         sets = self.sets
-        few = sets.dimension <= _FEW_WEIGHTS or sets.labels.n <= 1
-        if few or sets.n > _VERY_TALL * sets.columns:
+        if sets.dimension <= _FEW_WEIGHTS or sets.labels.n <= 1:
             return True
         total = float(self.squares.sum())
-        return not (np.isfinite(total) and 0.0 < total < _MOST_SQUARES)
+        return not (np.isfinite(total) and 0.0 < total < SQUARABLE**2)  # else sums overflow
 
     def has_no_blocks(self) -> bool:
         """Return whether the surrogate has neither projections nor kept planes."""
@@ -135,8 +131,7 @@ class _Problem:
     def of_tall_projections(self) -> tuple[Stage, ...]:
         """Return the stages for projections of many examples."""
         stages = (*_BY_PLANES[:2], *self._steps_of_rows, *_BY_PLANES[2:])
-        warm = self.near is not None and self.sets.dimension > _MANY_WEIGHTS
-        return (("blocks", _WARM_PASSES), *stages) if warm else stages
+        return stages if self.near is None else (("blocks", _WARM_PASSES), *stages)
 
     def of_straight_projections(self) -> tuple[Stage, ...]:
         """Return the stages for passes that converge soon; labels have steps of their own."""
@@ -174,7 +169,7 @@ class Plan(NamedTuple):
 # The first plan that fits is used. Every number above was multiplied by 1/4 and 4, counting the
 # operations of 260 fits and paths, and numbers that changed nothing were removed.
 PLANS = (
-    Plan(_Problem.needs_planes, lambda _: _PLANES, "few weights, one set, or very many examples"),
+    Plan(_Problem.needs_planes, lambda _: _PLANES, "few weights, or one set"),
     Plan(
         _Problem.has_no_blocks,
         lambda problem: (*problem.steps_after("planes", _SHORT), *_PLANES),
@@ -241,8 +236,8 @@ def learn_linear(
             continue
         start = init if done is None else done
         left = limit if done is None else limit - done.n_iter
-        told = _told(callback, done)
-        fit, ended = attempt(_learn, sets, C, kind, most, tol, left, deadline, start, told)
+        reporting = _callback_of_stages(callback, done)
+        fit, ended = attempt(_learn, sets, C, kind, most, tol, left, deadline, start, reporting)
         if fit is None:
             if done is None:
                 raise KeyboardInterrupt
@@ -296,7 +291,7 @@ def _learn(
     )
 
 
-def _told(
+def _callback_of_stages(
     callback: Callable[[Progress], object] | None, done: Fit | None
 ) -> Callable[[Progress], object] | None:
     """Return a callback that counts the rounds of all stages together."""
@@ -304,10 +299,10 @@ def _told(
         return callback
     rounds, seconds = done.n_iter, float(done.history.seconds[-1])
 
-    def told(now: Progress) -> object:
+    def reporting(now: Progress) -> object:
         return callback(replace(now, n_iter=now.n_iter + rounds, seconds=now.seconds + seconds))
 
-    return told
+    return reporting
 
 
 def _joined(before: Fit, fit: Fit) -> Fit:

@@ -23,8 +23,12 @@ def takes_steps(sets: LinearSets) -> bool:
     if not (sets.surrogate.is_convex and sets.n > 0 and sets.labels.n > 0):
         return False
     numbers = sets.labels.n * _KEPT * (sets.p if sets.by_label else sets.columns)
-    few = sets.dimension <= _MOST_WEIGHTS
-    return few and max(numbers, sets.n * sets.columns) <= _MOST_NUMBERS
+    return fits_steps(sets.dimension, max(numbers, sets.n * sets.columns))
+
+
+def fits_steps(n_weights: int, numbers: int) -> bool:
+    """Return whether the matrix of a step and arrays of so many numbers are small enough."""
+    return n_weights <= _MOST_WEIGHTS and numbers <= _MOST_NUMBERS
 
 
 class PathBlocks(Blocks):

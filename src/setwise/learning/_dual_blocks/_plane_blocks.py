@@ -9,22 +9,20 @@ from setwise._foundation._arguments import FloatArray
 from setwise.learning._cutting_planes._fit import Dual, PlaneShares
 from setwise.learning._dual_blocks._acceleration import Acceleration
 from setwise.learning._dual_blocks._blocks import PulledBlocks
-from setwise.learning._dual_blocks._extrapolation import LEAST, WIDE, Extrapolation
+from setwise.learning._dual_blocks._extrapolation import WIDE, Extrapolation, pays
 from setwise.learning._dual_blocks._linear_sets import LinearSets
 
 # The number of planes per set is _SPARE more than its elements, since the best mixture lies in a
-# face with about as many planes as elements. It is between _FEWEST and _MOST.
-_SPARE, _FEWEST, _MOST = 12, 16, 60
+# face with about as many planes as elements. It is at most _MOST.
+_SPARE, _MOST = 12, 60
 # The most numbers of all planes, which take 256 megabytes.
 _MOST_NUMBERS = 1 << 25
 # A value of C |x|^2 above _HIGH is reached in steps by factors of at most _RISE. Each step makes
-# passes until the gap is at most the share _COARSE of the objective, or at most _RAMP passes.
-_HIGH, _RISE, _COARSE, _RAMP = 300.0, 30.0, 0.05, 300
-# The least pull, except between LEAST and _VERY_WIDE examples per feature, where passes are
-# extrapolated, and the least pull towards weights that are nearly known.
-_PULL, _VERY_WIDE, _PULL_NEAR = 3.0, 1.5, 15.0
-# The least pull is at most this share of C |x|^2, for fewer and for more examples per feature.
-_OF_FEW, _OF_MANY = 0.03, 0.6
+# passes until the gap is at most the share _COARSE of the objective. Without these steps some fits
+# take more than ten times the work.
+_HIGH, _RISE, _COARSE = 300.0, 30.0, 0.05
+# The least pull above WIDE examples per feature, but at most C |x|^2.
+_PULL = 3.0
 
 
 def takes_planes(sets: LinearSets) -> bool:
@@ -35,7 +33,7 @@ def takes_planes(sets: LinearSets) -> bool:
 
 
 def _kept(sets: LinearSets) -> int:
-    return min(max(sets.p + _SPARE, _FEWEST), _MOST)
+    return min(sets.p + _SPARE, _MOST)
 
 
 def _first_share(price: float) -> float:
@@ -122,24 +120,16 @@ class PlaneBlocks(PulledBlocks):
         """Recompute the weights and set up the acceleration for the present C."""
         self.renew()
         self.inner = self.W
+        price = self._paid * self._price
         self._acceleration = Acceleration(
-            self._paid * self._price,
+            price,
             self._sets.n,
             self._sets.columns,
             self.W,
-            least=self._least_pull(),
+            least=min(_PULL, price) if self._ratio > WIDE else 0.0,
             near=self._near,
         )
         self._curvature = np.maximum(self._acceleration.gain * self._squares, 1e-300)
-        self._since = self.passes
-
-    def _least_pull(self) -> float:
-        if self._near is not None:
-            return _PULL_NEAR
-        if LEAST <= self._ratio <= _VERY_WIDE:
-            return 0.0
-        share = _OF_FEW if self._ratio < LEAST else _OF_MANY
-        return min(_PULL, share * self._paid * self._price)
 
     def renew(self) -> None:
         """Recompute W and total from the shares, normalised to the sum 1."""
@@ -152,7 +142,7 @@ class PlaneBlocks(PulledBlocks):
         while self._paid < 1.0:
             super().improve(passes, 0.0, 0.0)
             dual = self.total - 0.5 * float(np.vdot(self.W, self.W))
-            if self._gap > _COARSE * (dual + self._gap) and self.passes - self._since < _RAMP:
+            if self._gap > _COARSE * (dual + self._gap):
                 return
             rise = min(_RISE, 1.0 / self._paid)
             self._paid = 1.0 if rise < _RISE else rise * self._paid
@@ -168,7 +158,7 @@ class PlaneBlocks(PulledBlocks):
         rows, gain = self.features.rows, self._acceleration.gain
         state = self.features.state(self._acceleration.begin(self.W)).ravel()
         scores = np.empty(self._shape)
-        path = Extrapolation() if LEAST <= self._ratio <= WIDE else None
+        path = Extrapolation() if pays(self._sets) else None
         for done in range(most):
             _core.plane_scores(rows, self._planes, state, scores.ravel())
             values, slopes = self._sets.surrogate._of_labels(self._sets.labels, scores)

@@ -11,9 +11,10 @@ from scipy.linalg.lapack import dpotrf
 from setwise._foundation import _kernels as _core
 from setwise._foundation._arguments import FloatArray
 from setwise.learning._cutting_planes._fit import Dual, Fit, PlaneShares
+from setwise.learning._dual_blocks._blocks import ENOUGH
 from setwise.learning._dual_blocks._element_blocks import PolymatroidBlocks, best_part
 from setwise.learning._dual_blocks._linear_sets import LinearSets
-from setwise.learning._room import room_of
+from setwise.learning._relative_gap import room_of
 from setwise.losses._families import Polymatroids
 
 # The relaxation factor of the splitting: it converges below 2, and 1 is the plain method.
@@ -21,10 +22,8 @@ _RELAXED = 1.8
 # The least norm of the slacks relative to the scores, for the choice of rho: all slacks are 0 if
 # every example is a support vector.
 _LEAST_SLACKS = 0.1
-# The target of the gap as a share of the tolerance, which leaves room for rounding errors.
-_ENOUGH = 0.98
 # The number of passes before the gap is measured, and over which the rate is measured.
-_FIRST, _WINDOW = 6, 6
+_WINDOW = 6
 # The most passes. If more seem to be needed, passes set by set continue.
 MOST_SPLITS = 64
 # The matrix is factored if that takes at most the operations of this number of passes.
@@ -101,7 +100,7 @@ class SplitBlocks(PolymatroidBlocks):
                 self._factor,
                 self._rho,
                 _RELAXED,
-                _FIRST - self.passes,
+                _WINDOW - self.passes,
                 self._next,
                 self._z,
                 b,
@@ -112,7 +111,7 @@ class SplitBlocks(PolymatroidBlocks):
             self.passes += done
             self._sizes = np.append(self._sizes, sizes[:done])
             gap, value = self._measured(a, b)
-            target = _ENOUGH * tol * min(room, room_of(value, value - gap, self._zero))
+            target = ENOUGH * tol * min(room, room_of(value, value - gap, self._zero))
             if gap <= target:
                 break
             self._next = self._sizes[-1] * target / gap  # the gap is proportional to the steps

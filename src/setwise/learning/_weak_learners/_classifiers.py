@@ -10,6 +10,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from setwise._foundation._arguments import FloatArray, as_count, as_generator, as_number
+from setwise._foundation._base_classes import Versioned
 from setwise._foundation._imports import load
 from setwise.learning._boosting._problem import Column
 from setwise.learning._weak_learners._rows import (
@@ -23,7 +24,7 @@ from setwise.learning._weak_learners._stumps import Stump
 
 
 @dataclass(frozen=True, eq=False)
-class WeakClassifier:
+class WeakClassifier(Versioned):
     """A fitted scikit-learn classifier of the labels -1 and +1, or its negation.
 
     Parameters

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray, as_count, as_number
+from setwise._foundation._base_classes import Versioned
 from setwise._foundation._threads import as_threads
 from setwise.learning._weak_learners._rows import MOST_FEATURES, as_rows, check_width
 
@@ -15,7 +16,7 @@ from setwise.learning._weak_learners._rows import MOST_FEATURES, as_rows, check_
 _ROUNDING = 1e-12
 
 
-class OneFeature:
+class OneFeature(Versioned):
     """A weak learner that uses one feature."""
 
     feature: int

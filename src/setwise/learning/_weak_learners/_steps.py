@@ -150,8 +150,8 @@ class StepSearch(FeatureSearch):
     def __call__(self, weights: FloatArray) -> list[Column]:
         """Return the best steps for weights of shape (n_segments m,) or (n_segments, m).
 
-        Their segment is 0, although they are for all segments. If there is one segment, they have
-        the sign that makes the gain positive.
+        The steps are for all segments, so their ``segment`` is always 0. If there is one segment,
+        their sign makes the gain positive.
         """
         segments = as_segments(weights, self.X.shape[0])
         rounding = rounding_of(segments)
@@ -177,10 +177,10 @@ class StepSearch(FeatureSearch):
     def _step(self, feature: int, cut: int) -> Step:
         own = self._features[feature]
         low, high = float(own.low[cut]), float(own.high[cut])
-        below = cut >= len(own.values)  # missing values lie below
+        below = cut >= len(own.values)  # missing values count as below
         place = cut - len(own.values) if below else cut
         missing = 0.0 if not own.missing else low if below else high
-        if place == len(own.values) - 1:  # only missing values lie above
+        if place == len(own.values) - 1:  # only missing values count as above
             return Step(feature, -np.inf, low, low, missing)
         lower, upper = own.values[place : place + 2].tolist()
         return Step(feature, midway(lower, upper), low, high, missing)

@@ -16,7 +16,7 @@ FEW_VALUES = 4096
 # The most categories, including that of missing values: codes have 16 bits.
 MOST_CATEGORIES = 1 << 16
 _MARK = np.uint32(1 << 31)  # the bit that marks the last row of a run of equal values
-_NONE = np.empty(0, np.uint32)  # no rows
+_NONE = np.empty(0, np.uint32)  # the list of no rows
 
 
 def add_dense(search: _core.StumpSearch, values: FloatArray, trend: int) -> bool:

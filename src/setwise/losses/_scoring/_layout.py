@@ -97,7 +97,7 @@ def arrange(
     separate: bool = False,
     fractional: bool = False,
 ) -> Arrangement:
-    """Arrange the sets of a fit or score; if ``separate``, elements may be sets of their own.
+    """Arrange the sets of a fit or score. If ``separate``, elements may become sets of their own.
 
     A weight is the multiplicity of a sample. If a row of labels is a set, the weight may be any
     nonnegative number. In a group a sample is an element of a set, so the weight must be a whole

@@ -26,8 +26,8 @@ def score_of_sets(
         sample_weight,
         # For a loss that counts mistakes, the score of one large set, of columns or of all cells
         # equals the mean over separate elements, for any weights.
-        separate=loss._is_count and groups is None,
-        fractional=loss._takes_multiplicity,
+        separate=loss._traits.is_count and groups is None,
+        fractional=loss._traits.takes_multiplicity,
     )
     if arranged.multiplicity is not None:
         loss = loss._with_multiplicity(arranged.multiplicity)

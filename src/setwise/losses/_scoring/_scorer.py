@@ -41,8 +41,8 @@ def scorer(loss: Loss | str, *, sets: Sets = "auto", pos_label: Any = None) -> S
         the whole sample. In a search, groups are passed to a scorer by
         ``scorer(...).set_score_request(groups=True)`` and scikit-learn's metadata routing.
     pos_label : label, default=None
-        The positive class of a one-dimensional y. None: 1 of {0, 1} or {-1, +1}, or True; other
-        labels need one.
+        The positive class of a one-dimensional y. None means 1 for labels in {0, 1} or {-1, +1},
+        and True for booleans. Other labels require a value.
 
     Returns
     -------

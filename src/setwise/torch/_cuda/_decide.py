@@ -12,8 +12,8 @@ from setwise.torch._cuda._driver import constant, kernel
 
 _ARGUMENTS = struct.Struct("<11Qd3q2i")
 _CHUNK = constant("decide.cu", "CHUNK")
-_THREADS = 160  # per block, at least one for each node of the integral
-_STEP = 0.3  # as in cpp/decisions/exponential_sum.hpp
+_THREADS = 160  # threads per block, at least one for each node of the integral
+_STEP = 0.3  # the distance of the nodes, as in cpp/decisions/exponential_sum.hpp
 _TYPES = {torch.float32: "float", torch.float64: "double"}
 # The number of elements that are sorted in one call; each takes 25 bytes.
 _AT_ONCE = 1 << 28
@@ -76,7 +76,7 @@ def _of_rows(
 
     launch(programs[0], products)
     torch.cumsum(sums, 1, out=before[:, 1:])
-    if none is not None:  # replaces the sum of log(1 - p)
+    if none is not None:  # the given score replaces that of independent elements
         before[:, -1, 2] = torch.log(none)
     for program in programs[1:4]:
         launch(program, products)

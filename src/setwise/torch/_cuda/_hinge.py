@@ -11,7 +11,7 @@ from setwise.torch._cuda._driver import LABELS, SCORES, kernel, workspaces
 from setwise.torch._inputs._labels import void_label
 
 _ARGUMENTS = struct.Struct("<9Q3q3di4x")
-_MOST_SETS = 512  # each has 64 kB of counters
+_MOST_SETS = 512  # the most sets per call, each with 64 kB of counters
 
 
 def _buckets_of(scores: torch.Tensor, buckets: int) -> tuple[int, int, int]:
@@ -104,8 +104,9 @@ def hinge_of_buckets(
 def _blocks(tiles: int, most: int) -> int:
     """Return how many of the blocks that can run at once share the tiles.
 
-    A block adds all its counts to the table in 32 pieces. If each block had hardly two tiles, fewer
-    blocks are used: a multiple of 32, so that all pieces are equally contended.
+    A block adds all its counts to the table in 32 pieces. If each block would have fewer than about
+    two tiles, fewer blocks are used. Their number is a multiple of 32, so that the blocks are
+    spread evenly over the pieces.
     """
     fewer = min(most, 2 * tiles // 5) // 32 * 32
     return fewer if fewer and 1.5 * most < tiles < 3 * most else most

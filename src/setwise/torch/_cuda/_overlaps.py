@@ -12,7 +12,7 @@ from setwise.torch._cuda._softmax import weights_of
 from setwise.torch._inputs._labels import void_label
 
 _ARGUMENTS = struct.Struct("<11Q7q8d")
-_THREADS = 512  # per block
+_THREADS = 512  # threads per block
 _ACTIVATIONS = {"none": 0, "softmax": 1, "sigmoid": 2}
 
 
@@ -91,7 +91,7 @@ class Overlaps:
         return self._sums is not None and self._kernel("gradient") is not None
 
     def _launch(self, program: Any, slopes: torch.Tensor, *places: int) -> None:
-        """Launch a kernel with the addresses of its buffers, in the order of the line below."""
+        """Launch a kernel with the addresses of its buffers, in the order of its structure."""
         partial, sets, of_group, marks, total, upwards, gradient = places
         arguments = _ARGUMENTS.pack(
             self._logits.data_ptr(),

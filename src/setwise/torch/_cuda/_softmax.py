@@ -13,7 +13,7 @@ from setwise.torch._inputs._labels import void_label
 
 _ARGUMENTS = struct.Struct("<11Q7q3d")
 _SHARED = 200_000  # bytes of shared memory for counters
-_MOST_COUNTERS = 1 << 25  # for all sets, which take 256 MiB
+_MOST_COUNTERS = 1 << 25  # the most counters of all sets, which take 256 MiB
 
 
 @cache

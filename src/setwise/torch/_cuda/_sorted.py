@@ -25,7 +25,7 @@ _WINDOWS, _UNIT = constant("sorted.cu", "WINDOWS"), constant("sorted.cu", "UNIT"
 # The threads per block, the keys per thread and the blocks per multiprocessor of radix.cu.
 _THREADS, _ITEMS, _BLOCKS = 512, 12, 2
 _TILE = _THREADS * _ITEMS
-_LEAST = 2048  # with fewer elements per row most of a tile would be empty
+_LEAST = 2048  # the least elements per row: with fewer, most of a tile would be empty
 
 
 def _along_sorted(

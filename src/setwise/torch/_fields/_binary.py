@@ -1,7 +1,8 @@
 r"""The exact derivative of the marginals of the least upper bound, for two labels.
 
 The logits :math:`x = \log p_0 - \log p_1` of the minimiser are constant on blocks B, which edges
-and regions connect. On each block they are the mean of what its pixels pay for label 1:
+and regions connect. On each block they are the mean over its pixels of the cost of label 1,
+relative to label 0:
 
 .. math:: x_B = \frac{1}{|B|} \Bigl[ \sum_{i \in B} (\theta_{i0} - \theta_{i1})
    + \sum_{e: B \to \text{higher}} w_e - \sum_{e: B \to \text{lower}} w_e
@@ -91,7 +92,10 @@ def _blocks(x: FloatArray, edges: IntArray, chains: list[IntArray]) -> IntArray:
 def _region_slopes(
     means: FloatArray, order: IntArray, regions: IntArray, alpha: float, n_regions: int
 ) -> FloatArray:
-    """Return the sum (R,) over the pixels of each region of their block's mean times their gain."""
+    """Return a sum (R,) over the pixels of each region.
+
+    A summand is the mean of the pixel's block times the gain of the pixel.
+    """
     own = regions[order]
     sizes = np.bincount(own, minlength=n_regions)
     starts = np.cumsum(sizes) - sizes

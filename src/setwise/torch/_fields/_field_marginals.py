@@ -77,18 +77,19 @@ class FieldMarginals(FieldLayer):
         sum of the squared sizes of the regions is at most 200,000; beyond that, passes to ``tol``
         are faster. "trees" models pairs: its bound is lower and its derivative is smooth.
     tol : float, optional
-        The relative gap at which the solver stops. None means 1e-8 if an image has at most 1,024
+        The relative gap at which the solver stops. None means 1e-10 if an image has at most 1,024
         logits (pixels times labels) outside a CUDA device, else 1e-3. The derivative is that of the
         exact solution, so finite differences of the marginals differ from it by the error of the
-        solution. At 1e-8 the difference in norm is 1e-4 with ``projection``, up to 1 % if the step
-        crosses a kink of the bound, and 1e-5 with ``trees``. At 1e-3 it is 0.2 % with ``trees``,
-        and 1 % to 50 % with ``projection``, which has not yet found all pixels that share a block.
-        Two labels by cuts are exact.
-    backward_tol : float
+        solution. For small images the difference in norm is below 1e-3 with ``projection``, unless
+        a kink of the bound is within the steps (2 of 84 tried, up to 9 %), and below 1e-6 with
+        ``trees``. At 1e-3 it is 0.2 % with ``trees``, and 1 % to 50 % with ``projection``, which
+        has not yet found all pixels that share a block. Two labels by cuts are exact.
+    backward_tol : float, optional
         The derivative is a difference quotient of two solutions (two labels by cuts on the host
         have an exact derivative instead). The logits move by the root of ``backward_tol``, and the
-        relative gap of the solutions is a ten-thousandth of it. On a CUDA device both are at least
-        1e-5, with regions 3e-5, and with ``trees`` 1e-6.
+        relative gap of the solutions is a ten-thousandth of it, or of ``tol`` if that is less. None
+        means 1e-8 for the small images above, else 1e-6. On a CUDA device both are at least 1e-5,
+        with regions 3e-5, and with ``trees`` 1e-6.
     max_iter : int, optional
         The maximum number of passes.
     bounds : bool

@@ -30,7 +30,7 @@ from setwise.torch._fields._problem import FieldAnswer, FieldProblem
 
 T = TypeVar("T")
 
-_MOST_ARCS = 200_000  # of auxiliary nodes: up to this, cuts are faster than passes
+_MOST_ARCS = 200_000  # the most arcs of auxiliary nodes for which cuts are faster than passes
 
 
 @dataclass(frozen=True, eq=False)

@@ -62,7 +62,7 @@ class LogPartition(torch.autograd.Function):
         p = answer.probabilities.to(device, dtype).contiguous()
         if p._is_view():  # a view could not be written to
             p = p.clone()
-        # A node that holds its own output forms a cycle, which stays with all that it holds until
+        # A node that holds its own output forms a reference cycle, whose memory is freed only by
         # garbage collection. Tensors that are saved by torch are checked for later writes.
         alone, bound = answer.probabilities.detach(), answer.upper.detach()
         ctx.problem, ctx.answer = problem, replace(answer, probabilities=alone, upper=bound)
@@ -77,7 +77,7 @@ class LogPartition(torch.autograd.Function):
         tensors = ctx.saved_tensors[:3]
         with torch.no_grad():
             found = _slopes(ctx.problem, ctx.answer, tensors, slopes, upper, ctx.needs_input_grad)
-        if torch.is_grad_enabled():  # with create_graph=True
+        if torch.is_grad_enabled():  # true if create_graph=True
             of = [x for x in (*tensors, slopes, upper) if x is not None]
             once: Any = _Once.apply
             found = tuple(None if x is None else once(x, *of) for x in found)
@@ -85,7 +85,7 @@ class LogPartition(torch.autograd.Function):
 
 
 class _Once(torch.autograd.Function):
-    """A first derivative whose own derivative raises an error; torch would take it for 0."""
+    """A first derivative whose own derivative raises an error; torch would assume a value of 0."""
 
     @staticmethod
     def forward(ctx: Any, slope: Tensor, *of: Tensor) -> Tensor:
@@ -147,12 +147,12 @@ def _of_marginals(
         return _binary(problem, answer.probabilities, slopes)
     logits, weights, region_weights = tensors
     logits = centred(logits.to(torch.promote_types(logits.dtype, slopes.dtype)))
-    # An error of the gap is about the square of an error of the marginals. A search that starts
-    # here and stops at the square of the step need not move at all, so the tolerance is a
-    # ten-thousandth of that.
+    # An error of the gap is about the square of an error of the marginals. A search that starts at
+    # this solution and stops at a gap of the square of the step may not move at all. So the
+    # tolerance is a ten-thousandth of that.
     tol = max(problem.backward_tol, answer.least_tol, _LEAST)
     largest = slopes.abs().flatten(1).amax(1)
-    finite = torch.isfinite(largest)  # slopes that overflowed become NaN and move nothing
+    finite = torch.isfinite(largest)  # images whose slopes overflowed get slopes of NaN and no step
     step = sqrt(tol) / torch.where(finite & (largest > 0), largest, 1.0)
     shift = step[:, None, None] * torch.where(finite[:, None, None], slopes, 0.0)
     rate = torch.where(finite, 0.5 / step, torch.nan)

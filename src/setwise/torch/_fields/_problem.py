@@ -1,9 +1,9 @@
-"""The input and the answer of the solvers of field layers, prices of regions, and constants.
+"""The records that solvers of field layers take and return, and the prices of regions.
 
-A number that is added to all labels of a pixel changes no marginal and no best labelling, and log Z
-by that number. Sums are rounded at the size of their parts, so a large one would cost the digits
-that bounds, derivatives and margins are made of. ``setwise.inference`` removes it from the fields
-of the host; ``levelled`` and ``centred`` remove it from tensors.
+Adding a constant to all logits of a pixel changes log Z by this constant, but neither marginals nor
+best labellings. A large constant would increase the rounding errors of bounds, derivatives and
+margins. ``setwise.inference`` removes constants from the fields of the host; ``levelled`` and
+``centred`` remove them from tensors.
 """
 
 from __future__ import annotations
@@ -120,10 +120,10 @@ _MOST_LEVEL = 2.0**28
 
 
 class LevelledLogits(NamedTuple):
-    """Logits in double precision, and what was taken out of them.
+    """Logits in double precision, and the constants that were subtracted from them.
 
-    In single precision the difference itself would be rounded for labels far below the best one,
-    which couplings may choose nevertheless.
+    In single precision the logits of labels far below the best one would be rounded, although
+    couplings may choose such labels.
     """
 
     logits: Tensor
@@ -139,7 +139,7 @@ class LevelledLogits(NamedTuple):
 
 
 def levelled(logits: Tensor) -> LevelledLogits:
-    """Take a level near the largest logit of each pixel out of logits (B, L, N)."""
+    """Subtract a multiple of ``_STEP`` near each pixel's largest logit from logits (B, L, N)."""
     wide = logits.double()
     level = _STEP * torch.trunc(wide.amax(1, keepdim=True) / _STEP)
     level = level.clamp(-_MOST_LEVEL, _MOST_LEVEL)
@@ -147,5 +147,5 @@ def levelled(logits: Tensor) -> LevelledLogits:
 
 
 def centred(logits: Tensor) -> Tensor:
-    """Return logits (B, L, N) whose largest of each pixel is 0, for what a constant cancels in."""
+    """Return logits (B, L, N) minus the largest one of each pixel."""
     return logits - logits.detach().amax(1, keepdim=True)

@@ -68,7 +68,8 @@ def _of_rows(p: Tensor, positive: Tensor, valid: Tensor | None, loss: Loss, buck
     sets = Sets(margins, positive, valid, 0.0)
     if buckets:
         return bucketed(loss, sets, buckets, None)
-    # A loss that is not submodular has no Lovász hinge, but an extension at errors in [0, 1].
+    # A loss that is not submodular has no Lovász hinge, but it has an extension at errors in [0,
+    # 1].
     if p.device.type != "cpu" or not _cpu.is_compiled() or loss.is_submodular is False:
         answer = lovasz(loss, sets)
         if answer is not None:

@@ -38,7 +38,7 @@ def _own(tensor: Tensor) -> Tensor:
 
 
 def _keep(ctx: Any, gradient: Tensor) -> None:
-    """Save the gradient, an output without a derivative, for both directions."""
+    """Save the gradient for backward and forward mode, and mark it as not differentiable."""
     ctx.mark_non_differentiable(gradient)
     ctx.save_for_backward(gradient)
     ctx.save_for_forward(gradient)

@@ -66,8 +66,8 @@ def times(gradient: Tensor, slopes: Tensor, dtype: torch.dtype, in_place: bool =
 def once(gradient: Tensor) -> Tensor:
     """Return the gradient; raise an error if it is to be differentiated again.
 
-    The gradient in the logits depends on the softmax. If it were taken for a constant, second
-    derivatives would be wrong without an error. Right ones would need the logits to be kept.
+    The gradient in the logits depends on the softmax. If it were treated as a constant, second
+    derivatives would be wrong without an error. Correct ones would require keeping the logits.
     """
     if torch.is_grad_enabled():
         raise NotImplementedError(

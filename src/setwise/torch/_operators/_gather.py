@@ -13,7 +13,8 @@ if dist.is_available() and not dist.is_initialized():
     # Its functions keep the process group of that moment as a default argument. Then
     # destroy_process_group cannot end the group's threads, and a thread that releases a tensor
     # while the interpreter exits aborts the process ("terminate called without an active
-    # exception"). Imported before there is a group, the defaults are None, which means the same.
+    # exception"). If the module is imported before there is a group, the defaults are None, which
+    # means the current group.
     import torch.distributed.nn.functional
 
 

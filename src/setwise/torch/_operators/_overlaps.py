@@ -34,7 +34,7 @@ class MeanOfOverlaps(torch.autograd.Function):
     def backward(ctx: Any, *upwards: Tensor) -> tuple[Tensor | None, ...]:
         """Return the gradient in the logits."""
         input, _ = ctx.saved_tensors
-        if torch.is_grad_enabled():  # with create_graph=True
+        if torch.is_grad_enabled():  # true if create_graph=True
             value = ctx.again(input)
             (slope,) = torch.autograd.grad(value, input, upwards[0], create_graph=True)
         else:

@@ -22,7 +22,7 @@ from setwise.torch._reference._hinge import Answer, Sets
 
 def has_blocks(loss: Loss) -> bool:
     """Return whether the loss increases and has a formula for a block of mistakes."""
-    of_size = is_of_size(loss) and loss._is_symmetric
+    of_size = is_of_size(loss) and loss._traits.is_symmetric
     return (of_size or loss._fraction is not None) and loss.is_increasing is True
 
 

@@ -44,7 +44,7 @@ def rescaled(loss: Loss, sets: Sets, rule: RescalingObjective) -> Answer | None:
 
 def has_maximum(loss: Loss) -> bool:
     """Return whether every device knows the maximum, with void elements too."""
-    return loss._is_symmetric and type(loss._form) in MAXIMA
+    return loss._traits.is_symmetric and type(loss._form) in MAXIMA
 
 
 def _of_ratio(form: RatioRows, sets: Sets, rule: RescalingObjective) -> Answer:
@@ -183,7 +183,7 @@ def _best(objective: Tensor, n: Tensor, q: Tensor, losses: Tensor) -> Chosen:
 
 
 def _of_positives(formula: RatioFormula, sides: Sides, rule: RescalingObjective) -> Chosen:
-    """Maximise a function of the false negatives: every negative of negative margin helps."""
+    """Maximise a function of the false negatives, plus all negatives with a negative margin."""
     q = (torch.diff(sides.added, dim=1) < 0).sum(1, keepdim=True).to(torch.float64)
     n = torch.arange(sides.missed.shape[1], dtype=torch.float64, device=sides.m.device)
     n = n.expand(len(sides.m), -1)

@@ -32,7 +32,7 @@ def soft_jaccard(x: Tensor, y: Tensor, valid: Tensor | None, buckets: int = 0) -
         found = errors.detach().double()
         truths = y.double()
         if valid is not None:
-            found = torch.where(valid, found, -1.0)  # sorted last
+            found = torch.where(valid, found, -1.0)  # void elements are sorted last
             truths = torch.where(valid, truths, 0.0)
         gains = _gains_in_buckets(found, truths, buckets) if buckets else _gains(found, truths)
         if valid is not None:
@@ -76,10 +76,10 @@ def _gains_in_buckets(errors: Tensor, y: Tensor, buckets: int) -> Tensor:
     r"""Return a subgradient at the rounded errors, by counting.
 
     A bucket with n elements, whose c sum to C, takes (N, D) to (N + n, D + C). Along the straight
-    line between them the gain of an element is
-    :math:`\int_0^1 1 / D(t) - c_i N(t) / D(t)^2 \, dt`. The gains sum to the rise of f. For
-    every part S of the bucket they sum to at most f(P + S) - f(P), where P are the elements before:
-    D >= N on the line, so the derivative of N / D in the direction of S falls as others come in.
+    line between them the gain of an element is :math:`\int_0^1 1 / D(t) - c_i N(t) / D(t)^2 \, dt`.
+    The gains sum to the rise of f. For every part S of the bucket they sum to at most f(P + S) -
+    f(P), where P are the elements before: since D >= N on the line, the derivative of N / D in the
+    direction of S decreases when other elements are added.
     """
     keys = _keys(errors, buckets)
     c = 1 - y
@@ -91,7 +91,7 @@ def _gains_in_buckets(errors: Tensor, y: Tensor, buckets: int) -> Tensor:
     flat, bent = _line(number, below, n, more)
     alone = ((number == 0) & (n > 0)) / n.clamp(min=1)
     flat, bent = torch.where(m > 0, flat, alone), torch.where(m > 0, bent, 0.0)
-    flat[:, -1] = bent[:, -1] = 0.0  # no error
+    flat[:, -1] = bent[:, -1] = 0.0  # the last bucket holds elements without error
     return flat.gather(1, keys) - c * bent.gather(1, keys)
 
 

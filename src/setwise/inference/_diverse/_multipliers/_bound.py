@@ -117,9 +117,10 @@ def best_mixture(
     Here g_s is the convex hull of table s, smoothed at integer counts so that its slopes are
     continuous. The problem is the dual of the cutting-plane model of the multipliers, which are
     minus the slopes of g at the mixed counts. It is solved by pairwise Frank-Wolfe steps, each with
-    a line search by halving, until no labelling promises more than the tolerance. The bounds hold
-    for any multipliers. A mixture is never worse than its start for the hulls without smoothing. K
-    and the number of tables are a few dozen at most. ``start`` are weights of the first labellings.
+    a line search by halving, until no labelling can improve the function by more than the
+    tolerance. The bounds hold for any multipliers. A mixture is never worse than its start for the
+    hulls without smoothing. K and the number of tables are a few dozen at most. ``start`` are
+    weights of the first labellings.
     """
     weights = np.zeros(len(energies))
     if start is None:

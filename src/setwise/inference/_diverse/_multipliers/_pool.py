@@ -101,7 +101,8 @@ class LabelingPool:
         for variable, label in forced:
             costs[variable] = -np.inf if label else np.inf
         ones = self._cut.ones(costs, share)
-        # Only the costs of the chosen labels: the difference of a seed would hide all other costs.
+        # Only costs of chosen labels are summed, since the huge cost of a seed would hide all
+        # others.
         unary = self.rest.unary
         counted = self._cut.value + float(np.where(ones, unary[:, 1], unary[:, 0]).sum())
         labels: IntArray = ones.view(np.uint8)  # the smallest type
@@ -141,7 +142,7 @@ def _as_cut(field: Field) -> TwoLabelCut | None:
         return None
     try:
         return TwoLabelCut(field)
-    except ValueError:  # not a cut, or one with too many arcs
+    except ValueError:  # the energy is not a cut, or needs too many arcs
         return None
 
 

@@ -57,7 +57,7 @@ class HammingSearch:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the labellings of the last field were cuts, so that its bound is proved."""
+        """Whether the last labellings were found by exact cuts, so that the bound is proved."""
         return self._pool.is_exact
 
     def takes_by_cut(self, problem: StepProblem) -> bool:

@@ -63,7 +63,7 @@ class BiasCuts:
         """Return the cuts of a field, or None if it does not have two labels or is no cut."""
         try:
             return cls(field, n_jobs) if field.n_labels == 2 else None
-        except ValueError:  # not submodular, or a cut with too many arcs
+        except ValueError:  # the energy is not submodular, or the cut needs too many arcs
             return None
 
     def piece(self, path: BiasPath, number: int) -> Piece:

@@ -20,7 +20,7 @@ from setwise.inference._map._search import MapSearch
 
 _DAMPING = 0.5
 _HEAD_START = 10  # passes before forests are relabelled; most fields need fewer
-_WALK = 20  # passes in a walk
+_WALK = 20  # passes in which a forest is relabelled
 _MOST_MOVED = 100_000  # entries of the unaries that a pass relabels, in 1 to 4 forests
 _PATIENCE = 50  # passes without progress before the search ends
 
@@ -58,9 +58,9 @@ def messages(field: Field, options: MapOptions) -> MapResult:
     variables, O(k L^k) for a table of k, and O(L^3) for each triangle or square that is used. Pairs
     are swept as in sequential tree-reweighted message passing (Kolmogorov, 2006): forward and
     backward, where each variable gives a share 1 / max(pairs ahead, pairs behind) of its unaries to
-    every pair ahead. A function of a count takes all unaries of its variables, and returns twice
-    nearly the largest multiple of its min-marginals that does not change its own minimum. Cycles do
-    the same with their pairs.
+    every pair ahead. A function of a count takes all unaries of its variables, and then twice
+    returns a multiple of its min-marginals, nearly the largest one that does not change its own
+    minimum. Cycles do the same with their pairs.
     """
     return _MessagePasses(field, options).run()
 

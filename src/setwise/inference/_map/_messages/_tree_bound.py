@@ -16,16 +16,18 @@ from setwise.fields._field import Field
 from setwise.fields._terms import PottsTerm, TableTerm
 from setwise.inference._conditioning._conditioned import Sums
 from setwise.inference._conditioning._magnitude import largest_of_terms
+from setwise.inference._map._bound_extrapolation import AT_LIMIT, BoundExtrapolation
 from setwise.inference._map._messages._factor_graph import Factors, factors_of
 from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapProgress, MapResult
-from setwise.inference._map._rise import AT_LIMIT, Rise
 from setwise.inference._map._search import MapSearch
 
 _PASSES = 1000
-_LOOK = 4  # passes between decoded labellings
-_CLOSES = 0.75  # passes continue if moves from a decoded labelling left less of the gap,
-_MUCH = 1e-3  # and more than this share of the possible gain
+_LOOK = 4  # passes between two decoded labellings
+# After moves from a decoded labelling, passes continue if the moves have left at most the share
+# _CLOSES of the gap, and if the gap is above the share _MUCH of the possible gain.
+_CLOSES = 0.75
+_MUCH = 1e-3
 
 
 def has_pairs_only(field: Field) -> bool:
@@ -47,11 +49,11 @@ def certify_by_trees(
     alone exceeds the value of the labelling are excluded. Every fourth pass decodes a labelling,
     and moves finally improve the best of them.
 
-    The search ends if the gap is within ``tol``, or if the extrapolated rise of the bound
-    (``Rise``) can close at most a few hundredths of the gap, unless moves from a decoded labelling
-    have just closed a quarter of a large gap; at most after 1000 passes. With ``max_iter`` it makes
-    ``max_iter`` passes unless ``tol`` is reached. A pass is O(E L) for Potts, O(E L^2) for tables,
-    on one thread.
+    The search ends if the gap is within ``tol``, and at most after 1000 passes. It also ends if the
+    extrapolated rise of the bound (``BoundExtrapolation``) can close at most a few hundredths of
+    the gap, unless moves from a decoded labelling have just closed a quarter of a large gap. With
+    ``max_iter`` it makes ``max_iter`` passes unless ``tol`` is reached. A pass is O(E L) for Potts,
+    O(E L^2) for tables, on one thread.
     """
     return _TreeSearch(field, result, options, moves).run()
 
@@ -72,24 +74,24 @@ class _TreeSearch(MapSearch):
         moves: Callable[[Field, MapOptions], MapResult],
     ) -> None:
         super().__init__(field, options)
-        self._result, self._moves, self._rise = result, moves, Rise()
+        self._result, self._moves, self._rise = result, moves, BoundExtrapolation()
         self.best, self._is_local = (result.labels, result.value), result.converged
         self.bound, self._n_passes = result.bound, 0
         self._most = _PASSES if options.max_iter is None else options.max_iter
         self.limit = inf if self._most > 0 else 0
         self._sweeps: TreeSweeps | None = None
         self._decoded: tuple[float, IntArray] | None = None
-        self._is_over = self._is_at_limit = self._is_heard = False
+        self._is_over = self._is_at_limit = self._is_reported = False
 
     def step(self) -> bool:
         if self._is_over or self._n_passes == self._most:
-            self._is_heard = False
+            self._is_reported = False
             return self._ends_with_moves()
-        self._is_heard = not self._settles_by_passes()
-        return not self._is_heard
+        self._is_reported = not self._settles_by_passes()
+        return not self._is_reported
 
     def progress(self, n_iter: int, seconds: float) -> MapProgress | None:
-        return super().progress(self._result.n_iter, seconds) if self._is_heard else None
+        return super().progress(self._result.n_iter, seconds) if self._is_reported else None
 
     def result(self, ending: Ending[MapProgress]) -> MapResult:
         """Return the result with the labelling and the bound, and why the search ended."""

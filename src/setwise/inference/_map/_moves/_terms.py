@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from setwise._core import Moves
-from setwise._foundation._arguments import FloatArray, IntArray
+from setwise._foundation._arguments import BATCH, FloatArray, IntArray
 from setwise._foundation._methods import refused, taken
 from setwise.fields._field import Field
 from setwise.fields._terms import (
@@ -25,9 +25,6 @@ from setwise.fields._terms import (
 )
 
 NOT_PAIRS = "it is a table of several variables, or forbids: elimination and enumerate take it"
-
-# The number of table entries that are checked at once: 32 MB.
-_CHUNK = 1 << 22
 
 
 def start_moves(field: Field, init: IntArray | None) -> tuple[Moves, IntArray]:
@@ -106,7 +103,7 @@ def _submodular_tables(
         edges, tables = term.edges, term.tables
         if len(tables) > 1 and (tables == tables[0]).all():  # one table for all edges
             edges, tables = edges[:1], tables[:1]
-        for begin in range(0, len(edges), step := max(1, _CHUNK // tables[:1].size)):
+        for begin in range(0, len(edges), step := max(1, BATCH // tables[:1].size)):
             chunk = tables[begin : begin + step]
             fresh = np.ones(len(chunk), np.bool_)  # often many edges share a table
             fresh[1:] = (chunk[1:] != chunk[:-1]).any(axis=(1, 2))

@@ -234,7 +234,7 @@ class CountDescent(BoundDescent):
             self._move = max(self._move / 2, LEAST_STEP)
             self._costs = before
             self._set_costs()
-            value = self._eliminate()  # with new messages only
+            value = self._eliminate()  # bound of the new messages alone
             self.value = min(self.value, value)
             if self._is_above_last(value):
                 self._step = max(self._step / 2, LEAST_STEP)
@@ -246,7 +246,7 @@ class CountDescent(BoundDescent):
     # -------------------------------------------------------------------------------- the parts
 
     def _move_parts(self, tol: float) -> None:
-        """Move parts and shares to more informative ones, if the next passes lower the bound."""
+        """Move parts and shares to more informative ones. Undo the last move if it did not help."""
         if self._awaits and self.history[-1] >= self.history[-1 - EVERY]:
             self._parts.take_back()
             self._shares.take_back()

@@ -14,7 +14,7 @@ import numpy as np
 
 from setwise import _core
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
-from setwise._foundation._certificate import EPS
+from setwise._foundation._certificate import EPS, FEW_ROUNDINGS
 from setwise.fields._regions import members_of
 from setwise.fields._terms import CardinalityTerm, CountTerm, LabelTerm, Term
 
@@ -81,7 +81,7 @@ def merged(terms: tuple[tuple[Any, Term], ...], n: int, n_labels: int) -> list[C
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """Functions of counts over their members that have a choice, as concatenated arrays."""
+    """Functions of counts over the variables with two possible labels, as concatenated arrays."""
 
     starts: IntArray
     """(F + 1,): the starts of the members of each function"""
@@ -172,5 +172,5 @@ def count_laws(
         first = np.cumsum(counted.sizes + 1) - counted.sizes - 1
         most = most + np.maximum.reduceat(np.abs(heights), first)
     depth = np.log2(counted.sizes + 1.0) + 4.0
-    lost = 8.0 * EPS * (counted.sizes + depth * most)
+    lost = FEW_ROUNDINGS * EPS * (counted.sizes + depth * most)
     return CountLaws(laws.logs, laws.q, laws.with_count, laws.counts, float(lost.sum()))

@@ -1,8 +1,9 @@
 r"""The contribution of counts to a bound: their parts of entropies, steps of costs, and dual.
 
-The derivative of the bound with respect to :math:`\kappa_f` is that of the edges' information which
-the trees lose minus the total correlation of the count's variables: :math:`\kappa_f` grows by the
-ratio of the count's information per variable to that of all parts of its variables.
+The derivative of the bound with respect to :math:`\kappa_f` is the information of edges that the
+trees lose, minus the total correlation of the count's variables. So :math:`\kappa_f` is multiplied
+by the information of the count per variable, divided by the mean information of all parts of its
+variables.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class CountParts:
     def move(self, totals: FloatArray, of_edges: FloatArray) -> float:
         """Raise the parts of counts with large totals (F,), compared with those of edges (N,).
 
-        Both are in nats. Return the fall of the bound if it were linear.
+        Both are in nats. Return the decrease of the bound if it were linear.
         """
         self.rounds -= 1
         self.before = self.now
@@ -77,7 +78,7 @@ class CountParts:
         return float(np.abs(change * (totals - lost)).sum())
 
     def _cap(self) -> None:
-        """Lower the parts where LEAST raised them beyond the most."""
+        """Lower the parts of variables whose sum exceeds MOST after some were raised to LEAST."""
         counted = self._counted
         total = 1.0 - self.rest
         most = np.maximum.reduceat(total[counted.members], counted.starts[:-1])

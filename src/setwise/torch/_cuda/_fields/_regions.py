@@ -54,9 +54,9 @@ class _Layer:
         self.alpha, self.n, self.regions, self.labels = alpha, n, n_regions, n_labels
 
     def prepare(self, largest: int) -> bool:
-        """Choose the kernels for regions of up to ``largest`` pixels. Return if they can run."""
+        """Choose kernels for regions of up to ``largest`` pixels. Return whether they can run."""
         device = self.pixels.device
-        capacity = 256  # grows by about a quarter, so that few kernels are compiled
+        capacity = 256  # sizes are rounded up by about a quarter, so that few kernels are compiled
         while capacity < largest:
             capacity += max(256, capacity // 1024 * 256)
         capacity = min(capacity, _LARGEST)
@@ -146,7 +146,8 @@ def region_bound(
             return None
         flow, swept = found.flow, swept + found.record[:, 0].amax()
         rounds += 1
-        if rounds > 1 or rounds >= limit or state is not None:  # one round is rarely enough
+        # The gap is not measured after the first round, which is rarely enough.
+        if rounds > 1 or rounds >= limit or state is not None:
             upper, gap = _measured(layers, s, found)
             size = (upper - highest).abs().clamp(min=1.0)
             parts = ((gap / size).amax(), (found.gap / size).amax(), swept)
@@ -156,7 +157,7 @@ def region_bound(
                 break
             if worst <= 0.9 * best:
                 best, at = worst, rounds
-            elif rounds >= 1.5 * at + 16:  # only rounding is left
+            elif rounds >= 1.5 * at + 16:  # the remaining gap is a rounding error
                 break
         logs = found.p.log().clamp_(min=_NEVER)
     return RegionAnswer(found.p, upper, gap, (s, flow), rounds, int(sweeps))

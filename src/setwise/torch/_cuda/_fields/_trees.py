@@ -12,7 +12,7 @@ from torch import Tensor
 from setwise.torch._cuda._driver import Kernel, kernel
 from setwise.torch._cuda._fields._grid import MOST_SWEEPS
 
-_ROWS = 8  # of an image, in each strip
+_ROWS = 8  # rows of an image per strip
 _LEAST_STEP = 1.0 / 64.0  # the step is halved when the bound rises, at most to this
 _LOG2_E = log2(e)  # the kernels work with powers of two
 
@@ -71,7 +71,7 @@ def tree_bound(
                 break
             if worst <= 0.9 * lowest:
                 lowest, at = worst, passes
-            elif passes >= 1.5 * at + 16:  # only rounding is left
+            elif passes >= 1.5 * at + 16:  # the remaining gap is a rounding error
                 break
             due = passes + _passes_to_go(passes, worst, before, tol)
             before = (passes, worst)
@@ -165,7 +165,7 @@ class _TreePasses:
             self._strips,
             backward,
         )
-        # Each strip is taken once, and each block finds once that no strip is left.
+        # The counter grows by one per strip, and by one per block that finds no strip left.
         self._taken += len(self._theta) * self._strips + self._sweep.blocks
         self._sweep.launch(arguments, self._stream)
 

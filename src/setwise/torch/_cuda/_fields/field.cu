@@ -1,15 +1,15 @@
-// The upper bound of fields on grids, in one launch.
+// The upper bound on log Z of fields on grids, in one launch.
 //
-// A sweep starts at y = f + beta (f - f before), with Nesterov's beta; where TILED, at
-// f + k / (k + 6) (f - f before) + 0.45 (f - y before) after k sweeps, clipped. Momentum starts anew where a
-// sweep turned back: where the steps from y and the way since the sweep before have an obtuse angle, or,
-// where TILED, where the bound at y is above that at the last y. Sweeps are in single precision; the proof
-// is not.
+// A sweep starts at y = f + beta (f - f_before), with Nesterov's beta. If TILED, it starts at f + k
+// / (k + 6) (f - f_before) + 0.45 (f - y_before) after k sweeps, clipped. Momentum restarts when a
+// sweep turns back: when the change of a sweep and the difference of the last two flows form an
+// obtuse angle, or, if TILED, when the bound at y is above that at the last y. Sweeps are in single
+// precision; the proof is in double precision.
 
 __device__ inline float next_theta(float theta) { return 0.5f * (1.0f + sqrtf(1.0f + 4.0f * theta * theta)); }
 __device__ inline float beta_of(float theta) { return (theta - 1.0f) / next_theta(theta); }
 
-// The sum of what the blocks of a team wrote, for a whole warp.
+// Return the sum of the numbers that the blocks of a team have written. Called by a whole warp.
 __device__ inline double sum_of_team(const double* parts, int team, int teams) {
     double sum = 0;
     for (i64 k = team + i64(teams) * (threadIdx.x & 31); k < gridDim.x; k += i64(teams) * 32)
@@ -18,8 +18,9 @@ __device__ inline double sum_of_team(const double* parts, int team, int teams) {
     return sum;
 }
 
-// Sweeps until the gap is measured again: the first time as if it fell by a power of the sweeps, later
-// halfway between a fall by a power and one by a factor a sweep.
+// Return the number of sweeps until the gap is measured again. The first time the gap is assumed to
+// decrease as a power of the number of sweeps. Later the answer is halfway between the predictions
+// by a power law and by a constant factor per sweep.
 __device__ inline int sweeps_ahead(int sweep, int last, double before, double worst, double tol) {
     double ahead = sweep < 4 ? 2 : sweep / 2 + 1;
     if (sweep >= 4 && last == 0 && tol > 0)
@@ -34,12 +35,12 @@ __device__ inline int sweeps_ahead(int sweep, int last, double before, double wo
     return int(fmax(1.0, fmin(ahead, fmin(fmax(8.0, double(sweep)), 32.0))));
 }
 
-// One image by its team.
+// Solve one image by its team of blocks.
 __device__ inline void solve(const Arguments& p, const Share& share) {
     __shared__ double scratch[32];
     __shared__ double totals[4];
     __shared__ float momentum;
-    __shared__ double start;  // the bound where the last sweep started
+    __shared__ double start;  // the bound at the start of the last sweep
     __shared__ bool restarted;
     const int image = share.image, blocks = gridDim.x;
     const i64 first = share.block * THREADS + threadIdx.x, stride = share.blocks * THREADS;
@@ -49,7 +50,8 @@ __device__ inline void solve(const Arguments& p, const Share& share) {
     find_levels(Image(p, image), share);
     image_barrier(p, share, round);
 #else
-    if (image >= p.teams) image_barrier(p, share, round);  // some may still read sums of the image before
+    // Some blocks may still read the sums of the last image.
+    if (image >= p.teams) image_barrier(p, share, round);
 #endif
     if (threadIdx.x == 0) momentum = TILED ? 0.0f : 1.0f, restarted = false;
     if (!TILED) {
@@ -62,16 +64,16 @@ __device__ inline void solve(const Arguments& p, const Share& share) {
     __syncthreads();
     int sweep = 0, checks = 0, next = p.warm ? 0 : p.first_check, last = 0;
     double before = -1.0;
-    bool whole = false;   // whether the gap before was that of the whole image
-    bool fresh = !TILED;  // the scores are to be made of the flows
+    bool whole = false;  // whether the last measured gap was that of the whole image
+    bool fresh = !TILED;  // whether the scores must be computed from the flows
     while (true) {
-        // where TILED, flows that were not swept are where the first sweep starts
+        // If TILED, the first sweep starts at the flows in before[0].
         const float* const flow = TILED && sweep == 0 ? p.before[0] : p.flow;
         const bool measure = sweep >= next || sweep >= p.limit;
-        // the first time a part of a large image says enough
+        // For a large image, the gap is first estimated from a part of its tiles.
         const bool look = TILED && measure && last == 0 && sweep > 0 && sweep < p.limit && p.tol > 0.0 &&
                           p.n >= 1 << 15;
-        // two places in turn: a block may be ahead of one that still reads
+        // There are two buffers, because a block may be ahead of one that still reads.
         double* const measured = p.parts + (checks & 1) * 4 * blocks;
         if (fresh || measure) {
             double sums[4] = {0, 0, 0, 0};
@@ -103,11 +105,11 @@ __device__ inline void solve(const Arguments& p, const Share& share) {
             if (look) {
                 next = sweep + (gap > p.tol ? sweeps_ahead(sweep, 0, -1.0, gap, p.tol) : 0);
                 last = sweep, before = gap;
-                if (next == sweep) continue;  // all of it now
+                if (next == sweep) continue;  // measure the gap of the whole image now
             } else {
-                // where the gap has ceased to fall, rounding has the last word
+                // If the gap no longer decreases, the rest of it is a rounding error.
                 const bool stalled = whole && sweep - last >= 16 && gap > 0.9 * before;
-                if (!(gap > p.tol) || sweep >= p.limit || stalled) break;  // a NaN stays one
+                if (!(gap > p.tol) || sweep >= p.limit || stalled) break;  // a NaN ends the search
                 next = sweep + sweeps_ahead(sweep, last, before, gap, p.tol);
                 last = sweep, before = gap, whole = true;
             }
@@ -143,7 +145,7 @@ __device__ inline void solve(const Arguments& p, const Share& share) {
     if (share.block == 0 && threadIdx.x == 0) {
         double* const out = p.out + 6 * image;
         const double gap = totals[2];
-        out[0] = gap == gap ? totals[0] + 1.5e-14 * totals[3] : gap;  // weights that are none prove nothing
+        out[0] = gap == gap ? totals[0] + 1.5e-14 * totals[3] : gap;  // NaN for invalid weights
         for (int q = 1; q < 4; ++q) out[q] = totals[q];
         out[4] = sweep, out[5] = checks;
     }

@@ -1,20 +1,21 @@
-// A sweep over a grid of any neighbours that touch, up to three sides and any number of labels.
+// A sweep over a grid with any adjacent neighbours, up to three sides and any number of labels.
 //
-// With the other labels fixed the least of the bound over one flow is where both ends of its edge have the
-// same logit: the flow moves by half their difference, and is clipped. Edges of one direction whose first
-// pixels are at even (odd) places along it share no pixel and move at once.
+// With all other flows fixed, the bound is least at the flow for which both ends of its edge have
+// the same logit. So the flow moves by half the difference of the two logits, and is clipped. Edges
+// of one direction whose first pixels are at even (or odd) places along it share no pixel and move
+// at once.
 
 struct Edge {
     i64 tail, head;
-    i64 flow;  // where its flow is
+    i64 flow;  // the position of its flow
 };
 
-// The edges of a direction whose first pixels are at places of one parity along its first axis.
+// The edges of a direction whose first pixels have one parity along its first axis.
 struct Class {
     int axis, parity;
     int low[3], count[3];  // first pixels: low + index, along the axis low + 2 index
     i64 each;
-    i64 ahead;             // from first to second pixel
+    i64 ahead;  // the step from first to second pixel
 
     __device__ Class(const Arguments& p, int direction, int odd) {
         axis = 2, parity = odd;
@@ -48,8 +49,8 @@ struct Class {
 
 __device__ inline float largest_step(float d) { return fminf(fmaxf(d, -30.0f), 30.0f); }
 
-// All labels of one edge, one after the other, each with what the others have become: the sum of
-// (y - f)(f - f before). Everything is read before anything is written, so that reads do not wait.
+// Move the flows of all labels of one edge, one after the other. Return the sum of (y - f)(f -
+// f_before). Everything is read before anything is written, so that reads do not wait for writes.
 __device__ inline float relax(const Arguments& p, i64 image, const Edge& e, int direction, float beta) {
     const i64 n = p.n;
     const float half = half_of(p.weights[(image * DIRECTIONS + direction) * n + e.tail]);
@@ -104,7 +105,8 @@ __device__ inline float move(float& now, float old, float beta) {
     return before;
 }
 
-// now + beta (now - before), and before = now; several reads are on their way at a time.
+// Write now + beta (now - before), and set before to the old value. Several reads are pending at a
+// time.
 __device__ inline void extrapolate(float* now, float* before, i64 size, i64 first, i64 stride, float beta) {
     if (size % 4) {
         for (i64 k = first; k < size; k += stride) before[k] = move(now[k], before[k], beta);
@@ -130,7 +132,7 @@ __device__ inline void extrapolate(float* now, float* before, i64 size, i64 firs
     }
 }
 
-// One sweep over an image by its blocks: the sum of (y - f)(f - f before).
+// Make one sweep over an image with its blocks. Return the sum of (y - f)(f - f_before).
 __device__ inline double sweep_over(const Arguments& p, const Share& share, const Sweep& sweep, u32& round) {
     const i64 image = share.image, own = image * i64(LABELS) * p.n;
     const i64 first = share.block * THREADS + threadIdx.x, stride = share.blocks * THREADS;
@@ -150,8 +152,8 @@ __device__ inline double flow_of(const Arguments& p, const float* flow, i64 at, 
     return static_cast<double>(flow[at + j * p.n]);
 }
 
-// The edges of a pixel, from it and to it in turn: whether there is one, where its flow of label 0 is, and
-// how far the pixel ahead is.
+// The edges from a pixel and to it, alternating: whether each exists, the position of its flow of
+// label 0, and the step to the next pixel.
 struct Around {
     bool is[2 * DIRECTIONS];
     i64 at[2 * DIRECTIONS];
@@ -181,7 +183,8 @@ struct Around {
     }
 };
 
-// theta and the flows, in double precision. All are read, whether they count or not: nothing waits then.
+// Return theta plus the flows, in double precision. Flows of missing edges are read too, because
+// this avoids waiting.
 __device__ inline double score(const Arguments& p, const Around& around, i64 own, int j, const float* flow) {
     double a = static_cast<double>(p.theta[own + j * p.n]);
 #pragma unroll
@@ -192,7 +195,8 @@ __device__ inline double score(const Arguments& p, const Around& around, i64 own
     return a;
 }
 
-// Probabilities of a pixel, and its scores; adds to the bound, its grounded value, and sizes.
+// Write the probabilities and the scores of a pixel. Add to the bound, the bound minus the largest
+// logit, and the sizes.
 __device__ inline void settle(const Arguments& p, i64 image, i64 pixel, const float* flow, double* sums) {
     double x[KEPT];
     const Around around(p, image, u32(pixel));
@@ -228,7 +232,7 @@ __device__ inline void settle(const Arguments& p, i64 image, i64 pixel, const fl
     sums[3] += size_of(value, best);
 }
 
-// What the edges from a pixel add to the gap, and to sizes.
+// Add the contributions of the edges from a pixel to the gap and to the sizes.
 __device__ inline void slack_of(const Arguments& p, i64 image, i64 pixel, const float* flow, double* sums) {
     const Around around(p, image, u32(pixel));
     const float* const here = p.p + image * LABELS * p.n + pixel;
@@ -238,7 +242,7 @@ __device__ inline void slack_of(const Arguments& p, i64 image, i64 pixel, const 
         const double half = half_of(p.weights[(image * DIRECTIONS + d) * p.n + pixel]);
         if (half == 0.0) continue;
         const float* const there = here + around.ahead[d];
-        double slack = 4.8e-7 * half, largest = 0.0;  // what rounding of p may hide
+        double slack = 4.8e-7 * half, largest = 0.0;  // bound on the effect of the rounding of p
         EACH_LABEL {
             const double apart = static_cast<double>(here[j * p.n]) - static_cast<double>(there[j * p.n]);
             const double f = flow_of(p, flow, around.at[2 * d], j);

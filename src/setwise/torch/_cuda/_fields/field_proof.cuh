@@ -1,6 +1,6 @@
-// What the flows of field_tiles.cuh prove: the bound, its grounded value and the gap.
+// The bound, the bound minus the largest logits, and the gap of the flows of field_tiles.cuh.
 
-// Scores and flows in double precision, four labels at once or the ones that are left.
+// Scores and flows in double precision, of four labels at once and of the remaining ones.
 struct Wide {
     const Image& image;
     const LOGIT* theta;
@@ -17,7 +17,7 @@ struct Wide {
         a -= cross.has_south ? of(south, j) : 0.0, a += cross.has_north ? of(north, j) : 0.0;
         return a;
     }
-    // Calls visit(j, score, logit) for every label.
+    // Call visit(j, score, logit) for every label.
     template <class Visit>
     __device__ void each(Visit visit) const {
 #pragma unroll 2
@@ -40,7 +40,7 @@ struct Wide {
             visit(j, score(j, logit(j), east, west, south, north), logit(j));
         }
     }
-    // The same with the flow to the east or to the south.
+    // Call visit(j, flow) for every label, with the flow to the east or to the south.
     template <class Visit>
     __device__ void each_flow(const float* flows, Visit visit) const {
 #pragma unroll 2
@@ -54,8 +54,9 @@ struct Wide {
     }
 };
 
-// Probabilities of an image, and what they add to the bound, its grounded value, the gap, and sizes; of one
-// tile in `every`. A tile has one more column and row than it adds: there the edges from its own pixels end.
+// Write the probabilities of an image, and add its contributions to the bound, the bound minus the
+// largest logits, the gap and the sizes. Only one of `every` tiles is evaluated. A tile contains
+// one more column and row than it adds up, because the edges of its own pixels end there.
 __device__ inline void certify(const Arguments& p, const Share& share, const float* flow, int every,
                                double* sums) {
     extern __shared__ float memory[];
@@ -116,7 +117,8 @@ __device__ inline void certify(const Arguments& p, const Share& share, const flo
                 const double half = half_of(image.weights[d * i64(image.n) + cross.pixel]);
                 if (half == 0.0) continue;
                 const float* const there = here + (d == 0 ? 1 : PITCH);
-                double slack = 9.6e-7 * half, largest = 0.0;  // what two roundings of p may hide
+                // Bound on the effect of two roundings of p.
+                double slack = 9.6e-7 * half, largest = 0.0;
                 wide.each_flow(d == 0 ? right : down, [&](int j, double f) {
                     const double apart =
                         static_cast<double>(here[j * SPACE]) - static_cast<double>(there[j * SPACE]);

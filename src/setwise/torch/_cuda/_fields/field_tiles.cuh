@@ -1,26 +1,27 @@
 // A sweep over a grid of four neighbours, tile by tile in shared memory.
 //
-// All labels of an edge move at once. With X = x + f and Y = y - f of its ends, which a move leaves as they
-// are, the best flow is clip((X - Y - c) / 2) where c = log sum exp (X - f) - log sum exp (Y + f), one
-// equation of one number. c as it was before gives the least of the separable majorant that
-// log t <= t - 1 makes of the bound, so that the bound falls; from there one step of Newton's follows. Two
-// labels have the closed form.
+// The flows of all labels of an edge move at once. Let X = x + f and Y = y - f for the scores x and
+// y of its ends; a move does not change X and Y. The best flow is clip((X - Y - c) / 2) with c =
+// log sum exp (X - f) - log sum exp (Y + f), which is one equation for the number c. The previous c
+// gives the minimum of a separable majorant of the bound (by log t <= t - 1), so the bound
+// decreases. From there one Newton step follows. For two labels the solution has a closed form.
 //
-// Edges move in four classes: along rows from even, then odd places, then along columns. A tile holds
-// what its own edges depend on, two columns at each side and two rows below, whose edges it moves too but
-// does not keep; so tiles need not wait for one another. Two pieces of memory are in turn where a sweep
-// starts, y = f + m with momentum m; from y to f the sweep moves, and the next momentum is
-// beta (f - f before) + push (f - y) = (beta + push) (f - y) + beta m, as far as limits allow. So f itself is
-// written only where it is to be measured, and m, which comes to nothing as flows settle, may have 16 bits.
-// Whether momentum starts anew is known a sweep later, from the bounds at the starts.
+// Edges move in four classes: along rows from even places, then from odd places, then the same
+// along columns. A tile contains the pixels that its own edges depend on: two more columns at each
+// side and two more rows below. The edges there move too but are not stored, so that tiles need not
+// wait for one another. Two buffers hold the start of the present sweep and that of the next, y = f
+// + m with momentum m. A sweep moves from y to f, and the next momentum is beta (f - f_before) +
+// push (f - y) = (beta + push) (f - y) + beta m, within the limits. So f itself is written only if
+// it is to be measured. The momentum m converges to 0 with the flows, so 16 bits are enough.
+// Whether momentum restarts is known one sweep later, from the bounds at the starts.
 //
 // Scores of more than two labels are in units of log 2.
 
 constexpr int WIDE = 32, HIGH = THREADS / 16, OWN_WIDE = WIDE - 4, OWN_HIGH = HIGH - 2;
-constexpr int PITCH = WIDE + 1, SPACE = PITCH * HIGH;  // two rows of a warp meet in different banks
+constexpr int PITCH = WIDE + 1, SPACE = PITCH * HIGH;  // two rows of a warp use different banks
 constexpr float LOG2E = 1.44269504f, HALF_LOG2 = 0.34657359f;
 
-// An image, of fewer than 2^31 flows.
+// An image with fewer than 2^31 flows.
 struct Image {
     const LOGIT* theta;
     const WEIGHT* weights;
@@ -31,7 +32,7 @@ struct Image {
         : theta(p.theta + image * LABELS * p.n), weights(p.weights + image * 2 * p.n),
           level(p.level + image * p.n), n(int(p.n)), width(p.sides[2]), height(p.sides[1]),
           pieces((p.sides[2] + 31) >> 5) {}
-    __device__ int flows() const { return height * pieces * (PLANES * 32); }  // of a direction
+    __device__ int flows() const { return height * pieces * (PLANES * 32); }  // flows per direction
     __device__ int flow(int y, int x) const { return (y * pieces + (x >> 5)) * (PLANES * 32) + place_of(x); }
 };
 
@@ -53,7 +54,7 @@ __device__ inline float log_of_two(float x) {
     return y;
 }
 
-// Flows of four labels, read or written at once.
+// Flows of four labels, which are read or written at once.
 struct alignas(16) Four {
     float v[4];
 };
@@ -71,9 +72,9 @@ __device__ inline Half half_precision(float x) {
     return y;
 }
 
-// The flows of the edges of a pixel; of one outside, those of a pixel near.
+// The positions of the flows of a pixel's edges. Outside the image, those of the nearest pixel.
 struct Cross {
-    int pixel, here, west, north;  // to the east and to the south flows are here
+    int pixel, here, west, north;  // flows to the east and to the south are at `here`
     bool has_east, has_west, has_south, has_north;
 
     __device__ Cross(const Image& image, int x, int y) {
@@ -85,7 +86,7 @@ struct Cross {
     }
 };
 
-// The levels of an image; of two labels their difference is enough.
+// Write the levels of an image. Two labels need none, because only their difference is used.
 __device__ inline void find_levels(const Image& image, const Share& share) {
     for (i64 k = share.block * THREADS + threadIdx.x; k < image.n; k += share.blocks * THREADS) {
         float best = -3e38f;
@@ -96,16 +97,17 @@ __device__ inline void find_levels(const Image& image, const Share& share) {
     }
 }
 
-// Logits above their level at the least -1e30, of two labels their difference.
+// Return a logit minus its level, at least -1e30; for two labels the difference of the logits.
 __device__ inline float logit(const LOGIT* theta, i64 n, int plane, float level) {
     const LOGIT least = static_cast<LOGIT>(-1e30f);
     const LOGIT x = theta[PLANES == 1 ? n : plane * n], y = PLANES == 1 ? theta[0] : static_cast<LOGIT>(level);
     return static_cast<float>((x > least ? x : least) - (y > least ? y : least));
 }
 
-// Scores of the tile's pixels at the start of the sweep; adds its own to the bound there.
+// Compute the scores of the tile's pixels at the start of the sweep, and add the tile's own pixels
+// to the bound there.
 __device__ inline void load(const Image& image, const Tile& tile, const Sweep& sweep, float& value) {
-    constexpr int AHEAD = GROUPS < 2 ? 1 : 2;  // groups whose reads are on their way at a time
+    constexpr int AHEAD = GROUPS < 2 ? 1 : 2;  // groups that are read at a time
     const float* const start = sweep.start;
     const float* const down = start + image.flows();
 #pragma unroll 1
@@ -166,11 +168,11 @@ __device__ inline void load(const Image& image, const Tile& tile, const Sweep& s
     }
 }
 
-// An edge of a class, one a thread.
+// An edge of a class; each thread has one.
 struct Edge {
-    int from, to;  // pixels of the tile
-    int at;        // where its flow is
-    int weight;    // and its weight
+    int from, to;  // its pixels in the tile
+    int at;  // the position of its flow
+    int weight;  // the position of its weight
     bool is, keep;
 
     __device__ Edge(const Image& image, const Tile& tile, int direction, int odd) {
@@ -188,7 +190,7 @@ struct Edge {
     }
 };
 
-// Flows of all labels of an edge.
+// The flows of all labels of an edge.
 struct Flows {
     float v[PLANES];
 
@@ -204,7 +206,7 @@ struct Flows {
     }
 };
 
-// Its momentum.
+// The momentum of an edge.
 struct Momentum {
     Half v[PLANES];
 
@@ -221,7 +223,7 @@ struct Momentum {
     }
 };
 
-// Brings it near, for when there are registers to hold it.
+// Prefetch the momentum, until there are registers for it.
 __device__ inline void prefetch_momentum(const Half* halves, int at) {
     const auto bring = [&](int j) {
         asm volatile("prefetch.global.L1 [%0];" ::"l"(halves + label_at(at, j)));
@@ -232,7 +234,7 @@ __device__ inline void prefetch_momentum(const Half* halves, int at) {
     for (int j = 4 * GROUPS; j < PLANES; ++j) bring(j);
 }
 
-// Moves the flows of an edge.
+// Move the flows of an edge.
 __device__ inline void relax(const Tile& tile, const Sweep& sweep, const Edge& e, float half) {
     const Flows start(sweep.start, e.at, e.is && !sweep.cold);
     if (!e.is) return;
@@ -251,7 +253,8 @@ __device__ inline void relax(const Tile& tile, const Sweep& sweep, const Edge& e
         if (sweep.measured) sweep.flow[at] = after;
     };
 #if PLANES == 1
-    const Momentum before(sweep.momentum, e.at, e.keep && !sweep.first);  // late: registers are few
+    // Read late, because there are few registers.
+    const Momentum before(sweep.momentum, e.at, e.keep && !sweep.first);
     const float x = *tail, y = *head;
     const float after = fminf(fmaxf(start.v[0] + 0.5f * (x - y), -limit), limit), d = after - start.v[0];
     *tail = x - d, *head = y + d;
@@ -270,7 +273,8 @@ __device__ inline void relax(const Tile& tile, const Sweep& sweep, const Edge& e
         sum_x += mass_x, sum_y += mass_y;
         if (fabsf(best) < half) free_x += mass_x, free_y += mass_y;
     }
-    const Momentum before(sweep.momentum, e.at, e.keep && !sweep.first);  // late: registers are few
+    // Read late, because there are few registers.
+    const Momentum before(sweep.momentum, e.at, e.keep && !sweep.first);
     sum_x = fmaxf(sum_x, 1e-37f), sum_y = fmaxf(sum_y, 1e-37f);
     const float bound = 1.0f - 0.5f * (__fdividef(free_x, sum_x) + __fdividef(free_y, sum_y));
     c += __fdividef(log_of_two(sum_x) - log_of_two(sum_y), fmaxf(bound, sweep.least));
@@ -311,7 +315,7 @@ __device__ inline void relax(const Tile& tile, const Sweep& sweep, const Edge& e
 #endif
 }
 
-// One sweep over an image by its blocks: the bound where it started.
+// Make one sweep over an image with its blocks. Return the bound at its start.
 __device__ inline double sweep_over(const Arguments& p, const Share& share, const Sweep& whole, u32&) {
     extern __shared__ float memory[];
     const Image image(p, share.image);

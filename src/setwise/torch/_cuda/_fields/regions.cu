@@ -1,18 +1,19 @@
-// Steps of regions, all labels of all regions of a layer at once, a block each.
+// Steps of regions, for all labels of all regions of a layer at once, with one block per label and
+// region.
 //
-// With p the marginals and s in the base polytopes of a layer's terms, log sum exp(a - d) is at most
-// log sum exp(a) + sum p (exp(-d) - 1): a bound that falls apart into terms of one label and region each.
-// It is least over the polytope of h(n) = w (|S| - n)^alpha - w |S|^alpha + n w |S|^(alpha - 1) where s is
-// the Euclidean projection of s + log p: in falling order, less the gains of h, made falling by
-// pooling, t, and s = s + log p - t. So no step raises the bound, and t is log p after it, but
-// for its sum. Pooling goes up a tree of pieces: a block of one piece at its end swallows those of the other
-// at its start for as long as they are out of order.
+// Let p be the marginals, and s in the base polytopes of a layer's terms. Then log sum exp(a - d)
+// <= log sum exp(a) + sum p (exp(-d) - 1), which is a sum of terms for one label and region each.
+// Over the polytope of h(n) = w (|S| - n)^alpha - w |S|^alpha + n w |S|^(alpha - 1) it is least at
+// the Euclidean projection of s + log p. That is: sort in decreasing order, subtract the gains of
+// h, make the result t nonincreasing by pooling, and set s to s + log p - t. So no step raises the
+// bound, and t is the new log p up to normalisation. Pooling merges a tree of pieces: as long as
+// they are out of order, a block at the end of one piece absorbs blocks at the start of the next.
 //
-// Steps are in single precision. What they leave above h in double precision, at most over all sets, is
-// what `excess` adds to the bound.
+// Steps are in single precision. `excess` adds to the bound how far s exceeds h, at most over all
+// sets, in double precision.
 
 struct Arguments {
-    const int* pixels;        // (B N): by region, with the image's offset left out
+    const int* pixels;  // (B N): sorted by region, without the image's offset
     const int* starts;        // (B R)
     const int* sizes;         // (B R)
     const int* by_size;       // (B R): largest first
@@ -21,19 +22,19 @@ struct Arguments {
     float* s;                 // (B, L, N)
     float* logs;              // (B, L, N): log p
     const float* p;           // (B, L, N)
-    double* out;              // (B R L, 2): what s is above h, at most; h's extension at p less <s, p>
+    double* out;  // (B R L, 2): largest excess of s over h; the extension of h at p minus <s, p>
     double alpha;
     i64 n;
-    int regions, segments, labels;  // R, B R, L
+    int regions, segments, labels;  // R, B R and L
 };
 
 extern __shared__ double memory[];
 
-// A region and a label.
+// A region with a label.
 struct Item {
     int segment, size;
-    i64 first;         // of its pixels
-    i64 plane;         // where label and image start
+    i64 first;  // the first of its pixels
+    i64 plane;  // the start of label and image
     double weight, level;
 
     __device__ Item(const Arguments& p, i64 item) {
@@ -55,10 +56,10 @@ struct Item {
 };
 
 struct Scratch {
-    float* key;  // what is sorted, then sums of blocks at their starts
-    u16* place;  // before it was sorted
-    u16* length; // of a block, at its start; 0 where none starts
-    u16* start;  // of a block, at its end
+    float* key;  // the numbers to sort; later the sums of blocks at their starts
+    u16* place;  // the position before sorting
+    u16* length;  // the length of a block, at its start; 0 elsewhere
+    u16* start;  // the start of a block, at its end
 
     __device__ Scratch() {
         key = reinterpret_cast<float*>(memory);
@@ -81,8 +82,9 @@ __device__ inline void put_in_order(const Scratch& x, int i, int j, int size) {
     }
 }
 
-// Largest first: a bitonic network whose comparisons all point one way, so that places beyond the size
-// need not be. What is at most 64 apart stays within a warp. With the places where keys came from, or without.
+// Sort in decreasing order by a bitonic network in which all comparisons have one direction, so
+// that places beyond the size need no entries. Exchanges over at most 64 places stay within a warp.
+// PLACES selects whether the original positions are kept.
 template <bool PLACES>
 __device__ inline void sort_keys(const Scratch& x, int size) {
     int all = 1;
@@ -106,7 +108,8 @@ __device__ inline void sort_keys(const Scratch& x, int size) {
     }
 }
 
-// Blocks of [low, middle) and [middle, high), each falling, become blocks of both.
+// Merge the blocks of [low, middle) and of [middle, high), each nonincreasing, into nonincreasing
+// blocks.
 __device__ inline void join(const Scratch& x, int low, int middle, int high) {
     int first = middle, length = x.length[middle];
     float sum = x.key[middle];
@@ -134,7 +137,7 @@ __device__ inline void join(const Scratch& x, int low, int middle, int high) {
     x.start[first + length - 1] = first;
 }
 
-// The largest number of the threads before this one, or -1.
+// Return the largest number among the threads before this one, or -1.
 __device__ inline int largest_before(int x, int* scratch) {
     const int lane = threadIdx.x & 31;
     for (int step = 1; step < 32; step <<= 1) {
@@ -156,7 +159,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) step(const __grid_constant
     for (i64 k = blockIdx.x; k < i64(p.segments) * p.labels; k += gridDim.x) {
         const Item item(p, k);
         const int size = item.size;
-        if (size == 0) return;  // and so are all that follow
+        if (size == 0) return;  // all later regions are empty too
         float* const s = p.s + item.plane;
         float* const logs = p.logs + item.plane;
         __syncthreads();
@@ -219,7 +222,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) excess(const __grid_consta
         }
         __syncthreads();
         sort_keys<false>(x, size);
-        // sums of the largest k, all k, against h
+        // the sums of the largest k, for all k, compared with h
         const int each = (size + THREADS - 1) / THREADS, begin = threadIdx.x * each;
         double own = 0;
         for (int i = begin; i < min(begin + each, size); ++i) own += static_cast<double>(x.key[i]);
@@ -246,7 +249,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) excess(const __grid_consta
         for (int i = threadIdx.x; i < size; i += THREADS) x.key[i] = mass[p.pixels[item.first + i]];
         __syncthreads();
         sort_keys<false>(x, size);
-        // what rounding of p may hide: no gain is larger than the weight
+        // bound on the effect of the rounding of p: no gain exceeds the weight
         double extension = -inner;
         for (int i = threadIdx.x; i < size; i += THREADS)
             extension += static_cast<double>(x.key[i]) * (item.gain(p, i) + 1.3e-7 * item.weight);

@@ -1,24 +1,26 @@
 // The tree-reweighted bound on log Z of grids with four neighbours, by the passes of
-// cpp/marginals/tree_bound.hpp: every pixel is eliminated after those to the left and above, and its edges to
-// the right and below share out 1. With messages m ahead, r back and
-// b_i = theta_i + the sum of rho times what came to i,
+// cpp/marginals/tree_bound.hpp. Every pixel is eliminated after those to the left and above, and
+// the shares of its edges to the right and down sum to at most 1. Let m be the forward messages, r
+// the backward ones, and b_i = theta_i + the sum of rho times the messages to i. Then
 //
-//   m_e = log sum_x exp(b_i - r_e - w_e / rho_e [x != y]),
+//     m_e = log sum_x exp(b_i - r_e - w_e / rho_e [x != y]).
 //
-// a warp a row, a label a lane (or several), rows one column behind the row above. A strip of ROWS rows is a
-// block's; its last row leaves what goes down for the next strip with the number of the launch, so that
-// whoever reads it sees whether it is there.
+// A warp handles a row and a lane one or several labels. Each row is one column behind the row
+// above it. A block handles a strip of ROWS rows. Its last row stores the messages for the next
+// strip together with the number of the launch, so that a reader can see whether they are there.
 //
-// Passes are in single precision, to base 2, messages between -w / rho and 0. They prove nothing: with any
-// m and r the pass over all pixels bounds log Z if rho_e max(m*_e - m_e) is added for each edge,
-// m* being the right-hand side above. That is what `settle` adds up in double precision, all
-// pixels at once, and `pairs` the value of the dual at marginals that agree (cpp/marginals/tree_dual.hpp).
+// Passes are in single precision and to base 2, with messages between -w / rho and 0. They prove
+// nothing by themselves. For any m and r, the pass over all pixels bounds log Z if rho_e max(m*_e -
+// m_e) is added for each edge, where m* is the right-hand side above. `settle` computes this in
+// double precision for all pixels at once, and `pairs` computes the value of the dual at consistent
+// marginals (cpp/marginals/tree_dual.hpp).
 
 constexpr double LN2 = 0.69314718055994530942;
-constexpr int SPAN = 32 * PER;  // labels, with those that fill up the last lane
+constexpr int SPAN = 32 * PER;  // the labels, padded to fill the last lane
 
 struct Grid {
-    float* messages;      // (4, B, N, L) to base 2: m right, m down, r right, r down, at an edge's first pixel
+    // (4, B, N, L) to base 2: m right, m down, r right, r down, at an edge's first pixel.
+    float* messages;
     const float2* edges;  // (2, B, N): rho, w / rho to base 2; 0 where there is no edge
     i64 n;
     int images, height, width;
@@ -26,12 +28,12 @@ struct Grid {
 
 struct SweepArguments {
     Grid grid;
-    const float* theta;  // (B, N, L) to base 2, the largest of a pixel 0
-    const float* dearest;  // the largest w / rho, to base 2
-    u64* mail;           // (B, strips, W, SPAN): launch and message times rho
-    u32* counter;        // strips that were taken, of all launches
+    const float* theta;  // (B, N, L) to base 2, with 0 as the largest of each pixel
+    const float* largest_price;  // the largest w / rho, to base 2
+    u64* mail;  // (B, strips, W, SPAN): number of the launch, and message times rho
+    u32* counter;  // number of strips taken in all launches
     u32 taken, launch;
-    float step;          // of messages, 1 or less
+    float step;  // step size of messages, at most 1
     int strips, backward;
 };
 
@@ -40,8 +42,8 @@ struct SettleArguments {
     const LOGIT* theta;      // (B, N, L)
     const double* weights;   // (2, B, N)
     double* logs;            // (B, N, L): log p
-    double* differ;          // (2, B, N): how likely the ends differ
-    double* parts;           // (blocks of an image, B, 4): bound, dual of pixels, of pairs, sizes
+    double* differ;  // (2, B, N): the probability that the ends differ
+    double* parts;  // (blocks of an image, B, 4): bound, dual of pixels, dual of pairs, sizes
 };
 
 __device__ inline float exp_2(float x) {
@@ -82,17 +84,17 @@ __device__ inline void post(u64* at, u32 launch, float x) {
     asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(at), "l"(both) : "memory");
 }
 
-// What a pixel needs beside what the pixels before it say: its logits, and the two edges that go on.
+// The data of a pixel besides the messages to it: its logits, and its two edges to later pixels.
 struct Inputs {
     float theta[PER], back[2][PER];
     float2 edge[2];
 };
 
-// How dear a change is: so cheap everywhere that the largest exponent need not be taken off, or too dear
-// for masses to show it, in logarithms.
-enum Price { CHEAP, PLAIN, DEAR };
+// The price of different labels at an edge. With CHEAP prices everywhere, the largest exponent need
+// not be subtracted. With EXPENSIVE prices, masses would underflow, and logarithms are used.
+enum Price { CHEAP, PLAIN, EXPENSIVE };
 
-// Both messages that go on, less log sum.
+// Compute both messages to later pixels, minus log sum.
 template <Price PRICE>
 __device__ inline void messages(const float (&b)[PER], const Inputs& in, float (&out)[2][PER]) {
     float x[2][PER], mass[2][PER], top[2] = {0.0f, 0.0f}, sum[2];
@@ -128,7 +130,7 @@ __device__ inline void messages(const float (&b)[PER], const Inputs& in, float (
 #pragma unroll
         for (int q = 0; q < PER; ++q) {
             const float rest = sum[e] - mass[e][q];
-            if (PRICE == DEAR) {
+            if (PRICE == EXPENSIVE) {
                 const float move = (rest > 0.0f ? log_2(rest) : -1e30f) - fall;
                 const float far = fabsf(move - x[e][q]);
                 out[e][q] = fmaxf(move, x[e][q]) + log_2(1.0f + exp_2(-far)) - level;
@@ -146,12 +148,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) sweep(const __grid_constan
     const int width = p.grid.width, height = p.grid.height;
     const i64 n = p.grid.n, all = p.grid.images * n;
     const bool backward = p.backward != 0;
-    // from a pixel to where its edges that go on are kept
+    // the direction in which the edges to later pixels are stored
     const int along = backward ? -1 : 1;
     const i64 to[2] = {backward ? -1 : 0, backward ? -i64(width) : 0};
     float* const ahead = p.grid.messages + (backward ? 2 : 0) * all * LABELS;
     const float* const back = p.grid.messages + (backward ? 0 : 2) * all * LABELS;
-    const bool is_cheap = *p.dearest < 20.0f;
+    const bool is_cheap = *p.largest_price < 20.0f;
     while (true) {
         __syncthreads();
         if (threadIdx.x == 0) ticket = atomicAdd(p.counter, 1u) - p.taken;
@@ -165,11 +167,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) sweep(const __grid_constan
         u64* const mine = p.mail + (i64(image) * p.strips + strip) * width * SPAN;
         const u64* const theirs = mine - i64(width) * SPAN;
 
-        // of the row's first column: logits, and what the edges that go on keep
+        // The positions of the row's first column: its logits, and the messages of its edges to
+        // later pixels.
         const i64 slots[2] = {start + to[0], all + start + to[1]};
         const float* const logits = p.theta + start * LABELS + lane;
-        const float* const heard[2] = {back + slots[0] * LABELS + lane, back + slots[1] * LABELS + lane};
-        float* const told[2] = {ahead + slots[0] * LABELS + lane, ahead + slots[1] * LABELS + lane};
+        const float* const received[2] = {back + slots[0] * LABELS + lane, back + slots[1] * LABELS + lane};
+        float* const sent[2] = {ahead + slots[0] * LABELS + lane, ahead + slots[1] * LABELS + lane};
         const float2* const edges[2] = {p.grid.edges + slots[0], p.grid.edges + slots[1]};
 
         const auto load = [&](int column, Inputs& in) {
@@ -187,7 +190,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) sweep(const __grid_constan
                 in.edge[e] = edges[e][pixel];
 #pragma unroll
                 for (int q = 0; q < PER; ++q)
-                    if (lane + 32 * q < LABELS) in.back[e][q] = heard[e][at + 32 * q];
+                    if (lane + 32 * q < LABELS) in.back[e][q] = received[e][at + 32 * q];
             }
         };
         const bool listens = warp == 0 && strip > 0;
@@ -237,7 +240,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) sweep(const __grid_constan
                     else if (fmaxf(in.edge[0].y, in.edge[1].y) < 60.0f)
                         messages<PLAIN>(b, in, out);
                     else
-                        messages<DEAR>(b, in, out);
+                        messages<EXPENSIVE>(b, in, out);
                     const int at = along * column * LABELS;
 #pragma unroll
                     for (int q = 0; q < PER; ++q) {
@@ -247,7 +250,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) sweep(const __grid_constan
                                 out[e][q] = 0.0f;
                                 continue;
                             }
-                            float* const kept = told[e] + at + 32 * q;
+                            float* const kept = sent[e] + at + 32 * q;
                             if (p.step < 1.0f) out[e][q] = *kept + p.step * (out[e][q] - *kept);
                             *kept = out[e][q];
                         }
@@ -271,7 +274,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) sweep(const __grid_constan
     }
 }
 
-// log(exp(x) + change (sum - mass)), also where the change is too dear for a number.
+// Return log(exp(x) + change (sum - mass)), also if change = exp(-price) underflows.
 __device__ inline double on_arrival(double x, double mass, double sum, double price) {
     const double rest = fmax(sum - mass, 0.0);
     if (price < 600.0) return log(fmax(exp(-price) * rest + mass, 1e-300));
@@ -367,18 +370,19 @@ extern "C" __global__ void __launch_bounds__(THREADS) settle(const __grid_consta
     }
 }
 
-// log(part / (whole mass)), also where the product is too small for a number.
+// Return log(part / (whole mass)), also if the product underflows.
 __device__ inline double log_odds(double part, double whole, double mass) {
     const double product = whole * mass;
     return product > 1e-290 ? log(part / product) : log(part / mass) - log(whole);
 }
 
-// Two labels: the marginals of a pair with these ends' whose odds are those of the edge, the best there are.
+// For two labels: return the optimal marginals of a pair with the given ends, whose odds are those
+// of the edge.
 __device__ inline double2 binary_pair(double p, double other_p, double q, double other_q, double change) {
     const double squared = change * change, half = squared + (1.0 - squared) * (p + q);
     const double inside = half * half - 4.0 * (1.0 - squared) * p * q;
     const double root = 2.0 * p * q / (half + sqrt(fmax(inside, 0.0)));
-    const double both = fmin(root, fmin(p, q));  // of 0 / 0 it is the latter
+    const double both = fmin(root, fmin(p, q));  // for 0 / 0 it is the latter
     const double tail = p - both, head = fmin(q - both, other_p), none = other_p - head;
     const auto part = [](double mass, double apart) {
         return mass > 1e-300 ? mass * log(mass / fmax(apart, 1e-300)) : 0.0;
@@ -388,8 +392,8 @@ __device__ inline double2 binary_pair(double p, double other_p, double q, double
     return make_double2(information, tail + head);
 }
 
-// Minus rho times the information and minus the energy of each pair, whose marginals are a K b, near those
-// of the messages, and the product of what its ends then lack: they sum up to the ends' marginals.
+// Add up minus rho times the information and minus the energy of each pair. The marginals of a pair
+// are a K b, near those of the messages, plus a product that supplies the remainders of the ends.
 extern "C" __global__ void __launch_bounds__(THREADS) pairs(const __grid_constant__ SettleArguments p) {
     __shared__ double scratch[32];
     constexpr double TINY = 1e-300, LEAST = 1e-290;
@@ -428,7 +432,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) pairs(const __grid_constan
                 sum += tail[q] * head[q];
                 top = fmax(top, b[q]);
             }
-            if (!(rho > 0.0)) {  // independent
+            if (!(rho > 0.0)) {  // the ends are independent
                 sum = warp_sum(sum);
                 if (lane == 0) p.differ[e * all + pixel] = fmax(1.0 - sum, 0.0);
                 continue;

@@ -1,17 +1,18 @@
-// Sets of least expected loss: rows of probabilities p, sorted decreasing, for Jaccard (jaccard = 1) or
-// F-beta (b = beta^2). What is computed, and why, stands in cpp/decisions/expected_ratio.hpp: 1 / x as a
-// sum of exponentials at Q nodes, one thread a node, and brackets by moments that leave few k.
+// Sets of least expected loss: rows of probabilities p, sorted in decreasing order, for Jaccard
+// (jaccard = 1) or F-beta (b = beta^2). The method is explained in
+// cpp/decisions/expected_ratio.hpp: 1 / x is a sum of exponentials at Q nodes, with one thread per
+// node, and bounds by moments leave few candidates k.
 
 typedef SCORE P;
 
 struct Arguments {
     const P* p;             // (rows, n)
-    double* sums;           // (rows, chunks, 3): of p, p (1 - p) and log(1 - p), over chunks
-    const double* before;   // (rows, chunks + 1, 3): of the same, over all chunks before
+    double* sums;  // (rows, chunks, 3): sums of p, p (1 - p) and log(1 - p) over chunks
+    const double* before;  // (rows, chunks + 1, 3): the same sums over all earlier chunks
     const double* nodes;    // (Q): u
     const double* weights;  // (Q)
     double* lower;          // (rows): the largest lower bound on a score
-    int* first;             // (rows): the least and the largest k that may be best
+    int* first;  // (rows): the least and the largest k that can be best
     int* last;
     double* products;  // (rows, chunks, 2, Q)
     int* best;         // (rows)
@@ -28,7 +29,7 @@ __device__ inline double mean_of(const Arguments& a, double k, double hit, doubl
 }
 __device__ inline double scale_of(const Arguments& a) { return a.jaccard ? 1.0 : 1.0 + a.b; }
 
-// Nothing predicted is right when nothing is there.
+// Return the score of the empty set: predicting nothing is right if the truth is empty.
 __device__ inline double none_of(const Arguments& a, i64 row) {
     return exp(a.before[(row * (a.chunks + 1) + a.chunks) * 3 + 2]);
 }
@@ -43,7 +44,7 @@ __device__ inline double over_block(double x, double* scratch) {
     return x;
 }
 
-// The sum over the threads before this one.
+// Return the sum over the threads before this one.
 __device__ inline double before_in_block(double x, double* scratch) {
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     double sum = x;
@@ -81,7 +82,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) sums(const __grid_constant
     }
 }
 
-// Calls visit(k, hit, within) for every k of a chunk, the sums over the first k elements of the row.
+// Call visit(k, hit, within) for every k of a chunk, with the sums over the first k elements of the
+// row.
 template <class Visit>
 __device__ void each_prefix(const Arguments& a, i64 task, double* shared, double* scratch, Visit visit) {
     const i64 row = task / a.chunks, chunk = task % a.chunks, begin = chunk * CHUNK;
@@ -105,7 +107,7 @@ __device__ void each_prefix(const Arguments& a, i64 task, double* shared, double
     }
 }
 
-// The largest lower bound of each row. Positive doubles are in the order of their bits.
+// Compute the largest lower bound of each row. Positive doubles are ordered like their bits.
 extern "C" __global__ void __launch_bounds__(THREADS) lower_bounds(const __grid_constant__ Arguments a) {
     __shared__ double shared[CHUNK], scratch[WARPS];
     for (i64 task = blockIdx.x; task < a.rows * a.chunks; task += gridDim.x) {
@@ -123,7 +125,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) lower_bounds(const __grid_
     }
 }
 
-// The first and the last k whose upper bound reaches it.
+// Find the first and the last k whose upper bound reaches the largest lower bound.
 extern "C" __global__ void __launch_bounds__(THREADS) candidates(const __grid_constant__ Arguments a) {
     __shared__ double shared[CHUNK], scratch[WARPS];
     for (i64 task = blockIdx.x; task < a.rows * a.chunks; task += gridDim.x) {
@@ -153,8 +155,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) candidates(const __grid_co
     }
 }
 
-// The product of factors 1 - p + p exp(-b u) over a chunk: for Jaccard from the last candidate on, for
-// F-beta over the whole row; and for F-beta the sums of odds before the first candidate.
+// Compute the product of the factors 1 - p + p exp(-b u) over a chunk: for Jaccard from the last
+// candidate on, for F-beta over the whole row. For F-beta also compute the sums of odds before the
+// first candidate.
 extern "C" __global__ void __launch_bounds__(THREADS) products(const __grid_constant__ Arguments a) {
     __shared__ double shared[CHUNK];
     const int j = threadIdx.x;
@@ -184,8 +187,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) products(const __grid_cons
     }
 }
 
-// One block a row: the candidates one after the other. The partial products of the chunks have been
-// multiplied, the sums added, in `products` (rows, 2, Q) by now.
+// Evaluate the candidates of a row one after the other, with one block per row. `products` (rows,
+// 2, Q) already holds the products and sums over all chunks.
 extern "C" __global__ void __launch_bounds__(THREADS) search(const __grid_constant__ Arguments a) {
     __shared__ double scratch[WARPS];
     const int j = threadIdx.x;
@@ -205,7 +208,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) search(const __grid_consta
             hit = a.before[(row * (a.chunks + 1) + chunk) * 3] + over_block(hit, scratch);
             for (int k = last; k >= first; --k) {
                 const double score = hit * over_block(product * exp(-u * double(k)), scratch);
-                if (score >= most) {  // the least k among equal ones
+                if (score >= most) {  // of equal scores, the least k
                     most = score;
                     best = k;
                 }
@@ -214,7 +217,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) search(const __grid_consta
                 hit -= x;
             }
         } else if (last > 0) {
-            // Where the product is nothing its factors may be 0.
+            // If the product is negligible, some of its factors may be 0.
             const double product = j < a.q && start[j] > 1e-290 ? weight * start[j] : 0.0;
             double odds = product > 0 ? start[a.q + j] : 0.0;
             for (int k = first; k <= last; ++k) {

@@ -1,5 +1,5 @@
-// What the kernels share: vectors, numbers of 16 bits, sums over a block, a barrier of the grid.
-// Written for NVRTC: no header is included, and what a kernel is specialised on comes as macros.
+// Common code of the kernels: vectors, 16-bit numbers, sums over a block, a barrier of the grid. It
+// is written for NVRTC: no header is included, and macros specialise a kernel.
 
 typedef unsigned int u32;
 typedef unsigned short u16;
@@ -7,7 +7,7 @@ typedef unsigned long long u64;
 typedef long long i64;
 
 #ifndef THREADS
-#define THREADS 1024  // of a block
+#define THREADS 1024  // threads per block
 #endif
 
 template <class A, int N>
@@ -29,7 +29,7 @@ struct Bfloat16 {
     __device__ operator float() const { return __uint_as_float(static_cast<u32>(bits) << 16); }
 };
 
-// Sum over the block, for thread 0 alone; scratch holds one element for each warp.
+// Return the sum over the block, in thread 0 only. `scratch` holds one element per warp.
 template <class A>
 __device__ A block_sum(A x, A* scratch) {
     for (int step = 16; step; step >>= 1) x += __shfl_down_sync(~0u, x, step);
@@ -42,7 +42,7 @@ __device__ A block_sum(A x, A* scratch) {
     return x;
 }
 
-// Sums over the threads before this one.
+// Return the sums over the threads before this one.
 __device__ inline u64 block_exclusive_sum(u64 x, u64* scratch) {
     const u32 lane = threadIdx.x & 31;
     u64 sum = x;
@@ -65,15 +65,15 @@ __device__ inline u64 block_exclusive_sum(u64 x, u64* scratch) {
     return sum - x + (threadIdx.x < 32 ? 0 : scratch[(threadIdx.x >> 5) - 1]);
 }
 
-// The key of an error, to be sorted as a signed number, largest first: the bits of a float that is not
-// negative are in its order and leave room for the label. Zero, its highest bit flipped, is the key of
-// what does not count; a NaN comes first.
+// Return the key of an error. Keys are sorted as signed numbers, largest first: the bits of a
+// nonnegative float have its order and leave one bit for the label. Zero with its highest bit
+// flipped is the key of elements that do not count. A NaN comes first.
 __device__ inline u32 key_of(float error, bool positive, bool counts) {
     return (counts ? (__float_as_uint(error) << 1 | positive) : 0u) ^ 0x80000000u;
 }
 
-// What labels that count were met: 1 stands for -1, 2 for 0. Any other label but 1 ends the launch with
-// an error, and so does whoever finds both.
+// Record which labels were found among the elements that count: 1 stands for -1, and 2 for 0. Any
+// other label except 1 ends the launch with an error, and so does finding both.
 template <class L>
 __device__ inline u32 met_by(L label) {
     if (label == L(1)) return 0u;
@@ -82,14 +82,15 @@ __device__ inline u32 met_by(L label) {
     return 1u;
 }
 
-// Adds what the threads of a block met to what the others did.
+// Merge the labels found by the threads of a block into those of all blocks.
 __device__ inline void note_met(u32* all, u32 met) {
     const int minus = __syncthreads_or(met & 1u), zero = __syncthreads_or(met & 2u);
     if (threadIdx.x == 0 && (minus || zero)) atomicOr(all, (minus ? 1u : 0u) | (zero ? 2u : 0u));
 }
 
-// Sum of what blocks 0, ..., last - 1 of `blocks` wrote for a row of which each has some tiles: blocks
-// in order hold rows in order, so that row + block is one place for each pair. For a whole warp.
+// Return the sum of the numbers that blocks 0, ..., last - 1 of `blocks` have written for a row of
+// which each has some tiles. Blocks in order have rows in order, so row + block is a unique
+// position for each pair. Called by a whole warp.
 template <class A>
 __device__ A sum_over_blocks(const A* x, i64 stride, i64 rows, i64 tiles, i64 row, i64 last, i64 blocks) {
     A sum = 0;
@@ -102,11 +103,11 @@ __device__ A sum_over_blocks(const A* x, i64 stride, i64 rows, i64 tiles, i64 ro
     return sum;
 }
 
-// Two counts in one number.
+// Read the two counts that are packed in one number.
 __device__ inline double high(u64 both) { return static_cast<double>(both >> 32); }
 __device__ inline double low(u64 both) { return static_cast<double>(both & 0xffffffffu); }
 
-// Blocks of a cooperative launch wait until `all` have come. The counter starts at 0.
+// Wait until `all` blocks of a cooperative launch have arrived. The counter starts at 0.
 __device__ inline void barrier(u32* counter, u32 all) {
     __syncthreads();
     if (threadIdx.x == 0) {
@@ -120,10 +121,11 @@ __device__ inline void barrier(u32* counter, u32 all) {
     __syncthreads();
 }
 
-// All blocks wait for one another.
+// Wait for all blocks.
 __device__ inline void grid_barrier(u32* counter, u32 round) { barrier(counter, round * gridDim.x); }
 
-// The last block to arrive, told to all its threads; it finds what the others wrote before.
+// Return in all threads of a block whether it is the last to arrive. It then sees what the others
+// wrote before.
 __device__ inline bool is_last_block(u32* counter) {
     __shared__ bool last;
     __threadfence();
@@ -138,8 +140,8 @@ __device__ inline bool is_last_block(u32* counter) {
 struct Ratio {
     double a, c, d;
 
-    // Mean gain of each of k positives and of each of j negatives that are added at (n, q) together:
-    // the mean of both orders, positives first and negatives first.
+    // Return the mean gain of each of k positives and of each of j negatives that are added
+    // together at (n, q): the mean of the two orders, positives first and negatives first.
     __device__ double2 gains(double m, double n, double q, double k, double j) const {
         if (m == 0) return make_double2(0.0, q == 0 && j > 0 ? 1.0 / j : 0.0);
         const double A = a * n + q, B = c * m - d * n + q;
@@ -154,7 +156,8 @@ struct Ratio {
         return make_double2(positive, negative);
     }
 
-    // The same of whole numbers below 2^32, the last steps in single precision: nothing cancels there.
+    // Do the same for whole numbers below 2^32. The last steps are in single precision, because
+    // nothing cancels there.
     __device__ float2 whole_gains(u32 m, u32 n, u32 q, u32 k, u32 j) const {
         if (m == 0) return make_float2(0.0f, q == 0 && j > 0 ? 1.0f / static_cast<float>(j) : 0.0f);
 #if JACCARD
@@ -171,12 +174,12 @@ struct Ratio {
 #endif
     }
 
-    // What one more false negative or false positive adds at (n, q). Nothing cancels in the last
-    // steps, which are in single precision because the device is slow at the other.
+    // Return the gain of one more false negative or false positive at (n, q). The last steps are in
+    // single precision, because nothing cancels there and double precision is slow on the device.
     __device__ float gain(u32 m, u32 n, u32 q, bool positive) const {
         if (m == 0) return q == 0 ? 1.0f : 0.0f;
 #if JACCARD
-        // a = c = 1, d = 0: all of it whole numbers, below 2^32.
+        // a = c = 1, d = 0: all numbers are integers below 2^32
         const float B = static_cast<float>(m + q);
         return positive ? __frcp_rn(B) : __fdividef(static_cast<float>(m - n), B) * __frcp_rn(B + 1.0f);
 #else

@@ -1,7 +1,9 @@
-// The Lovász hinge of l(n, q) by counting: histogram, gains of the buckets, look-up; one launch.
+// The Lovász hinge of l(n, q) by counting: histogram, gains of the buckets, and look-up, in one
+// launch.
 //
-// Scores (rows, n), each row a set. KEY16: scores of 16 bits, a bucket for each margin, exact.
-// Otherwise buckets of s = 1 - margin that grow with it: 2^BITS to each octave of 1 + s.
+// Scores have shape (rows, n), and each row is a set. With KEY16 scores have 16 bits and a bucket
+// for each margin, which is exact. Otherwise buckets of s = 1 - margin grow with s: 2^BITS per
+// octave of 1 + s.
 
 typedef SCORE T;
 typedef LABEL L;
@@ -24,11 +26,12 @@ struct Arguments {
     float* gradient;
     float* values;
     u32* counts;     // (rows, 2, BUCKETS), zero before and after
-    u64* totals;     // (rows,) positives that are not void, zero before and after
+    u64* totals;  // (rows,) positives that are not void; zero before and after
     float* gains;    // (rows, 2, BUCKETS) with KEY16
     double* partial; // (rows + blocks,)
-    u32* marks;      // the barrier, blocks that are done, what labels were met, nothing; (rows, 2) buckets
-                     // in use and blocks that have read their counts; all zero before and after
+    // The barrier, finished blocks, labels found, unused; then (rows, 2): the number of buckets in
+    // use, and of blocks that have read their counts. All are zero before and after.
+    u32* marks;
     i64 rows, n, ignore;
     Ratio ratio;
     int aligned;
@@ -51,7 +54,7 @@ struct Element {
         key = margin & 0x8000u ? min(ONE + size, BUCKETS - 1)
                                : (size < ONE ? ONE - 1 - size : BUCKETS - 1);
 #else
-        // Seven octaves of 1 + s in 2^BITS buckets each; beyond, where hardly anything is, in
+        // Seven octaves of 1 + s have 2^BITS buckets each. All larger errors, which are rare, have
         // 2^(BITS - 7).
         const u32 bits = __float_as_uint(1.0f + s) - 0x3f800000u;
         key = bits >> (23 - BITS);
@@ -59,7 +62,7 @@ struct Element {
             key = min((bits >> (30 - BITS)) + (7u << BITS) - (7u << (BITS - 7)), BUCKETS - 1);
 #endif
     }
-    // Where a table (2, BUCKETS) has this element.
+    // Return the position of this element in a table (2, BUCKETS).
     __device__ u32 place() const { return (positive ? 0 : BUCKETS) + key; }
 };
 
@@ -84,10 +87,10 @@ struct Tiles {
     }
 };
 
-// Calls visit(scores, labels, i, count) for the elements i, ..., i + count - 1 of a row that this
-// thread has in tiles first, ..., last - 1, of which AHEAD are read at once, with MEANWHILE before the
-// last ones are visited. From the last to the first with BACKWARD, which finds in the cache what was
-// read last before.
+// Call visit(scores, labels, i, count) for the elements i, ..., i + count - 1 of a row that this
+// thread has in tiles first, ..., last - 1. AHEAD tiles are read at once, and MEANWHILE is called
+// before the last ones are visited. BACKWARD goes from the last tile to the first, which finds the
+// tiles read last in the cache.
 template <bool BACKWARD, int AHEAD, bool MEANWHILE, class Visit>
 __device__ void sweep(const Arguments& p, i64 row, i64 first, i64 last, Visit visit) {
     const i64 mine = threadIdx.x * E, step = BACKWARD ? -1 : 1;
@@ -135,9 +138,9 @@ __device__ void sweep(const Arguments& p, i64 row, i64 first, i64 last, Visit vi
     }
 }
 
-// Tiles first, ..., last - 1 are this block's. All threads of a block see the same rows.
+// Tiles first, ..., last - 1 belong to this block. All threads of a block see the same rows.
 struct Share {
-    i64 tiles, first, last;  // tiles of a row; those of this block
+    i64 tiles, first, last;  // tiles per row; tiles of this block
     __device__ explicit Share(const Arguments& p) {
         tiles = (p.n + TILE - 1) / TILE;
         first = begin(p, blockIdx.x);
@@ -146,10 +149,10 @@ struct Share {
     __device__ i64 begin(const Arguments& p, i64 block) const {
         return tiles * p.rows * block / gridDim.x;
     }
-    // How many blocks have tiles of a row.
+    // Return the number of blocks that have tiles of a row.
     __device__ i64 blocks_of(const Arguments& p, i64 row) const {
         const i64 all = tiles * p.rows, blocks = gridDim.x;
-        if (all <= blocks) return tiles;  // one for each tile
+        if (all <= blocks) return tiles;  // one block per tile
         return ((row + 1) * tiles * blocks - 1) / all - ((row * tiles + 1) * blocks - 1) / all + 1;
     }
 };
@@ -161,12 +164,12 @@ __device__ void clear(u32* shared) {
     if (KEY16 && threadIdx.x < BUCKETS % 4) shared[BUCKETS - 1 - threadIdx.x] = 0;
 }
 
-// Adds this block's counters, of which `used` of each kind are, to those of a row, and clears them if
-// more are to come.
+// Add this block's counters, `used` of each kind, to those of a row, and clear them if more will
+// follow.
 __device__ void flush(u32* shared, const Arguments& p, i64 row, const u32& used, bool more) {
     u32* counts = p.counts + row * 2 * BUCKETS;
 #if !KEY16 && __CUDA_ARCH__ >= 900
-    // The copy engine adds whole pieces of the table; every block starts with another one.
+    // The copy engine adds whole pieces of the table. Every block starts with a different one.
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     __syncthreads();
     constexpr u32 PIECE = 2 * BUCKETS / 32;
@@ -247,9 +250,9 @@ __device__ void histogram(u32* shared, const Arguments& p, const Share& share) {
 }
 
 #if KEY16
-constexpr int PARTS = (BUCKETS + THREADS - 1) / THREADS;  // of a set's buckets, one for a block
+constexpr int PARTS = (BUCKETS + THREADS - 1) / THREADS;  // parts of a set's buckets, one per block
 
-// Gains of THREADS buckets of a row, of decreasing error, after all buckets before them.
+// Compute the gains of THREADS buckets of a row by decreasing error, given all buckets before them.
 __device__ void gains_of_part(u64* scratch, const Arguments& p, i64 row, int part) {
     const u32* counts = p.counts + row * 2 * BUCKETS;
     const auto both = [&](u32 rank) -> u64 {
@@ -276,10 +279,11 @@ __device__ void gains_of_part(u64* scratch, const Arguments& p, i64 row, int par
     __syncthreads();
 }
 #else
-// Gains of all buckets of a row, in shared memory: every block counts for itself.
+// Compute the gains of all buckets of a row in shared memory. Every block does this for itself.
 __device__ void gains_of_row(float* shared, u64* scratch, const Arguments& p, i64 row) {
     const u32* counts = p.counts + row * 2 * BUCKETS;
-    constexpr int MANY = BUCKETS < 4 * THREADS ? BUCKETS : 4 * THREADS;  // buckets at once
+    // The number of buckets that the block reads at once: four per thread, as one uint4.
+    constexpr int MANY = BUCKETS < 4 * THREADS ? BUCKETS : 4 * THREADS;
     const bool some = 4 * threadIdx.x < MANY;
     uint4 positives = make_uint4(0, 0, 0, 0), negatives = positives;
     const auto read = [&](int base) {
@@ -287,7 +291,7 @@ __device__ void gains_of_row(float* shared, u64* scratch, const Arguments& p, i6
         positives = __ldcg(reinterpret_cast<const uint4*>(counts + base) + threadIdx.x);
         negatives = __ldcg(reinterpret_cast<const uint4*>(counts + BUCKETS + base) + threadIdx.x);
     };
-    read(0);  // which is often all there are
+    read(0);  // usually these are all
     const u32 total = static_cast<u32>(__ldcg(p.totals + row));
     const int used = static_cast<int>(__ldcg(p.marks + 4 + 2 * row));
     u64 before = 0;
@@ -317,7 +321,7 @@ __device__ void gains_of_row(float* shared, u64* scratch, const Arguments& p, i6
     }
 }
 
-// Whether this block is the last to have read the counts of a row; for thread 0.
+// Return in thread 0 whether this block is the last to have read the counts of a row.
 __device__ bool is_last_reader(const Arguments& p, const Share& share, i64 row) {
     const i64 readers = share.blocks_of(p, row);
     __threadfence();
@@ -359,7 +363,8 @@ __device__ void look_up(float* shared, double* scratch, const Arguments& p, cons
                           if (x.violates) {
                               const float gain = gains[x.place()];
                               slope.v[e] = x.positive ? -gain : gain;
-                              // An infinite error that gains nothing adds nothing; a NaN is a NaN.
+                              // An infinite error without gain contributes nothing. A NaN stays
+                              // NaN.
                               if (gain > 0 || x.s != x.s) part += x.s * gain;
                           }
                       }
@@ -404,7 +409,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) hinge(const __grid_cons
 #endif
     look_up(reinterpret_cast<float*>(memory), reinterpret_cast<double*>(scratch), p, share);
     if (!is_last_block(p.marks + 1)) return;
-    // One warp a row, so that the sums are always taken in the same order.
+    // One warp per row adds up the sums, so that their order is always the same.
     for (i64 row = threadIdx.x >> 5; row < p.rows; row += THREADS / 32) {
         const double sum = sum_over_blocks(p.partial, 1, p.rows, share.tiles, row, gridDim.x, gridDim.x);
         if ((threadIdx.x & 31) == 0) p.values[row] = static_cast<float>(sum);

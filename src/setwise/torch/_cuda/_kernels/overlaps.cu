@@ -1,23 +1,26 @@
-// Quotients of sums over the sets of a class: with x the probabilities and y the truths of a class,
-// X = sum of x, Y = sum of y, Z = sum of x y (OVERLAP) or of |x - y|, the value of a set is
-// (1 - (n . (X, Y, Z) + s) / (d . (X, Y, Z) + s)) ^ gamma. One launch sums, and its last block has the
-// mean and its slopes along X and Z; one, in the backward pass, goes from these to the logits.
+// Quotients of sums over the sets of a class. With x the probabilities and y the truths of a class,
+// let X = sum of x, Y = sum of y, and Z = sum of x y (OVERLAP) or of |x - y|. The value of a set is
+// (1 - (n . (X, Y, Z) + s) / (d . (X, Y, Z) + s)) ^ gamma. One launch computes the sums, and its
+// last block the mean and its slopes in X and Z. A second launch, in the backward pass, computes
+// the gradient in the logits.
 //
-// Logits (images, CLASSES, pixels) with any strides; targets (images, pixels) of classes, or SOFT
-// (images, CLASSES, pixels) without gaps. A set is a class over a group of images: all of them, or one.
+// Logits (images, CLASSES, pixels) may have any strides. Targets are classes (images, pixels), or
+// with SOFT contiguous degrees (images, CLASSES, pixels). A set is a class over a group of images:
+// all of them, or one.
 
 struct Arguments {
     const T* logits;
     const L* target;
     const double* weights;  // (CLASSES,), 0 for a class that does not count
-    double* partial;        // (groups + blocks, CLASSES, 4): X, Y, Z, and how many elements count
-    double* sets;           // (groups, CLASSES, 4): value, slopes along X and Z, what it counts
-    double* of_group;       // (groups,): what its sets count together
-    u32* marks;             // blocks that are done, zero before and after
+    // (groups + blocks, CLASSES, 4): X, Y, Z, and the number of elements that count.
+    double* partial;
+    double* sets;  // (groups, CLASSES, 4): value, slopes in X and Z, coefficient in the mean
+    double* of_group;  // (groups,): the sum of the coefficients of its sets
+    u32* marks;  // number of finished blocks, zero before and after
     float* total;
-    float* slopes;        // (groups, CLASSES, 2): along X and Z, of the mean
-    const float* upwards; // the slope of what was made of the mean
-    T* gradient;          // with the strides of the logits
+    float* slopes;  // (groups, CLASSES, 2): slopes of the mean in X and Z
+    const float* upwards;  // the incoming slope of the mean
+    T* gradient;  // with the strides of the logits
     i64 images, pixels, groups, ignore;
     i64 image_stride, class_stride, pixel_stride;
     double above[3], below[3], smooth, gamma;
@@ -39,7 +42,7 @@ struct Truth {
     const L* at;
     i64 pixels, ignore;
     int label;
-    bool nothing;  // no class counts
+    bool nothing;  // whether the pixel counts for no class
 
     __device__ Truth(const Arguments& p, i64 image, i64 i) : pixels(p.pixels), ignore(p.ignore), label(-1) {
 #if SOFT
@@ -51,7 +54,7 @@ struct Truth {
         if (!nothing) label = static_cast<int>(*at);
 #endif
     }
-    // y of a class; negative where it does not count.
+    // Return y of a class, or a negative number if it does not count.
     __device__ float degree(int c) const {
 #if SOFT
         const L y = at[c * pixels];
@@ -112,7 +115,7 @@ __device__ void sum_up(double* shared, const Arguments& p, i64 tiles) {
                 add(z_sum[c], c * K + 2);
                 if (SOFT) add(number[SOFT ? c : 0], c * K + 3);
             }
-            if (!SOFT) {  // the same for every class; kept beside the sums of the block
+            if (!SOFT) {  // the same for every class, so stored with the sums of the block
                 float some = number[0];
                 for (int step = 16; step; step >>= 1) some += __shfl_xor_sync(~0u, some, step);
                 if (lane == 0) shared[WARPS * C * K + warp] += some;
@@ -133,7 +136,7 @@ __device__ void sum_up(double* shared, const Arguments& p, i64 tiles) {
     }
 }
 
-// The value of a set and its slopes along X and Z.
+// Return the value of a set and its slopes in X and Z.
 __device__ double3 value_of(const Arguments& p, const double* s) {
     double above = p.smooth, below = p.smooth;
     for (int k = 0; k < 3; ++k) above += p.above[k] * s[k], below += p.below[k] * s[k];
@@ -141,7 +144,7 @@ __device__ double3 value_of(const Arguments& p, const double* s) {
     const double value = (below - above) / below;
     double slope = -1 / (below * below), powered = value;
     if (p.gamma != 1) {
-        // The power of 0 has no finite slope below 1: a set without loss has none at all.
+        // For gamma < 1 the slope at 0 is infinite, so a set without loss gets the slope 0.
         powered = value > 0 ? pow(value, p.gamma) : value != value ? value : 0.0;
         slope *= value > 0 ? p.gamma * powered / value : 0.0;
     }

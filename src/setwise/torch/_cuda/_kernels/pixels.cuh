@@ -1,4 +1,4 @@
-// What the kernels of the softmax share: the logits of a pixel and its probabilities.
+// Common code of the kernels of the softmax: the logits of a pixel and its probabilities.
 
 typedef SCORE T;
 typedef LABEL L;
@@ -29,7 +29,8 @@ struct Pixel {
         return IN_REGISTERS ? kept[c] : static_cast<float>(x[c * stride]);
     }
 
-    // The largest logit and 1 / the sum of the exponentials of all, less the largest.
+    // Return the largest logit, and 1 / the sum of the exponentials of all logits minus the
+    // largest.
     __device__ float2 normalizer() const {
         float most = __int_as_float(0xff800000), sum = 0;
 #pragma unroll UNROLL
@@ -44,14 +45,15 @@ __device__ inline float probability(float logit, float2 normalizer) {
     return FROM_LOGITS ? power_of_e(logit - normalizer.x) * normalizer.y : logit;
 }
 
-// Whether a pixel is void; a label that is neither void nor a class ends the launch with an error.
+// Return whether a pixel is void. A label that is neither void nor a class ends the launch with an
+// error.
 __device__ inline bool is_void(L label, i64 ignore) {
     if (HAS_IGNORE && label == static_cast<L>(ignore)) return true;
     if (label < L(0) || static_cast<i64>(label) >= C) __trap();
     return false;
 }
 
-// This block's part of a number of pieces of work.
+// This block's share of some pieces of work.
 struct Share {
     i64 first, last;
     __device__ explicit Share(i64 items)

@@ -1,28 +1,29 @@
-// Keys of 32 bits in decreasing order with the positions they came from, row by row: a radix sort by
-// digits of 8 bits that reads and writes each element once a digit (Adinets and Merrill 2022). What
-// does not count is left out by the first pass. One launch counts the digits, one a pass sorts.
+// A sort of 32-bit keys in decreasing order with their original positions, row by row. It is a
+// radix sort by digits of 8 bits that reads and writes each element once per digit (Adinets and
+// Merrill 2022). The first pass drops elements that do not count. One launch counts the digits, and
+// one launch per digit sorts.
 
 struct Arguments {
-    const u32* keys;       // (rows, n), in memory with their highest bit flipped
-    const u32* positions;  // (rows, n), or null in the first pass: where an element is
+    const u32* keys;  // (rows, n), stored with their highest bit flipped
+    const u32* positions;  // (rows, n): the position of an element; null in the first pass
     u32* sorted;           // (rows, n)
     u32* places;           // (rows, n)
-    u32* digits;           // (rows, 4, 256) how often each digit occurs, zero before it is counted
-    u32* status;           // (rows, tiles, 256) of this pass, zero before
-    u32* ticket;           // of this pass, zero before
-    u32* live;             // (rows,) how many elements count
-    i64 rows, n, tiles;    // tiles of a row
+    u32* digits;  // (rows, 4, 256): how often each digit occurs; zero before counting
+    u32* status;  // (rows, tiles, 256) of this pass; zero before
+    u32* ticket;  // next tile of this pass; zero before
+    u32* live;  // (rows,): the number of elements that count
+    i64 rows, n, tiles;  // tiles: those of a row
     int shift;
 };
 
 constexpr int WARPS = THREADS / 32, E = ITEMS, TILE = THREADS * E;
-constexpr u32 NONE = 0x80000000u;  // the key of what does not count
+constexpr u32 NONE = 0x80000000u;  // the key of elements that do not count
 constexpr u32 SOME = 1u << 30, ALL = 2u << 30, COUNT = SOME - 1;
 
-// Increasing digits are decreasing keys.
+// Return a digit, such that increasing digits are decreasing keys.
 __device__ inline u32 digit_of(u32 key, int shift) { return ~(key ^ NONE) >> shift & 255u; }
 
-constexpr int COPIES = 8;  // of the counters, since the high digits are nearly all the same
+constexpr int COPIES = 8;  // copies of the counters, because the high digits are nearly all equal
 
 extern "C" __global__ void __launch_bounds__(THREADS) digits(const __grid_constant__ Arguments p) {
     __shared__ u32 counts[COPIES][4][256];
@@ -55,13 +56,14 @@ extern "C" __global__ void __launch_bounds__(THREADS) digits(const __grid_consta
 }
 
 struct Shared {
-    u32 counts[WARPS][256];  // of each digit in the elements of a warp, then in the warps before
+    // Counts of each digit in the elements of a warp; later in all warps before.
+    u32 counts[WARPS][256];
     u32 keys[TILE], places[TILE];
-    u32 starts[256];  // where a digit begins in the tile
-    u32 bases[256];   // how far from there to where it begins in the row
+    u32 starts[256];  // start of a digit in the tile
+    u32 bases[256];  // distance from there to its start in the row
 };
 
-__device__ inline u32 told(const u32* status) {
+__device__ inline u32 read_status(const u32* status) {
     u32 x;
     asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(x) : "l"(status) : "memory");
     return x;
@@ -70,19 +72,19 @@ __device__ inline void tell(u32* status, u32 x) {
     asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(status), "r"(x) : "memory");
 }
 
-// How many elements of a digit the tiles before have.
+// Return the number of elements of a digit in the earlier tiles.
 __device__ u32 found_before(u32* status, i64 tile, u32 here) {
     if (tile == 0) return 0;
-    constexpr int AT_ONCE = 8;  // tiles that are asked while one waits
+    constexpr int AT_ONCE = 8;  // earlier tiles that are read at once while one waits
     u32 sum = 0;
     for (i64 before = tile - 1;; before -= AT_ONCE) {
         const u32* const at = status - (tile - before) * 256;
         u32 seen[AT_ONCE];
 #pragma unroll
-        for (int k = 0; k < AT_ONCE; ++k) seen[k] = before >= k ? told(at - k * 256) : ALL;
+        for (int k = 0; k < AT_ONCE; ++k) seen[k] = before >= k ? read_status(at - k * 256) : ALL;
 #pragma unroll
         for (int k = 0; k < AT_ONCE; ++k) {
-            while (!(seen[k] >> 30)) seen[k] = told(at - k * 256);
+            while (!(seen[k] >> 30)) seen[k] = read_status(at - k * 256);
             sum += seen[k] & COUNT;
             if (seen[k] & ALL) {
                 tell(status, ALL | (sum + here));
@@ -95,14 +97,14 @@ __device__ u32 found_before(u32* status, i64 tile, u32 here) {
 __device__ void sort_tile(Shared& s, u64* scratch, const Arguments& p, i64 row, i64 tile, u32 count) {
     const u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5, d = threadIdx.x;
     const i64 base = row * p.n + tile * TILE;
-    const u32 mine = warp * 32 * E + lane;  // a warp's elements are its next ones 32 at a time
+    const u32 mine = warp * 32 * E + lane;  // a warp takes its elements 32 at a time
     u32 key[E], place[E];
 #pragma unroll
     for (int e = 0; e < E; ++e)
         key[e] = mine + e * 32 < count ? __ldcg(p.keys + base + mine + e * 32) : NONE;
     for (u32 i = lane; i < 256; i += 32) s.counts[warp][i] = 0;
     __syncwarp();
-    // The rank of an element among those of its digit in its warp.
+    // The rank of an element among the elements of its digit in its warp.
 #pragma unroll
     for (int e = 0; e < E; ++e) {
         const u32 digit = digit_of(key[e], p.shift);
@@ -119,7 +121,7 @@ __device__ void sort_tile(Shared& s, u64* scratch, const Arguments& p, i64 row, 
         place[e] = before + lower;
     }
     __syncthreads();
-    u32 from[E];  // read before anything is written, so that all are on their way at once
+    u32 from[E];  // read before anything is written, so that all reads are pending at once
 #pragma unroll
     for (int e = 0; e < E; ++e)
         from[e] = !p.positions               ? static_cast<u32>(tile * TILE) + mine + e * 32
@@ -171,7 +173,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) sort(const __grid_
     __shared__ u64 scratch[32];
     __shared__ i64 next;
     for (;;) {
-        // In the order of the tickets, nobody waits for a tile that nobody has.
+        // Tiles are taken in the order of the tickets, so no block waits for a tile that nobody has
+        // taken.
         if (threadIdx.x == 0) next = atomicAdd(p.ticket, 1u);
         __syncthreads();
         const i64 item = next;

@@ -1,12 +1,12 @@
-// The backward pass: rows of a gradient times a number each, in the type of the scores; in place where
-// the gradient is wanted by nobody else, so that a slope of 1 costs nothing.
+// The backward pass: each row of a gradient times a number, in the type of the scores. It works in
+// place if nothing else needs the gradient, so that a slope of 1 costs nothing.
 
 typedef SCORE T;
 
 struct Arguments {
     const float* gradient;
     const float* slopes;
-    T* out;  // the gradient itself, or apart from it
+    T* out;  // the gradient itself, or another array
     i64 rows, n;
     int aligned;
 };

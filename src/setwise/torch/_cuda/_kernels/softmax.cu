@@ -1,13 +1,15 @@
 // The Lovász softmax loss of l(n, q) by counting, in one launch: the normaliser of each pixel, the
-// histograms of the errors |[target = c] - p_c|, the gains of the buckets, value and gradient.
+// histograms of the errors |[target = c] - p_c|, the gains of the buckets, the value and the
+// gradient.
 //
-// Logits (images, CLASSES, pixels) with any strides. A set is a class over a group of images: all of
-// them, or one. BUCKETS even buckets on [0, 1].
+// Logits (images, CLASSES, pixels) may have any strides. A set is a class over a group of images:
+// all of them, or one. There are BUCKETS equal buckets on [0, 1].
 
 constexpr int PARTS = (BUCKETS + THREADS - 1) / THREADS;
 constexpr int COLUMNS = (C + CLASS_GROUPS - 1) / CLASS_GROUPS;  // classes that are counted at once
 constexpr int TILES_TO_FLUSH = 65535 / THREADS;                 // a counter has 16 bits
-constexpr int NEAR = COLUMNS * BUCKETS / C;  // low buckets of every class that shared memory has room for
+// The number of low buckets of every class that fit into shared memory.
+constexpr int NEAR = COLUMNS * BUCKETS / C;
 
 struct Arguments {
     const T* logits;
@@ -17,7 +19,7 @@ struct Arguments {
     float2* normalizer;     // (images, pixels)
     const double* weights;  // (CLASSES,), 0 for a class that does not count
     u32* counts;            // (groups, CLASSES, 2, BUCKETS), zero before and after
-    u32* totals;            // (groups, CLASSES + 1) pixels of each class, and all; zero likewise
+    u32* totals;  // (groups, CLASSES + 1): pixels of each class, and of all; zero before and after
     float* gains;           // (groups, CLASSES, 2, BUCKETS)
     double* partial;        // (blocks,)
     u32* barrier;           // 2 counters, zero before and after
@@ -94,7 +96,8 @@ __device__ void histogram(u32* shared, const Arguments& p, i64 tiles) {
                     const bool positive = static_cast<i64>(label) == first + k;
                     const float y = probability(logits[k], normalizer);
                     const u32 key = bucket(positive ? 1.0f - y : y);
-                    // The lowest negatives are most of all pixels, and their number is the rest.
+                    // Most pixels are negatives in the lowest bucket. Their number is computed from
+                    // the total.
                     if (positive || key)
                         atomicAdd(shared + k * BUCKETS + key, positive ? 0x10000u : 1u);
                 }
@@ -139,12 +142,12 @@ __device__ void gains_of_part(u64* scratch, const Arguments& p, i64 set, int par
     __syncthreads();
 }
 
-// Most errors are small and not of the pixel's own class: their gains lie in shared memory, where a
-// warp that looks in 32 places waits for few of them.
+// Most errors are small and not of the pixel's own class. Their gains lie in shared memory, where a
+// warp that reads 32 places seldom waits.
 __device__ void look_up(float* near, double* scratch, const Arguments& p, i64 tiles) {
     const Share share(p.images * tiles);
     const i64 together = p.images / p.groups;
-    // To fetch them pays where a group has pixels enough.
+    // Copying them there is worthwhile if a group has enough pixels.
     const u32 fetched = together * tiles * 2 > gridDim.x ? NEAR : 0;
     i64 group = -1;
     double sum = 0;

@@ -1,4 +1,4 @@
-// Before the sort: a key of 32 bits for each element of a hinge.
+// The step before the sort: a 32-bit key for each element of a hinge.
 
 typedef SCORE T;
 typedef LABEL L;
@@ -7,8 +7,8 @@ struct Arguments {
     const T* scores;
     const L* target;
     u32* keys;
-    u32* found;  // (rows + blocks,) positives in each block's part of a row
-    u32* met;    // what labels were met, and a counter; zero before and after
+    u32* found;  // (rows + blocks,): positives in each block's part of a row
+    u32* met;  // the labels found, and a counter; zero before and after
     i64 rows, n, ignore;
     int aligned;
 };

@@ -1,17 +1,18 @@
-// Before the sort: a key of 32 bits for each error |[target = c] - p_c|, set by set. After it: from
-// slopes with respect to the probabilities, in the order of the keys, to those of the logits.
+// The step before the sort: a 32-bit key for each error |[target = c] - p_c|, set by set. The step
+// after it converts slopes in the probabilities, in the order of the keys, to slopes in the logits.
 
 struct Arguments {
     const T* logits;
     const L* target;
     u32* keys;     // (groups, CLASSES, images of a group, pixels)
     float* slopes; // in the order of the keys
-    u32* found;    // (groups + blocks, CLASSES) pixels of each class in each block's part of a group
+    u32* found;  // (groups + blocks, CLASSES): pixels of each class in each block's part of a group
     float* gradient;
     i64 images, pixels, groups, ignore;
     i64 image_stride, class_stride, pixel_stride;
 
-    // Where the first class of a pixel has its key; the next class is as far as a group has pixels.
+    // Return the position of the key of a pixel's first class. The next class is one group of
+    // pixels further.
     __device__ i64 place(i64 image, i64 i) const {
         const i64 together = images / groups;
         return (image / together * C * together + image % together) * pixels + i;
@@ -42,7 +43,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) keys(const __grid_const
                 const bool positive = static_cast<i64>(label) == c;
                 const float y = probability(pixel.logit(c), normalizer);
                 const float error = positive ? 1.0f - y : y;
-                // An error of 0 adds nothing and has no slope; rounding may even put it below.
+                // An error of 0 contributes nothing and has no slope. By rounding an error may even
+                // be negative.
                 p.keys[at + c * far] = key_of(error, positive, counts && !(error <= 0.0f));
             }
         }

@@ -1,42 +1,42 @@
-// The exact path after the sort: gains in closed form along the sorted keys, slopes written to where
-// the elements came from; one launch.
+// The exact losses after the sort, in one launch: gains in closed form along the sorted keys, and
+// slopes written to the positions of the elements.
 //
-// To write 4 bytes here and there is slow wherever they go, memory or cache. So slopes are dealt out
-// to windows of the gradient, in whole runs; then a block puts those of a window, or of a part of it,
-// in their places in shared memory, and writes that at once.
+// Scattered writes of 4 bytes are slow in memory and in the cache. So slopes are first distributed
+// to windows of the gradient, in whole runs. Then a block puts the slopes of a window, or of a part
+// of it, in place in shared memory and writes them at once.
 
 struct Arguments {
     const u32* keys;        // (rows, n), sorted, largest first
     const ORDER* order;     // (rows, n)
-    const u32* live;        // (rows,) how many keys there are, what counts alone; null: all n
-    const u32* found;       // (rows / columns + found_blocks, columns) positives
-    const double* weights;  // (columns,), or null: all sets count 1
+    const u32* live;  // (rows,): the number of keys that count; null: all n
+    const u32* found;  // (rows / columns + found_blocks, columns): positives
+    const double* weights;  // (columns,): coefficients of the sets; null: all are 1
     float* gradient;        // (rows, n)
-    float* values;          // (rows,) times what a set counts, and their sum
-    uint2* dealt;           // positions and slopes, a window after the other
-    u64* counts;            // (rows + blocks,) positives and elements that count
+    float* values;  // (rows,): values times coefficients, and their sum
+    uint2* dealt;  // positions and slopes, one window after the other
+    u64* counts;  // (rows + blocks,): positives, and elements that count
     double* partial;        // (rows + blocks,)
     u32* totals;            // (rows,)
-    u32* ends;              // (WINDOWS,) how many elements a window has, zero before and after
+    u32* ends;  // (WINDOWS,): the number of elements of a window; zero before and after
     u32* barrier;           // 2 counters, zero before and after
     i64 rows, n, columns, found_tiles, found_blocks;
     Ratio ratio;
-    i64 window, magic;      // elements of a window, a multiple of UNIT; 2^31 UNIT / window, rounded up
-    int present, parts, part;  // windows are written in parts of so many elements
+    i64 window, magic;  // elements per window, a multiple of UNIT; 2^31 UNIT / window, rounded up
+    int present, parts, part;  // windows in use, parts per window, and elements per part
 };
 
 constexpr int E = 8, WINDOWS = 1024, WARPS = THREADS / 32;
 constexpr i64 TILE = THREADS * E, UNIT = 8192;
-constexpr u32 NONE = 0x80000000u;  // the key of what does not count
+constexpr u32 NONE = 0x80000000u;  // the key of elements that do not count
 
-// Tiles first, ..., last - 1 of all rows are this block's.
+// Tiles first, ..., last - 1 of all rows belong to this block.
 struct Share {
     i64 tiles, first, last;
     __device__ Share(i64 rows, i64 n) : tiles((n + TILE - 1) / TILE) {
         first = tiles * rows * blockIdx.x / gridDim.x;
         last = tiles * rows * (blockIdx.x + 1) / gridDim.x;
     }
-    // Calls visit(row, first tile, last tile) for each row of which this block has tiles.
+    // Call visit(row, first tile, last tile) for each row of which this block has tiles.
     template <class Visit>
     __device__ void each(Visit visit) const {
         for (i64 tile = first; tile < last;) {
@@ -82,7 +82,8 @@ __device__ __noinline__ void count(u64* scratch, const Arguments& p, const Share
     }
 }
 
-// What a set counts: its weight, among the sets of its group that count.
+// Return the coefficient of a set in the mean: its weight, divided by those of the sets of its
+// group that count.
 __device__ double scale_of(double* scratch, const Arguments& p, i64 row) {
     if (!p.weights) return 1.0;
     __shared__ double scale;
@@ -99,7 +100,7 @@ __device__ double scale_of(double* scratch, const Arguments& p, i64 row) {
     return scale;
 }
 
-// position / p.window, without a division.
+// Return position / p.window, without a division.
 __device__ inline u32 window_of(const Arguments& p, u32 position) {
     return __umulhi(position / static_cast<u32>(UNIT) * 2, static_cast<u32>(p.magic));
 }
@@ -158,7 +159,7 @@ __device__ __noinline__ void gains(Dealing& w, u64* scratch, const Arguments& p,
         const float factor = static_cast<float>(scale);
         u32 base = static_cast<u32>(before >> 32);
         double value = 0;
-        // What counts comes first.
+        // Elements that count come first.
         const i64 end = t * TILE + (__ldcg(p.counts + row + blockIdx.x) & 0xffffffffu);
         for (i64 at = t * TILE; at < end; at += TILE) {
             u32 key[E], positions[E], sums = 0, live = 0;

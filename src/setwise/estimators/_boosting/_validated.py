@@ -22,13 +22,16 @@ from setwise.estimators._boosting._held_out import (
     folds,
     split_off,
 )
-from setwise.estimators._boosting._price import USUAL, PricePath, least_price
+from setwise.estimators._boosting._path_of_c import (
+    PATH_TIME,
+    PATH_TOLERANCE,
+    USUAL,
+    PathOfC,
+    least_c,
+)
 from setwise.learning import BoostFit, BoostOptions, BoostProgress, WeakLearnerSearch
 from setwise.learning._boosting._options import read_options
 from setwise.learning._boosting._problem import Risk
-
-_PATH_TOLERANCE = 0.1  # tolerance of the fits that choose C
-_PATH_TIME = 0.5  # largest share of a time limit that the choice of C may take
 
 
 class HeldOut(NamedTuple):
@@ -38,7 +41,7 @@ class HeldOut(NamedTuple):
     scores: FloatArray
 
 
-class Judged(Boosted):
+class Validated(Boosted):
     """A boosted estimator with ``early_stopping``, ``eval_set`` and C="auto".
 
     A subclass defines the risk, the search and the merit of scores; ``_learn`` does the rest.
@@ -100,7 +103,7 @@ class Judged(Boosted):
         Return the fitted rows, the fit, and scores of held-out rows if requested.
         """
         settings = self._settings
-        judged = {f"valid_{k}": part for k, part in enumerate(eval_set)}
+        watched = {f"valid_{k}": part for k, part in enumerate(eval_set)}
         stopping = self._stops_early(len(examples), bool(eval_set))
         patience = int(settings.n_iter_no_change) if stopping else None
         if not stopping:
@@ -112,7 +115,7 @@ class Judged(Boosted):
             fraction = as_fraction(settings.validation_fraction)
             examples, held = split_off(examples, fraction, self.random_state)
             parts = [(examples, held)]
-            judged = {"validation": held}
+            watched = {"validation": held}
         search = self._search(examples)
         outside: list[HeldOut] = []
         self._surrogate = self._surrogates()[0]
@@ -127,7 +130,7 @@ class Judged(Boosted):
             if hold_out and not stopping:
                 outside = self._try(parts, self.C_, patience, Deadline(), options)[1]
         risk = self._risk(examples)
-        judges = {name: self._judge(part) for name, part in judged.items()}
+        judges = {name: self._judge(part) for name, part in watched.items()}
         watch = ScoreWatch(judges, patience)
         fit = self._boost(risk, search, deadline, callback, C=self.C_, watch=watch, **options)
         stopped = watch.stopped
@@ -161,21 +164,21 @@ class Judged(Boosted):
         options: dict[str, Any],
     ) -> list[HeldOut]:
         """Choose the best C and surrogate, and return the scores of held-out rows."""
-        parts = [part for part in parts if self._can_be_judged(*part)]
+        parts = [part for part in parts if self._can_be_scored(*part)]
         self.C_scores_: dict[float, float] = {}
-        limit = None if self.time_limit is None else _PATH_TIME * float(self.time_limit)
+        limit = None if self.time_limit is None else PATH_TIME * float(self.time_limit)
         deadline = Deadline(limit, armed=False)
-        best: tuple[str, PricePath[list[HeldOut]]] | None = None
+        best: tuple[str, PathOfC[list[HeldOut]]] | None = None
         for surrogate in self._surrogates():
             self._surrogate = surrogate
             grouped = options.get("penalty") == "group"
-            least = least_price(self._risk(examples), search, grouped=grouped)
+            least = least_c(self._risk(examples), search, grouped=grouped)
             if not parts:
                 self.C_ = USUAL * least
                 return []
             if best is not None and deadline.over():
                 break
-            path = PricePath(
+            path = PathOfC(
                 least,
                 lambda C: self._try(parts, C, patience, deadline, options),
                 lambda: not deadline.over(),
@@ -189,7 +192,7 @@ class Judged(Boosted):
         self.C_, self.C_scores_ = path.C, path.scores
         return path.left
 
-    def _can_be_judged(self, train: Examples, held: Examples) -> bool:
+    def _can_be_scored(self, train: Examples, held: Examples) -> bool:
         """Return whether training rows have two classes and held-out rows can be scored."""
         if len(np.unique(train.y)) < 2 or not len(held):
             return False
@@ -225,7 +228,7 @@ class Judged(Boosted):
                     C=C,
                     watch=watch,
                     quiet=True,
-                    tol=max(self.tol, _PATH_TOLERANCE),
+                    tol=max(self.tol, PATH_TOLERANCE),
                     **options,
                 )
             if fit.interrupted and not watch.stopped:

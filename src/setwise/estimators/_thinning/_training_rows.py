@@ -51,7 +51,7 @@ def warn_of_seen_rows(
     T = len(trees.members)
     of_trees = pool.ids[0] < T
     ids = pool.ids[0][of_trees]
-    if len(ids) == 0:  # all outputs are zero
+    if len(ids) == 0:  # no tree has a nonzero output
         return
     votes = pool.responses[0][of_trees].reshape(len(ids), trees.n_scores, len(y))
     chosen = (votes[:, 0] > 0).astype(np.int64) if votes.shape[1] == 1 else votes.argmax(axis=1)

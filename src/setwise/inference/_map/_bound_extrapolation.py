@@ -11,7 +11,7 @@ AT_LIMIT = "the bound is at the limit of its relaxation, above tol"
 LITTLE = 0.03
 
 
-class Rise:
+class BoundExtrapolation:
     """The bounds of a search after each pass, with a prediction for later passes.
 
     The rise per doubling of the number of passes decreases: by half if the distance to the limit is

@@ -13,20 +13,21 @@ from setwise.estimators._fields._graphs import Graphs
 from setwise.estimators._fields._potts_maps import BatchMaps, BoundedLabels
 from setwise.estimators._threads import executor_of
 from setwise.fields import Field
-from setwise.inference import MapResult, solve_map
+from setwise.inference import MapResult
+from setwise.inference._map._solve_map import solve_map
 
 # Up to this number of labellings, all are tried, which takes about a millisecond.
 _FEW = 1 << 14
 
 
 def best_maps(graphs: Graphs, couplings: Couplings, n_labels: int, n_jobs: int) -> BatchMaps:
-    """Choose the fastest suitable search; it takes the weights of the couplings."""
+    """Return the fastest search that supports the couplings."""
     if couplings.edges_alone or n_labels == 2:
         return BatchMaps(graphs, n_labels, n_jobs, couplings.region_tables)
-    return HigherMaps(graphs, couplings, n_labels, n_jobs)
+    return HigherOrderMaps(graphs, couplings, n_labels, n_jobs)
 
 
-class HigherMaps(BatchMaps):
+class HigherOrderMaps(BatchMaps):
     """Maps of three or more labels with regions or label costs, which are proved field by field."""
 
     def __init__(self, graphs: Graphs, couplings: Couplings, n_labels: int, n_jobs: int) -> None:
@@ -34,7 +35,7 @@ class HigherMaps(BatchMaps):
         self._graphs, self._couplings = graphs, couplings
 
     def prove(self, unary: FloatArray, weights: FloatArray) -> BoundedLabels:
-        """Return the best labels that any search finds, with a bound that none is below."""
+        """Return the best labels that any search finds, with a lower bound on all energies."""
         starts = None if self._labels is None else self._graphs.of_nodes(self._labels)
 
         def solve(i: int) -> MapResult:

@@ -5,8 +5,8 @@ is bounded. If the chains return to the same labellings x over and over, these s
 the probability. It is :math:`\sum_x \exp(-E(x) / t) / Z`, and with a lower bound on log Z it is at
 most :math:`\sum_x \exp(-E(x) / t - \text{lower})`.
 
-Chains that never moved prove nothing by themselves. They are trusted only if an upper bound on
-log Z shows that as many independent samples would probably not have moved either.
+Chains that never moved prove nothing by themselves. They are accepted only if an upper bound on log
+Z shows that the same number of independent samples would probably have been equal too.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ def share_moved(chains: IntArray) -> float:
     return float(np.mean([(c[1:] != c[:-1]).mean() for c in chains]))
 
 
-def doubt_about(field: Field, chains: IntArray, temperature: float, agreement: float) -> str:
+def convergence_warning(
+    field: Field, chains: IntArray, temperature: float, agreement: float
+) -> str:
     """Return a sentence for each finding. An empty answer proves nothing.
 
     ``chains`` are labellings (C, n, N), ``agreement`` is their R-hat.
@@ -59,12 +61,12 @@ def doubt_about(field: Field, chains: IntArray, temperature: float, agreement: f
     steps = [(chain[1:] != chain[:-1]).any(axis=1) for chain in chains]
     standing = 1.0 - float(np.mean(steps))
     if standing > STILL and chains.shape[2]:
-        told = f"{standing:.0%} of the steps of the chains change nothing"
+        stuck = f"{standing:.0%} of the steps of the chains change nothing"
         least, most = _log_shares(field, chains, temperature, both=standing == 1.0 and not found)
         drawn = chains.shape[0] * chains.shape[1]
         if most <= np.log(MOST):
             found.append(
-                f"{told}, but where they stand has at most about {np.exp(most):.2g} of "
+                f"{stuck}, but where they stand has at most about {np.exp(most):.2g} of "
                 "the probability"
             )
         elif standing == 1.0 and not found and drawn * least < np.log(MOST):

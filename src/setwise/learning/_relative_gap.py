@@ -9,18 +9,15 @@ to the objective itself, minus its trivial lower bound. The scale is the smaller
 
 from __future__ import annotations
 
-from setwise._foundation._certificate import EPS, relative_gap
+from setwise._foundation._certificate import EPS, HIDDEN, MANY_ROUNDINGS, relative_gap
 
 # The rounding error of the objective and the bound, relative to their terms, including the sums
 # inside of a risk.
-ROUNDING = 64 * EPS
+ROUNDING = MANY_ROUNDINGS * EPS
 # The rounding error relative to P(0), whose terms, such as the 1 of a hinge, cancel against the
 # scores. It must be small: on separable data P is a small share of P(0), and a gap as large as P
 # must not count as a rounding error.
 CANCELLED = 4 * EPS
-# The largest rounding error relative to the objective: a larger gap never counts as one. At C =
-# 1e15 the estimates above would exceed every gap.
-HIDDEN = 1e-6
 # The distance below its lower bound, relative to its terms, that a risk may have by rounding.
 BELOW_LEAST = 1e-9
 

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from setwise._foundation._certificate import EPS
+from setwise._foundation._certificate import EPS, FEW_ROUNDINGS
 from setwise.functions import SetFunction, tabulate
 from setwise.functions._base import ENUMERABLE
 from setwise.functions._families._cardinality import slack_of
@@ -50,5 +50,5 @@ def _is_nonnegative(function: SetFunction) -> bool | None:
     if values is None:
         return None
     # The parts of a long table have the rounding errors of its slopes, times their number.
-    slack = max(slack_of(values), 8 * EPS * function.n * np.abs(values).max())
+    slack = max(slack_of(values), FEW_ROUNDINGS * EPS * function.n * np.abs(values).max())
     return bool(values.min() >= values[0] - slack)

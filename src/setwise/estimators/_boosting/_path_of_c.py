@@ -13,13 +13,16 @@ from setwise.learning._boosting._problem import Risk
 
 T = TypeVar("T")
 
-# The values of C on the path, relative to the least C for which a weak learner gets a weight.
+# The values of C on the path, relative to the least C with a nonzero weight, spaced by factors of
+# about 3.
 _RATIOS = (5.0, 15.0, 50.0, 150.0)
 USUAL = 50.0  # used if there are too few rows to hold some out, and the first on a path
+PATH_TOLERANCE = 0.1  # tolerance of the fits that choose C
+PATH_TIME = 0.5  # largest share of a time limit that the choice of C may take
 _FIXED = 100.0  # used if no C gives a weak learner a weight
 
 
-def least_price(risk: Risk, search: WeakLearnerSearch, *, grouped: bool = False) -> float:
+def least_c(risk: Risk, search: WeakLearnerSearch, *, grouped: bool = False) -> float:
     r"""Return :math:`C = 1 / \max_h \langle -R'(0), h \rangle`, below which all weights are 0.
 
     ``grouped``: a learner has a weight in every segment, and the norm of its gains counts.
@@ -39,7 +42,7 @@ def least_price(risk: Risk, search: WeakLearnerSearch, *, grouped: bool = False)
     return 1.0 / edge if edge > 1e-9 else _FIXED / USUAL
 
 
-class PricePath(Generic[T]):
+class PathOfC(Generic[T]):
     """The values of C that were tried, and the best of them.
 
     From its first value the path goes up as long as the score improves, otherwise down.
@@ -49,7 +52,7 @@ class PricePath(Generic[T]):
     attempt : C -> (verdict, other results of the fit)
     more : () -> bool
         Whether there is time for another value.
-    before : PricePath, optional
+    before : PathOfC, optional
         The path of another surrogate. The new path begins at its best value, and ends there if the
         score is not better.
     """
@@ -59,7 +62,7 @@ class PricePath(Generic[T]):
         least: float,
         attempt: Callable[[float], tuple[Verdict, T]],
         more: Callable[[], bool],
-        before: PricePath[T] | None = None,
+        before: PathOfC[T] | None = None,
     ) -> None:
         self.scores: dict[float, float] = {}
         self._best: tuple[float, float] | None = None

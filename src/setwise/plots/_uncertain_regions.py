@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 # The size of the smallest component that is shown, in pixels and as a share of the image. Smaller
 # ones are noise.
 _LEAST_PIXELS, _LEAST_SHARE = 10, 1e-3
-# The least width of a region with a number in it, as a share of the image's width.
+# The least width of a region with a number in it, as a share of the image's width. In narrower
+# regions the number would hide the region.
 _WIDE = 0.2
 
 
@@ -99,7 +100,7 @@ def draw_ranks(ax: Axes, regions: IntArray, chosen: IntArray) -> None:
         nearest = np.argmin((y - y.mean()) ** 2 + (x - x.mean()) ** 2)
         place, shift, side = (x[nearest], y[nearest]), 0, "center"
         if np.ptp(x) < _WIDE * width:
-            right = x.min() + x.max() < width  # the side with more space
+            right = x.min() + x.max() < width  # on the side with more space
             place = (x.max() + 0.5 if right else x.min() - 0.5, y.mean())
             shift, side = (3, "left") if right else (-3, "right")
         ax.annotate(
