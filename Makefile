@@ -23,7 +23,8 @@ INSTALL := $(PIP) install --quiet --constraint constraints.txt
 KERNELS := $(wildcard cpp/*/*.hpp cpp/*/*.cpp)
 
 .DELETE_ON_ERROR:
-.PHONY: build demo test lint format pytest coverage wheel-check wheel wheels oldest oldest-torch docs fuzz \
+.PHONY: build demo test lint format pytest coverage wheel-check wheel wheels oldest oldest-torch docs audit \
+	release-check fuzz \
 	sanitize bench experiments pages api clean
 
 # ---- Set-up. A stamp in .venv stands for each step, so that a step runs when it must and no more.
@@ -88,7 +89,10 @@ lint: .venv/.built .venv/.dev .venv/.torch
 	$(SCHEMA) vendor.github-workflows .github/workflows/*.yml
 	$(SCHEMA) custom.github-workflows-require-timeout .github/workflows/*.yml
 	$(SCHEMA) vendor.github-issue-forms .github/ISSUE_TEMPLATE/*.yml
+	$(SCHEMA) vendor.dependabot .github/dependabot.yml
 	$(SCHEMA) vendor.citation-file-format CITATION.cff
+	$(BIN)/zizmor --offline --quiet .github
+	$(BIN)/repo-review --show err .
 
 # The schemas lie in the tool's own wheel.
 SCHEMA := $(BIN)/check-jsonschema --quiet --builtin-schema
@@ -155,6 +159,15 @@ oldest-torch: .venv/.tools
 		--constraint .venv-oldest-torch/oldest.txt "torch==$(TORCH)" \
 		pytest pytest-xdist hypothesis "$$(ls dist/setwise-*.whl)"
 	.venv-oldest-torch/bin/python -m pytest -n $(JOBS) tests/test_torch_*.py
+
+# Known vulnerabilities of the packages that setwise needs, with all extras but torch.
+audit: .venv/.tools .venv/.built
+	$(INSTALL) --group audit
+	$(BIN)/pip-audit --local --skip-editable
+
+# Everything that a release needs and that can be tried on one machine: the tests, the oldest versions,
+# the documentation, the sanitizers, and each wheel in a clean environment.
+release-check: test demo oldest docs sanitize wheels
 
 docs: .venv/.built .venv/.docs .venv/.torch
 	$(BIN)/sphinx-build -W --keep-going -n -b html docs docs/_build/html

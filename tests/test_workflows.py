@@ -53,7 +53,12 @@ def test_workflows_may_do_little_and_name_what_exists(path: Path) -> None:
     assert "secrets." not in text
     actions = re.findall(r"uses: (.*)", text)
     assert actions
-    assert all(re.fullmatch(r"actions/[a-z-]+@v\d+", action) for action in actions)
+    pinned_by_commit = r"(?:actions/[a-z-]+|pypa/gh-action-pypi-publish)@[0-9a-f]{40} # v[\d.]+"
+    assert all(re.fullmatch(pinned_by_commit, action) for action in actions)
+    assert set(re.findall(r"^      ([a-z-]+): write", text, flags=re.MULTILINE)) <= {
+        "pages",
+        "id-token",
+    }
     assert text.count("persist-credentials: false") == sum("checkout" in it for it in actions)
     assert set(re.findall(r"--group (\w+)", text)) <= set(PROJECT["dependency-groups"])
     for file in re.findall(r"constraints\.txt|CMakeLists\.txt|pyproject\.toml|tests/\w+\.py", text):

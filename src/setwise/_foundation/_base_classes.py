@@ -49,10 +49,11 @@ class Versioned:
         # Scikit-learn's estimators have this method.
         if names := getattr(self, "_get_param_names", None):
             return list(names())
-        if is_dataclass(self):
-            return [own.name for own in fields(self)]
-        annotated = (name for kind in type(self).__mro__ for name in _annotations(kind))
-        return [name for name in dict.fromkeys(annotated) if not hasattr(type(self), name)]
+        kind: Any = type(self)
+        if is_dataclass(kind):
+            return [own.name for own in fields(kind)]
+        annotated = (name for base in kind.__mro__ for name in _annotations(base))
+        return [name for name in dict.fromkeys(annotated) if not hasattr(kind, name)]
 
     def _origin(self) -> str:
         return (

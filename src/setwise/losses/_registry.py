@@ -53,9 +53,10 @@ def get(loss: str | Loss) -> Loss:
     """
     if isinstance(loss, Loss):
         return loss
-    if isinstance(loss, type) and issubclass(loss, Loss):
+    given: object = loss
+    if isinstance(given, type) and issubclass(given, Loss):
         raise TypeError(
-            f"loss must be a Loss or a name, got a class: did you mean {loss.__name__}()?"
+            f"loss must be a Loss or a name, got a class: did you mean {given.__name__}()?"
         )
     if not isinstance(loss, str):
         raise TypeError(f"loss must be a Loss or a name, got {type(loss).__name__}")
