@@ -60,8 +60,10 @@ FieldCut sum_up(const double* unary, const Label* labels, std::int64_t n, const 
             const std::int64_t x = labels[v];
             const double mine = unary[2 * v + x], cost = mine - unary[2 * v + 1 - x];
             sum += mine;
-            paid.add(std::max(0.0, cost));
-            if (cost > 0) lost += units.lost(cost, units.cost(0, cost));
+            if (cost > 0) {
+                paid.add(cost);
+                lost += units.lost(cost, units.cost(0, cost));
+            }
         }
         answer.unary = sum;
     });

@@ -87,8 +87,8 @@ class MaxFlow {
     void join(FlowNode tail, FlowNode head, FlowArc a, FlowArc b, Capacity weight) {
         static_assert(std::is_integral_v<Capacity>, "the rounding is not counted here");
         Capacity &x = excess(tail), &y = excess(head);
-        const Capacity flow = std::max<Capacity>(0, std::min({x, -y, weight})) -
-                              std::max<Capacity>(0, std::min({-x, y, weight}));
+        const Capacity flow = std::max<Capacity>(0, std::min(std::min(x, -y), weight)) -
+                              std::max<Capacity>(0, std::min(std::min(-x, y), weight));
         residual(a) = weight - flow;
         residual(b) = weight + flow;
         x -= flow;
@@ -118,9 +118,6 @@ class MaxFlow {
     // Return the side of a node in the minimum cut that was found.
     bool source_side(FlowNode v) const { return nodes_[place(v)].label == on_source_side; }
 
-    // Return whether solve has found the cut with the smallest sink side: nodes that reach a
-    // deficit.
-    bool sink_side_is_least() const { return sink_side_is_least_; }
     void forget_least_side() { sink_side_is_least_ = false; }
 
     // Move the nodes that reach no deficit to the source side. Of all minimum cuts, this is the one
