@@ -54,7 +54,10 @@ void check_flow(std::mt19937& random) {
         std::vector<Capacity> flows(static_cast<std::size_t>(edges)), residuals(2 * flows.size());
         graph->read_flows(flows.data(), residuals.data(), no_poll);
         for (const Capacity r : residuals) require(r >= 0, "flow: a capacity is exceeded");
+        const std::unique_ptr<bool[]> least(new bool[static_cast<std::size_t>(n)]);
+        graph->read_least_sink_side(least.get(), no_poll);
         double best = std::numeric_limits<double>::infinity();
+        std::uint32_t on_source_side = 0;  // in some minimum cut
         for (std::uint32_t set = 0; n <= 9 && set < (1u << n); ++set) {
             const auto in = [&](std::int64_t v) { return ((set >> v) & 1) != 0; };
             double cost = 0;
@@ -64,8 +67,13 @@ void check_flow(std::mt19937& random) {
                 const bool u = in(ends[2 * e]), v = in(ends[2 * e + 1]);
                 if (u != v) cost += static_cast<double>(u ? there[e] : back[e]);
             }
+            if (cost < best) on_source_side = 0;
             best = std::min(best, cost);
+            if (cost == best) on_source_side |= set;
         }
+        for (int v = 0; n <= 9 && v < n; ++v)
+            require(least[static_cast<std::size_t>(v)] == ((on_source_side >> v & 1) == 0),
+                    "flow: the least sink side has other nodes");
         require(n > 9 || close(static_cast<double>(graph->value()), best),
                 "flow: flow and enumeration differ");
     }
