@@ -51,18 +51,19 @@ def by_toulbar2(field: sw.fields.Field) -> tuple[float, float | None]:
         return float("nan"), None
     rows = [[str(a) for a in range(field.n_labels)]] * field.n_variables
     began = time.process_time()
+    constant, unary, terms = field._folded()
     model = pytoulbar2.CFN(1e9, resolution=6)
     for i, row in enumerate(rows):
         model.AddVariable(f"x{i}", row)
-        model.AddFunction([f"x{i}"], np.minimum(field.unary[i], 1e6).tolist())
-    for _, term in field._terms():
+        model.AddFunction([f"x{i}"], np.minimum(unary[i], 1e6).tolist())
+    for _, term in terms:
         for scope, energies in tables_of(term, field):
             model.AddFunction([f"x{i}" for i in scope], energies)
     found = model.Solve(timeLimit=int(LIMIT))
     seconds = time.process_time() - began
     bound = model.GetDDualBound()
     proved = bool(found) and found[1] - bound <= 1e-4 and seconds < LIMIT
-    return seconds, float(found[1]) if proved else None
+    return seconds, float(found[1]) + constant if proved else None
 
 
 def tables_of(term: object, field: sw.fields.Field):
