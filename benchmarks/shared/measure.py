@@ -42,6 +42,7 @@ PACKAGES = (
     "gco-wrapper",
     "ortools",
     "rankseg",
+    "pytoulbar2",
 )
 THREADS = 1
 

@@ -13,9 +13,7 @@
 
 #include "flows/block_flow.hpp"
 #include "flows/flow_problem.hpp"
-#include "flows/least_side.hpp"
 #include "flows/maxflow.hpp"
-#include "flows/slabs.hpp"
 #include "numeric/compensated_sum.hpp"
 #include "numeric/large_array.hpp"
 #include "numeric/poll.hpp"
@@ -171,10 +169,9 @@ class FlowGraph final : public FlowProblem<Capacity> {
         for (FlowNode v = 0; v < nodes(); ++v) on_source_side[v] = solver_.source_side(v);
     }
 
-    void read_least_sink_side(bool* on_sink_side, Poll poll) const override {
-        std::vector<Side> sides(static_cast<std::size_t>(nodes()));
-        setwise::read_least_sink_side(solver_, sides, Slabs(nodes(), 0), 1, poll);
-        std::copy(sides.begin(), sides.end(), on_sink_side);
+    void read_least_sink_side(bool* on_sink_side, Poll poll) override {
+        solver_.make_sink_side_least(poll);
+        for (FlowNode v = 0; v < nodes(); ++v) on_sink_side[v] = !solver_.source_side(v);
     }
 
     void read_flows(Capacity* flows, Capacity* residuals, Poll poll) override {

@@ -61,7 +61,7 @@ class FlowProblem : public AnyFlowProblem {
     virtual std::pair<Capacity, Capacity> unproved() const = 0;
     virtual void read_sides(bool* on_source_side) const = 0;
     // The sink side of the minimum cut whose sink side is smallest; it is unique.
-    virtual void read_least_sink_side(bool* on_sink_side, Poll poll) const = 0;
+    virtual void read_least_sink_side(bool* on_sink_side, Poll poll) = 0;
     virtual void read_flows(Capacity* flows, Capacity* residuals,
                             Poll poll) = 0;  // either may be null
     virtual void read_problem(Capacity* there, Capacity* back, Capacity* source,

@@ -30,7 +30,12 @@ from setwise.inference._map._messages._messages import messages
 from setwise.inference._map._moves._cut import cut
 from setwise.inference._map._moves._expansion import expansion
 from setwise.inference._map._moves._swap import swap
-from setwise.inference._map._moves._terms import TAKEN_BY_CUT, TAKEN_BY_EXPANSION, TAKEN_BY_SWAP
+from setwise.inference._map._moves._terms import (
+    NOT_PAIRS,
+    TAKEN_BY_CUT,
+    TAKEN_BY_EXPANSION,
+    TAKEN_BY_SWAP,
+)
 from setwise.inference._map._odd_cycles._odd_cycles import MOST_VARIABLES, odd_cycles
 from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapResult
@@ -38,6 +43,7 @@ from setwise.inference._map._result import MapResult
 TAKEN_BY_ODD_CYCLES = dict.fromkeys(KINDS, refused("it joins more than pairs")) | dict.fromkeys(
     (ConstantTerm, UnaryTerm, PottsTerm, TableTerm), taken
 )
+TAKEN_BY_ODD_CYCLES[CliqueTerm] = refused(NOT_PAIRS)
 EVERY_TERM = dict.fromkeys(KINDS, taken)
 
 
