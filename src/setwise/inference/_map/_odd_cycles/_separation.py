@@ -93,7 +93,12 @@ class Separation:
         sizes = np.empty(graph.n, np.int64)
         walks = np.empty(graph.n * graph.n, np.int64)
         total = _core.odd_cycles(
-            np.ascontiguousarray(graph.edges), graph.n, np.clip(y, 0.0, 1.0), 1.0 - _LEAST, sizes, walks
+            np.ascontiguousarray(graph.edges),
+            graph.n,
+            np.clip(y, 0.0, 1.0),
+            1.0 - _LEAST,
+            sizes,
+            walks,
         )
         starts = np.append(0, np.cumsum(sizes[sizes > 0]))
         edges, in_f = np.divmod(walks[:total], 2)

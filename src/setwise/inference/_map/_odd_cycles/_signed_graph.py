@@ -66,15 +66,21 @@ class SignedGraph:
         at = np.arange(len(ends))
         constants.append(float(tables[neither, low[neither], high[neither]].sum()))
         for alone, column in ((first, 0), (second, 1)):
-            rows = tables[at[alone], :, high[alone]] if column == 0 else tables[at[alone], low[alone]]
+            rows = (
+                tables[at[alone], :, high[alone]] if column == 0 else tables[at[alone], low[alone]]
+            )
             constants.append(float(rows[:, 0].sum()))
             np.add.at(slopes, ends[alone, column], rows[:, 1] - rows[:, 0])
         t = tables[both]
         weights = 0.5 * ((t[:, 0, 1] + t[:, 1, 0]) - (t[:, 0, 0] + t[:, 1, 1]))
         constants.append(float(t[:, 0, 0].sum()))
         # t[1, 0] - t[0, 0] per first end, less what the edge itself pays.
-        np.add.at(slopes, ends[both, 0], 0.5 * ((t[:, 1, 0] - t[:, 0, 1]) + (t[:, 1, 1] - t[:, 0, 0])))
-        np.add.at(slopes, ends[both, 1], 0.5 * ((t[:, 0, 1] - t[:, 1, 0]) + (t[:, 1, 1] - t[:, 0, 0])))
+        np.add.at(
+            slopes, ends[both, 0], 0.5 * ((t[:, 1, 0] - t[:, 0, 1]) + (t[:, 1, 1] - t[:, 0, 0]))
+        )
+        np.add.at(
+            slopes, ends[both, 1], 0.5 * ((t[:, 0, 1] - t[:, 1, 0]) + (t[:, 1, 1] - t[:, 0, 0]))
+        )
         kept = weights != 0.0
         tied = is_free & (slopes != 0.0)
         between = number[ends[both]][kept]
@@ -108,9 +114,7 @@ class SignedGraph:
         order = np.argsort(keys)
         return keys[order], order
 
-    def settled(
-        self, lower: FloatArray, upper: FloatArray
-    ) -> tuple[FloatArray, FloatArray] | None:
+    def settled(self, lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray] | None:
         """Return bounds of the edges after those that follow from the edges of equal bounds.
 
         Nodes that decided edges join have known sides relative to each other. Return None if the
