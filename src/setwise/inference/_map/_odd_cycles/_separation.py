@@ -123,9 +123,9 @@ def _joined(parts: list[Inequalities]) -> Inequalities:
     order = np.argsort(-joined.violations, kind="stable")
     seen: set[bytes] = set()
     once = []
+    numbers = 2 * joined.edges + joined.in_f
     for row in order.tolist():
-        part = slice(joined.starts[row], joined.starts[row + 1])
-        key = np.sort(2 * joined.edges[part] + joined.in_f[part]).tobytes()
+        key = np.sort(numbers[joined.starts[row] : joined.starts[row + 1]]).tobytes()
         if key not in seen:
             seen.add(key)
             once.append(row)

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components, minimum_spanning_tree
 
-from setwise._foundation._arguments import FloatArray, IntArray
+from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
 from setwise.fields._field import Field
 from setwise.inference._map._messages._factor_graph import factors_of
 
@@ -49,7 +49,7 @@ class SignedGraph:
         tables[with_table] = pairs.tables[pairs.table[with_table]]
         finite = np.isfinite(factors.unary)
         sure = np.where(finite[:, 0], 0, 1)
-        is_free = finite.all(axis=1)
+        is_free: BoolArray = finite.all(axis=1)
         # Entries of a pair that its variables can take, relative to their present labels.
         number = np.cumsum(is_free) - 1
         ground = int(is_free.sum())
@@ -182,7 +182,8 @@ class SignedGraph:
             # The change of the energy where a node changes its side.
             agree = self.weights * signs[i] * signs[j]
             change = np.bincount(i, agree, self.n) + np.bincount(j, agree, self.n)
-            turned, total, best, kept = [], 0.0, -least, 0
+            turned: list[int] = []
+            total, best, kept = 0.0, -least, 0
             now = signs.copy()
             while len(turned) < self.n and len(turned) - kept < _LONGEST_CHAIN:
                 node = int(change.argmin())
