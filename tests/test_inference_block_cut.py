@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import signal
+
 import numpy as np
 import pytest
 import reference
+from counted_clock import LIMIT, counted, moments
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -198,7 +201,7 @@ def test_a_window_is_solved_for_fixed_labels_around_it():
 
 
 def test_numbers_of_any_size_make_no_false_claim():
-    """A bound is the energy in whole units, which lie below the numbers by less than a unit each."""
+    """A bound is the energy in whole units, each less than one unit below the number."""
     rng = np.random.default_rng(7)
     for power in (0, 5, 15, 25, 60, 150):
         edges = fields.grid_edges((3, 4))
@@ -237,3 +240,66 @@ def test_the_window_kernel_checks_its_arrays():
     grid = Grid(np.random.default_rng(0), (2, 3), five)
     arrays = grid.unary, grid.sides, grid.steps, grid.weights
     assert _core.cut_window(*arrays, known.copy(), box, 0, 1.0) == -1
+
+
+def many_blocks():
+    """Return a field of several blocks, solved in a fraction of a second."""
+    rng = np.random.default_rng(11)
+    edges = fields.grid_edges((420, 400))
+    unary = rng.integers(-16, 17, (168_000, 2)) / 8
+    return fields.Field(unary) + fields.Potts(edges, rng.integers(0, 9, len(edges)) / 8)
+
+
+def check_interrupted(found, best, field):
+    assert found.interrupted
+    assert found.labels.tolist() == np.argmin(field.unary, axis=1).tolist()
+    assert found.bound <= best.value <= found.value
+    assert not found.exact
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_ctrl_c_in_the_middle_of_a_block(n_jobs):
+    field = many_blocks()
+    best = sw.solve_map(field, n_jobs=n_jobs)
+    polls = 0
+
+    def solve(at):
+        nonlocal polls
+        polls = 0
+
+        def watch():
+            nonlocal polls
+            polls += 1
+            if polls == at:
+                signal.raise_signal(signal.SIGINT)
+
+        _core.watch_polls(watch)
+        try:
+            return sw.solve_map(field, n_jobs=n_jobs)
+        finally:
+            _core.watch_polls(None)
+
+    assert solve(0).exact
+    # With two threads it varies how often the calling one polls.
+    for at in sorted({1, 2, max(polls // (2 * n_jobs), 1)}):
+        check_interrupted(solve(at), best, field)
+    again = sw.solve_map(field, n_jobs=n_jobs)
+    assert again.exact
+    assert again.labels.tobytes() == best.labels.tobytes()
+
+
+def test_a_time_limit_in_the_middle_of_a_block():
+    field = many_blocks()
+    best = sw.solve_map(field, n_jobs=1)
+    with counted() as clock:
+        sw.solve_map(field, n_jobs=1, time_limit=LIMIT)
+    for at in moments(clock.readings)[:-2]:
+        with counted(at):
+            found = sw.solve_map(field, n_jobs=1, time_limit=LIMIT)
+        if found.exact:
+            assert found.labels.tobytes() == best.labels.tobytes()
+        else:
+            assert found.labels.tolist() == np.argmin(field.unary, axis=1).tolist()
+            assert found.bound <= best.value <= found.value
+    with counted(2):
+        assert not sw.solve_map(field, n_jobs=1, time_limit=LIMIT).exact

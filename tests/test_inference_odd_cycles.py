@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import combinations, permutations
+from itertools import combinations, pairwise, permutations
 
 import numpy as np
 import pytest
@@ -21,13 +21,13 @@ def random_field(seed: int, n: int, density: float, whole: bool = False) -> sw.f
     pairs = np.stack(np.triu_indices(n, 1), axis=1)
     edges = pairs[rng.random(len(pairs)) < density]
     edges = np.where(rng.random((len(edges), 1)) < 0.5, edges, edges[:, ::-1])
-    draw = (lambda *s: rng.integers(-5, 6, s).astype(float)) if whole else rng.normal
-    unary = draw(n, 2) if whole else rng.normal(size=(n, 2))
+    unary, tables = rng.normal(size=(n, 2)), 2.0 * rng.normal(size=(len(edges), 2, 2))
+    if whole:
+        unary, tables = np.round(3.0 * unary), np.round(3.0 * tables)
     unary[rng.random(n) < 0.3] = 0.0
     unary[rng.random(n) < 0.15, rng.integers(2)] = np.inf
-    tables = draw(len(edges), 2, 2) if whole else 2.0 * rng.normal(size=(len(edges), 2, 2))
     field = sw.fields.Field(unary) + sw.fields.Pairwise(edges, tables)
-    return field + sw.fields.Potts(edges[::3], np.abs(draw(1)[0]) if whole else 0.5)
+    return field + sw.fields.Potts(edges[::3], 2.0 if whole else 0.5)
 
 
 def energies_of(field: sw.fields.Field) -> np.ndarray:
@@ -132,7 +132,9 @@ def test_any_multipliers_give_a_bound_in_rational_arithmetic(seed):
     for row, edge, sign in zip(program._rows, program._columns, program._signs, strict=True):
         reduced[edge] += Fraction(sign) * Fraction(multipliers[row])
     exact = Fraction(graph.constant) + sum(min(r, Fraction(0)) for r in reduced)
-    exact -= sum(Fraction(m) * Fraction(b) for m, b in zip(multipliers, program._limits, strict=True))
+    exact -= sum(
+        Fraction(m) * Fraction(b) for m, b in zip(multipliers, program._limits, strict=True)
+    )
     slack = Fraction(found.sums.lost)
     assert Fraction(found.value) - slack <= exact <= Fraction(found.value) + slack
     assert exact <= Fraction(energies_of(field).min()) + Fraction(1e-9)
@@ -165,7 +167,7 @@ def cycles_of(graph: SignedGraph) -> list[list[int]]:
                 if rest[0] > rest[-1]:
                     continue
                 around = [nodes[0], *rest, nodes[0]]
-                steps = [frozenset(pair) for pair in zip(around, around[1:], strict=False)]
+                steps = [frozenset(pair) for pair in pairwise(around)]
                 if all(step in number for step in steps):
                     found.append([number[step] for step in steps])
     return found

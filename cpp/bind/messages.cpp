@@ -224,7 +224,8 @@ void bind_messages(nb::module_& m) {
     m.def(
         "odd_cycles",
         [](In2<Index> edges, Index n, Doubles y, double most, Out<Index> sizes, Out<Index> walks) {
-            require(edges.shape(1) == 2 && edges.shape(0) == y.size(), "y must have an entry an edge");
+            require(edges.shape(1) == 2 && edges.shape(0) == y.size(),
+                    "y must have an entry an edge");
             for (std::size_t k = 0; k < edges.size(); ++k)
                 require(0 <= edges.data()[k] && edges.data()[k] < n, "edges must join nodes");
             for (std::size_t e = 0; e < y.size(); ++e)

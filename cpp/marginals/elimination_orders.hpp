@@ -38,8 +38,7 @@ class EliminationOrders {
     std::vector<Index> cheapest(double largest, double most) {
         largest_ = log_of(largest);
         std::vector<Index> best = greedy(Rule::fill, most, nullptr), order;
-        if (n_ == 0 || n_ > most_variables || (!best.empty() && widest_ <= narrow_bits * unit))
-            return best;
+        if (n_ == 0 || n_ > most_variables || (!best.empty() && total_ <= few_cells)) return best;
         double total = best.empty() ? most : total_;
         bool found = !best.empty();
         const auto keep = [&] {
@@ -76,8 +75,8 @@ class EliminationOrders {
     std::pair<double, Index> refused() const { return {cells_of(refused_), refused_width_}; }
 
   private:
-    static constexpr double unit = 65536;      // logarithms of cells are whole numbers in this unit
-    static constexpr double narrow_bits = 10;  // tables that are too small for a search to pay
+    static constexpr double unit = 65536;  // logarithms of cells are whole numbers in this unit
+    static constexpr double few_cells = 1 << 16;  // too few for a search to pay
     static constexpr double least_steps = 1 << 14, most_steps = 1 << 27;
     static constexpr Index most_variables = 20000;
     static constexpr int restarts = 50;

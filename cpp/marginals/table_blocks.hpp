@@ -67,14 +67,14 @@ class TableBlocks {
         TablePlace found{TablePlace::Kind::gathered, {}, {}};
         found.outer.assign(stride.begin(), stride.begin() + static_cast<std::ptrdiff_t>(split_));
         std::vector<std::int32_t>& inner = found.inner;
-        inner.assign(1, 0);
+        inner.reserve(static_cast<std::size_t>(inner_cells));
+        inner.push_back(0);
         bool by_last = true;
-        for (std::size_t k = split_; k < scope_.size(); ++k) {
-            const std::vector<std::int32_t> before = inner;
-            inner.clear();
-            for (const std::int32_t x : before)
-                for (Index a = 0; a < cards_[k]; ++a)
-                    inner.push_back(x + static_cast<std::int32_t>(a * stride[k]));
+        for (std::size_t k = scope_.size(); k-- > split_;) {
+            const std::size_t size = inner.size();
+            for (Index a = 1; a < cards_[k]; ++a)
+                for (std::size_t c = 0; c < size; ++c)
+                    inner.push_back(inner[c] + static_cast<std::int32_t>(a * stride[k]));
             by_last = by_last && (k + 1 == scope_.size() || stride[k] == 0);
         }
         bool contiguous = true;

@@ -20,7 +20,8 @@ class OddCycles {
   public:
     using Index = std::int64_t;
 
-    OddCycles(const Index* edges, Index n_edges, Index n) : n_(n), starts_(static_cast<std::size_t>(n) + 1) {
+    OddCycles(const Index* edges, Index n_edges, Index n)
+        : n_(n), starts_(static_cast<std::size_t>(n) + 1) {
         for (Index k = 0; k < 2 * n_edges; ++k) ++starts_[edges[k] + 1];
         for (Index i = 0; i < n; ++i) starts_[i + 1] += starts_[i];
         std::vector<Index> next(starts_.begin(), starts_.end() - 1);

@@ -122,7 +122,7 @@ def _is_within(field: Field, cells: int) -> bool:
                 return False
         edges = [term.edges for term in pairs]
         if _is_forest(np.concatenate(edges) if len(edges) > 1 else edges[0], n):
-            return bool(n * n_labels**2 <= cells)
+            return bool(2 * n * n_labels**2 <= cells)
     if n > FEW_VARIABLES:
         return False
     tree = _scopes(field, min(cells, CELLS), min(cells, ALL_CELLS))

@@ -45,8 +45,6 @@ from setwise.inference._marginals._search import MarginalsOptions, MarginalsSolu
 # widths stay below 0.22 of it; on spin glasses with weights of 2 and more, where all come out near
 # 1/2, they are above 0.4.
 _WIDE = 0.25
-# From this number of nats on, an interval says nothing about probabilities: total variation is 1.
-_OPEN = 2.0
 # The rounding errors at each end of an exact interval of log Z: rounding errors of the sums and of
 # a constant.
 _ROUNDINGS = 4.0
@@ -235,7 +233,7 @@ def marginals(
         watch.lap("bound")
     width = solution.upper - below.bound
     may_go_on = chosen and init is None and max_iter is None and not cut_short
-    if may_go_on and not width < _OPEN and is_affordable(problem):
+    if may_go_on and _is_wide(width, problem) and is_affordable(problem):
         found, cut_short = attempt(deadline.run, elimination, problem, options)
         if found is not None:
             reason = f"{method} left an interval of {width:.3g} nats, and elimination is affordable"
@@ -297,18 +295,25 @@ def _warn_if_wide(post: MarginalsResult, field: Field) -> None:
     The interval is then so wide that ``total_variation`` is 1, and wider than a share of the
     entropy that the labels which are not forbidden could have.
     """
-    if not (post.certified and post.converged and post.total_variation == 1.0):
-        return
-    possible = float(np.log(np.isfinite(field.unary).sum(axis=1)).sum())
-    if post.width > _WIDE * possible:
+    if post.certified and post.converged and _is_wide(post.width, field):
         warnings.warn(
             f"the probabilities may say little about the field: {post.method} knows log Z within "
             f"{post.width:.3g} nats only, and the entropy of all labellings is at most "
-            f"{possible:.3g}; compare with sample(field, n), or with method='elimination' where "
-            "the graph is narrow",
+            f"{_possible_entropy(field):.3g}; compare with sample(field, n), or with "
+            "method='elimination' where the graph is narrow",
             UserWarning,
             stacklevel=callers_level(),
         )
+
+
+def _is_wide(width: float, field: Field) -> bool:
+    """Return whether an interval for log Z is wide: total variation 1, and a share of entropy."""
+    return not (width < 2.0 or width <= _WIDE * _possible_entropy(field))
+
+
+def _possible_entropy(field: Field) -> float:
+    """Return the entropy that the labels which are not forbidden could have."""
+    return float(np.log(np.isfinite(field.unary).sum(axis=1)).sum())
 
 
 def _fallen_back(

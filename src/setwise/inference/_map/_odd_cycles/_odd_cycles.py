@@ -111,7 +111,8 @@ class _OddCycles(MapSearch):
 
     def _measure(self, multipliers: FloatArray) -> None:
         """Raise the bound of the present problem; in the first one, fix edges by reduced costs."""
-        assert self._now is not None and self.sums is not None
+        assert self._now is not None
+        assert self.sums is not None
         found = self._program.bound(multipliers, *self._limits)
         lost = max(self.sums.lost, found.sums.lost + self._lost)
         self.sums = Sums(max(self.sums.paid, found.sums.paid), lost, 4)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import frexp, fsum, ldexp
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -145,8 +145,12 @@ class CutProgram:
         priced = self._signs * multipliers[self._rows]
         reduced = weights + np.bincount(self._columns, priced, len(weights))
         least = np.minimum(lower * reduced, upper * reduced)
-        value = fsum([self._graph.constant, *least.tolist(), *(-multipliers * self._limits).tolist()])
-        paid = float(np.abs(weights).sum() + np.abs(priced).sum() + (multipliers * self._limits).sum())
+        value = fsum(
+            [self._graph.constant, *least.tolist(), *(-multipliers * self._limits).tolist()]
+        )
+        paid = float(
+            np.abs(weights).sum() + np.abs(priced).sum() + (multipliers * self._limits).sum()
+        )
         # Each reduced cost is a sum of few numbers.
         depth = 4.0 + float(np.bincount(self._columns[priced != 0.0]).max(initial=0))
         return Bound(value, reduced, Sums(paid, EPS * depth * paid, depth=4))

@@ -93,7 +93,12 @@ class Separation:
         sizes = np.empty(graph.n, np.int64)
         walks = np.empty(graph.n * graph.n, np.int64)
         total = _core.odd_cycles(
-            np.ascontiguousarray(graph.edges), graph.n, np.clip(y, 0.0, 1.0), 1.0 - _LEAST, sizes, walks
+            np.ascontiguousarray(graph.edges),
+            graph.n,
+            np.clip(y, 0.0, 1.0),
+            1.0 - _LEAST,
+            sizes,
+            walks,
         )
         starts = np.append(0, np.cumsum(sizes[sizes > 0]))
         edges, in_f = np.divmod(walks[:total], 2)
@@ -118,9 +123,9 @@ def _joined(parts: list[Inequalities]) -> Inequalities:
     order = np.argsort(-joined.violations, kind="stable")
     seen: set[bytes] = set()
     once = []
+    numbers = 2 * joined.edges + joined.in_f
     for row in order.tolist():
-        part = slice(joined.starts[row], joined.starts[row + 1])
-        key = np.sort(2 * joined.edges[part] + joined.in_f[part]).tobytes()
+        key = np.sort(numbers[joined.starts[row] : joined.starts[row + 1]]).tobytes()
         if key not in seen:
             seen.add(key)
             once.append(row)

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components, minimum_spanning_tree
 
-from setwise._foundation._arguments import FloatArray, IntArray
+from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
 from setwise.fields._field import Field
 from setwise.inference._map._messages._factor_graph import factors_of
 
@@ -49,7 +49,7 @@ class SignedGraph:
         tables[with_table] = pairs.tables[pairs.table[with_table]]
         finite = np.isfinite(factors.unary)
         sure = np.where(finite[:, 0], 0, 1)
-        is_free = finite.all(axis=1)
+        is_free: BoolArray = finite.all(axis=1)
         # Entries of a pair that its variables can take, relative to their present labels.
         number = np.cumsum(is_free) - 1
         ground = int(is_free.sum())
@@ -66,15 +66,21 @@ class SignedGraph:
         at = np.arange(len(ends))
         constants.append(float(tables[neither, low[neither], high[neither]].sum()))
         for alone, column in ((first, 0), (second, 1)):
-            rows = tables[at[alone], :, high[alone]] if column == 0 else tables[at[alone], low[alone]]
+            rows = (
+                tables[at[alone], :, high[alone]] if column == 0 else tables[at[alone], low[alone]]
+            )
             constants.append(float(rows[:, 0].sum()))
             np.add.at(slopes, ends[alone, column], rows[:, 1] - rows[:, 0])
         t = tables[both]
         weights = 0.5 * ((t[:, 0, 1] + t[:, 1, 0]) - (t[:, 0, 0] + t[:, 1, 1]))
         constants.append(float(t[:, 0, 0].sum()))
         # t[1, 0] - t[0, 0] per first end, less what the edge itself pays.
-        np.add.at(slopes, ends[both, 0], 0.5 * ((t[:, 1, 0] - t[:, 0, 1]) + (t[:, 1, 1] - t[:, 0, 0])))
-        np.add.at(slopes, ends[both, 1], 0.5 * ((t[:, 0, 1] - t[:, 1, 0]) + (t[:, 1, 1] - t[:, 0, 0])))
+        np.add.at(
+            slopes, ends[both, 0], 0.5 * ((t[:, 1, 0] - t[:, 0, 1]) + (t[:, 1, 1] - t[:, 0, 0]))
+        )
+        np.add.at(
+            slopes, ends[both, 1], 0.5 * ((t[:, 0, 1] - t[:, 1, 0]) + (t[:, 1, 1] - t[:, 0, 0]))
+        )
         kept = weights != 0.0
         tied = is_free & (slopes != 0.0)
         between = number[ends[both]][kept]
@@ -108,9 +114,7 @@ class SignedGraph:
         order = np.argsort(keys)
         return keys[order], order
 
-    def settled(
-        self, lower: FloatArray, upper: FloatArray
-    ) -> tuple[FloatArray, FloatArray] | None:
+    def settled(self, lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray] | None:
         """Return bounds of the edges after those that follow from the edges of equal bounds.
 
         Nodes that decided edges join have known sides relative to each other. Return None if the
@@ -178,7 +182,8 @@ class SignedGraph:
             # The change of the energy where a node changes its side.
             agree = self.weights * signs[i] * signs[j]
             change = np.bincount(i, agree, self.n) + np.bincount(j, agree, self.n)
-            turned, total, best, kept = [], 0.0, -least, 0
+            turned: list[int] = []
+            total, best, kept = 0.0, -least, 0
             now = signs.copy()
             while len(turned) < self.n and len(turned) - kept < _LONGEST_CHAIN:
                 node = int(change.argmin())
