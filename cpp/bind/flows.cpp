@@ -169,7 +169,7 @@ void bind_problem(nb::module_& m, const char* name) {
             "mask"_a.noconvert(), Unlocked())
         .def(
             "read_least_sink_side",
-            [](const Problem& g, Out<bool> mask) {
+            [](Problem& g, Out<bool> mask) {
                 require(static_cast<Index>(mask.size()) == g.nodes(), "mask must have n entries");
                 const auto lock = locked_answer(g);
                 g.read_least_sink_side(mask.data(), poll_signals);
