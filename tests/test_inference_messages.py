@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from searches import messages
 
 from setwise import _core, fields
-from setwise.inference._map._messages._bound_ascent import short_cycles, tighten
+from setwise.inference._map._messages._bound_ascent import tighten
+from setwise.inference._map._messages._cycles import short_cycles
 from setwise.inference._map._messages._factor_graph import factors_of
 from setwise.inference._map._messages._search import message_search
 from setwise.inference._map._result import MapProgress, MapResult

@@ -25,7 +25,8 @@ from setwise.decisions._risk_control import (
 )
 from setwise.estimators._threads import threads
 from setwise.fields import Field
-from setwise.inference import DiverseResult, diverse
+from setwise.inference import DiverseResult
+from setwise.inference._diverse._diverse import diverse
 
 
 class ConformalLists(Conformal):
