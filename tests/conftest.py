@@ -75,5 +75,5 @@ def client(cluster):
     from distributed import Client
 
     with Client(cluster, set_as_default=True) as made:
-        made.wait_for_workers(2, timeout=100)
+        made.wait_for_workers(2, timeout=500)
         yield made

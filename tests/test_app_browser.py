@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from browser import CHROMIUM, Hand, chromium, needs_chromium, served
+from browser import CHROMIUM, Hand, chromium, needs_chromium, patient, served
 from drawings import picture
 from page_screenshots import write_screenshots
 from PIL import Image
@@ -34,8 +34,7 @@ def server():
 @pytest.fixture
 def tab(browser, server):
     """A context whose pages may show no error and ask nobody else."""
-    context = browser.new_context(viewport={"width": 1000, "height": 720})
-    context.set_default_timeout(20_000)
+    context = patient(browser.new_context(viewport={"width": 1000, "height": 720}))
     wrong = []
 
     def watch(page):

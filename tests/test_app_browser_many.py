@@ -4,7 +4,7 @@ import io
 
 import numpy as np
 import pytest
-from browser import Hand, chromium, needs_chromium, served
+from browser import Hand, chromium, needs_chromium, patient, served
 from drawings import picture
 from PIL import Image
 
@@ -17,8 +17,7 @@ class Tab:
     """A tab that opens pictures one after the other, and counts what goes wrong and what stays."""
 
     def __init__(self, browser, server):
-        self.page = browser.new_page(viewport={"width": 900, "height": 700})
-        self.page.set_default_timeout(60_000)
+        self.page = patient(browser.new_page(viewport={"width": 900, "height": 700}))
         self.wrong = []
         self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
         self.page.on(

@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 import pytest
-from browser import Hand, chromium, needs_chromium
+from browser import PATIENCE, Hand, chromium, needs_chromium, patient
 from drawings import picture, two_strokes
 from setwise_widget_host import HOST, MODULE, PAGE, STYLE
 
@@ -33,7 +33,7 @@ def test_labels_certificate_and_alternatives(widget):
     marks = widget._entry.drawing.state().marks.astype(int)
     field = sw.images.field_from_image(picture(60, 80), marks, colors="histogram")
     np.testing.assert_array_equal(widget.labels, sw.solve_map(field).label_image)
-    end = time.monotonic() + 30
+    end = time.monotonic() + PATIENCE
     while widget.alternatives is None and time.monotonic() < end:
         time.sleep(0.01)
     assert widget.alternatives.shape == (6, 60, 80)
@@ -70,7 +70,7 @@ def test_the_widget_in_a_browser(widget):
     told = []
     widget.send = lambda message, buffers=None: told.append((message, buffers or []))
     with chromium() as browser:
-        page = browser.new_page(viewport={"width": 900, "height": 700})
+        page = patient(browser.new_page(viewport={"width": 900, "height": 700}))
         wrong = []
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.route("**/*", lambda route: route.abort())
@@ -79,7 +79,7 @@ def test_the_widget_in_a_browser(widget):
         page.goto("http://notebook.test/")
 
         def pump(selector):
-            end = time.monotonic() + 30
+            end = time.monotonic() + PATIENCE
             while not page.locator(selector).count():
                 assert time.monotonic() < end, (selector, wrong, told)
                 while told:

@@ -175,12 +175,14 @@ def test_a_cluster_without_workers_is_waited_for_as_long_as_dask_says(client, cl
 
 def test_a_client_that_is_closed_on_the_way_gets_a_sentence(cluster):
     client = Client(cluster, set_as_default=False)
-    client.wait_for_workers(2, timeout=40)
+    client.wait_for_workers(2, timeout=500)
     executor = DaskExecutor(client)
     placed = executor.place([1, 2])
     threading.Timer(0.5, client.close).start()
     with pytest.raises(RuntimeError, match="client must stay open until the call returns"):
         executor.map(lambda shard: time.sleep(2.0), placed)
+    with pytest.raises(RuntimeError, match="client must stay open until the call returns"):
+        executor.map(pow, placed, 2)  # between two rounds
 
 
 def test_the_phases_before_the_rounds_are_shown_and_counted(capsys):
@@ -210,7 +212,7 @@ def test_a_slow_worker_and_one_that_joins_change_no_bit(client, cluster, local):
             slow.append(client.submit(time.sleep, 0.5, workers=[address], pure=False))
         if progress.n_iter == 4:
             cluster.scale(3)
-            client.wait_for_workers(3, timeout=40)
+            client.wait_for_workers(3, timeout=500)
 
     try:
         same_fit(DaskSetClassifier(**FEW).fit(*in_chunks(X, Y), callback=disturb), local)

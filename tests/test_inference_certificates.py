@@ -382,6 +382,44 @@ def test_lists_do_not_depend_on_constants_and_units(name: str) -> None:
 
 
 @given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([1.0, 2.0**-10, 0.1]),
+    st.sampled_from([0.0, 0.1, 1e6 / 3, 1e9]),
+    st.sampled_from([0.37, 1.0]),
+    st.integers(2, 3),
+)
+def test_bounds_of_lists_hold_to_the_last_digit(
+    seed: int, unit: float, constant: float, weight: float, n_labels: int
+) -> None:
+    """Of a diversity, of alternatives of two labels, and of both together."""
+    rng = np.random.default_rng(seed)
+    top = int(rng.choice([2, 9, 10**6]))
+    field = scaled(whole(rng, int(rng.integers(1, 4)), n_labels, top), unit)
+    field = field.with_unary(field.unary + constant)
+    every = all_labelings(field.n_variables, n_labels)
+    energies = [rational_energy(field, labels) for labels in every]
+    greedy = sw.diverse(field, 3, sw.diversities.DivMBest(weight))
+    for k, bound in enumerate(greedy.bounds.tolist()):
+        apart = (every[:, None] != greedy.labelings[:k]).sum(axis=(1, 2)).tolist()
+        steps = [e - Fraction(weight) * a for e, a in zip(energies, apart, strict=True)]
+        assert Fraction(bound) <= min(steps)
+    alone = sw.diverse(field, 3)
+    assert Fraction(float(alone.bounds[0])) <= min(energies)
+    if alone.biases is not None:
+        for bias, bound in zip(alone.biases.tolist(), alone.bounds.tolist(), strict=True):
+            ones = every.sum(axis=1).tolist()
+            tilted = [e + Fraction(bias) * n for e, n in zip(energies, ones, strict=True)]
+            assert Fraction(bound) <= min(tilted)
+    joint = sw.diverse(field, 2, sw.diversities.DivMBest(weight), method="joint")
+    scores = [
+        energies[a] + energies[b] - Fraction(weight) * int((every[a] != every[b]).sum())
+        for a in range(len(every))
+        for b in range(a + 1)
+    ]
+    assert sum(map(Fraction, joint.bounds.tolist())) <= min(scores)
+
+
+@given(
     st.sampled_from(sorted(name for name, entry in DIVERSITIES.items() if entry.steps)),
     st.integers(0, 2**32 - 1),
     st.sampled_from([0.0, *CONSTANTS]),

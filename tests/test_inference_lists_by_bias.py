@@ -608,7 +608,8 @@ def test_a_cut_that_lost_something_to_rounding_is_not_called_best(monkeypatch):
     again = sw.diverse(field, 4)
     assert not again.exact
     np.testing.assert_array_equal(again.labelings, best.labelings)
-    np.testing.assert_allclose(again.gaps, 1e-3)
+    assert (again.gaps >= 1e-3).all()
+    np.testing.assert_allclose(again.gaps, 1e-3, rtol=0.0, atol=1e-8)  # and rounding errors of sums
     joint = sw.diverse(field, 4, sw.diversities.DivMBest(0.3), method="joint")
     assert not joint.exact
     np.testing.assert_allclose(joint.guarantee.slack, 4e-3)

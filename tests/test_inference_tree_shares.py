@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from marginals_cases import log_partition, true_marginals
 
 import setwise as sw
-from setwise.inference._marginals import _tree_descent
-from setwise.inference._marginals._forest_bound import Forested
-from setwise.inference._marginals._tree_shares import Shares
+from setwise.inference._marginals._trees import _tree_descent
+from setwise.inference._marginals._trees._forest_bound import Forested
+from setwise.inference._marginals._trees._tree_shares import Shares
 
 ANY = st.integers(0, 2**32 - 1)
 

@@ -15,12 +15,12 @@ from marginals_cases import log_partition, true_marginals
 
 import setwise as sw
 from setwise import _core
-from setwise.inference._marginals import _tree_descent
-from setwise.inference._marginals._forest_bound import Forested, forest_bound
 from setwise.inference._marginals._methods import METHODS
-from setwise.inference._marginals._pairs import pairs_of
-from setwise.inference._marginals._tree_descent import TreeDescent
-from setwise.inference._marginals._tree_shares import order_of
+from setwise.inference._marginals._trees import _tree_descent
+from setwise.inference._marginals._trees._forest_bound import Forested, forest_bound
+from setwise.inference._marginals._trees._pairs import pairs_of
+from setwise.inference._marginals._trees._tree_descent import TreeDescent
+from setwise.inference._marginals._trees._tree_shares import order_of
 
 ANY = st.integers(0, 2**32 - 1)
 

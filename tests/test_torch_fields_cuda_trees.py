@@ -68,7 +68,7 @@ def test_agrees_with_the_host_within_the_gap(shape, dtype):
 @pytest.mark.parametrize(("n_labels", "weight"), [(2, 3.0), (6, 1.5)])
 def test_pass_by_pass_it_is_the_host(n_labels, weight):
     logits, weights = draw((1, n_labels, 20, 13)), torch.full((1, 2, 20, 13), weight)
-    from setwise.inference._marginals._tree_descent import TreeDescent
+    from setwise.inference._marginals._trees._tree_descent import TreeDescent
 
     unary = -logits.double()[0].flatten(1).T.contiguous().numpy()
     edges = sw.fields.grid_edges((20, 13))

@@ -16,6 +16,7 @@ CHROMIUM = os.environ.get("CHROMIUM") or next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
 TOKEN = "the-token-of-the-tests"
+PATIENCE = 300.0  # seconds: a test that hangs fails, however slow a loaded machine is
 
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is at hand")
 
@@ -72,6 +73,12 @@ def chromium():
             yield browser
         finally:
             browser.close()
+
+
+def patient(tab):
+    """The page or the context, which waits long enough for a loaded machine."""
+    tab.set_default_timeout(1000.0 * PATIENCE)
+    return tab
 
 
 class Hand:

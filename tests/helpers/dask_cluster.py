@@ -11,7 +11,7 @@ import pytest
 
 from setwise.learning import Serial
 
-SECONDS = 120
+SECONDS = 600
 
 
 @pytest.fixture(autouse=True)

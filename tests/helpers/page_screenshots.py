@@ -6,7 +6,7 @@ A test makes them too, into a folder of its own.
 import sys
 from pathlib import Path
 
-from browser import Hand, chromium, served
+from browser import Hand, chromium, patient, served
 
 STROKES = (
     (2, (0.41, 0.2), (0.45, 0.45), (0.35, 0.88)),
@@ -25,7 +25,8 @@ def write_screenshots(folder, browser, server):
         page.screenshot(path=path, type="jpeg", quality=86)
         written.append(path)
 
-    page = browser.new_page(viewport={"width": 1180, "height": 800}, color_scheme="light")
+    size = {"width": 1180, "height": 800}
+    page = patient(browser.new_page(viewport=size, color_scheme="light"))
     page.goto(server.address())
     page.wait_for_selector("[data-sample]")
     page.wait_for_load_state("networkidle")
@@ -40,15 +41,15 @@ def write_screenshots(folder, browser, server):
     hand.mask()
     page.keyboard.press("y")
     hand.mask()
-    page.wait_for_selector("#setwise-page[data-alternatives=done]", timeout=60_000)
+    page.wait_for_selector("#setwise-page[data-alternatives=done]")
     page.locator(".sw-stage").evaluate("stage => stage.blur()")
     shoot(page, "page")
     page.emulate_media(color_scheme="dark")
     page.set_viewport_size({"width": 800, "height": 660})
     page.keyboard.press("Tab")
     page.get_by_role("button", name="Uncertainty").click()
-    page.wait_for_selector("#setwise-page[data-uncertainty]", timeout=60_000)
-    page.wait_for_selector(".sw-busy", state="hidden", timeout=60_000)
+    page.wait_for_selector("#setwise-page[data-uncertainty]")
+    page.wait_for_selector(".sw-busy", state="hidden")
     shoot(page, "page_uncertainty")
     page.close()
     return written

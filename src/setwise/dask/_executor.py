@@ -17,7 +17,7 @@ from distributed import Client, KilledWorker, default_client
 from setwise._foundation._arguments import as_count, as_function, as_list
 from setwise._foundation._threads import one_thread
 from setwise.dask._placement import Placed, aligned
-from setwise.dask._worker_watch import cancel, watched
+from setwise.dask._worker_watch import cancel, check_open, watched
 from setwise.learning._executors import check_shards, with_own
 from setwise.learning._tree_sum import tree_level, tree_sum
 
@@ -144,6 +144,7 @@ class DaskExecutor:
         """Return the answers of one round. If the scheduler loses the tasks, submit them again."""
         ask = delayed(_ask, pure=False)
         for attempt in range(ATTEMPTS):
+            check_open(self.client)
             name = f"{self._name}-{next(self._rounds)}"
             sent = [
                 _Held(own) if _is_small(own) else _literal(own, f"{name}-argument-{k}")

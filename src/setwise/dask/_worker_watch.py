@@ -31,8 +31,7 @@ class WorkerWatch:
 
     def check(self) -> None:
         """Raise an error if there was no worker for too long, or if the client was closed."""
-        if is_closed(self._client):
-            raise RuntimeError("client must stay open until the call returns, got one that closed")
+        check_open(self._client)
         if self.without_workers:
             raise TimeoutError(
                 f"the cluster must have workers, got none for {format_time(self.patience)}: start "
@@ -43,6 +42,12 @@ class WorkerWatch:
 def is_closed(client: Client) -> bool:
     """Return whether the client is closing or closed."""
     return client.status in ("closing", "closed")
+
+
+def check_open(client: Client) -> None:
+    """Raise an error if the client is closing or closed."""
+    if is_closed(client):
+        raise RuntimeError("client must stay open until the call returns, got one that closed")
 
 
 def cancel(client: Client, futures: Sequence[Future]) -> None:

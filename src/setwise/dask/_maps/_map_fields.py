@@ -26,7 +26,7 @@ from setwise._foundation._warnings import warn_caller
 from setwise.dask._executor import ATTEMPTS, as_client
 from setwise.dask._maps._field_answers import TASKS, FieldJob, ImageAnswer
 from setwise.dask._maps._field_results import FieldResults, FieldRow, FieldStore, rows_in_order
-from setwise.dask._worker_watch import cancel, watched
+from setwise.dask._worker_watch import cancel, check_open, watched
 from setwise.inference._diverse._diverse import diverse
 from setwise.inference._map._solve_map import solve_map
 from setwise.inference._marginals._marginals import marginals
@@ -161,6 +161,7 @@ class FieldMap:
         Parts that the scheduler forgot are appended to ``lost``, and parts whose workers died to
         ``suspects``. Without these lists, such parts become rows with an error.
         """
+        check_open(client)
         ask = delayed(self._job, pure=False)
         # One graph, so that data which chunks share, such as their array, is sent once.
         graph = [ask(part.source, part.places, part.names) for part in parts]

@@ -236,6 +236,11 @@ class Conditioned:
         depth = self.n_summands if sums.depth is None else sums.depth
         return sums.lost + EPS * ((depth + FEW_ROUNDINGS) * size + MANY_ROUNDINGS * split)
 
+    def adds_exactly(self, number: float) -> bool:
+        """Return whether sums of energies and this number, in quarters of the unit, are exact."""
+        step = self.unit.step
+        return self._sums_are_exact and number % (0.25 * step) == 0.0 and abs(number) * EPS <= step
+
     def claim(self, value: float, bound: float, slack: float) -> float:
         """Return the bound to report for a value, which holds in exact arithmetic.
 

@@ -10,7 +10,6 @@ from setwise._foundation._arguments import IntArray
 from setwise._foundation._certificate import relative_gap
 from setwise._foundation._search import Control
 from setwise._foundation._timings import Stopwatch
-from setwise.diversities._addition import Addition
 from setwise.diversities._base import Diversity
 from setwise.diversities._concatenated import Concatenated
 from setwise.fields._field import Field
@@ -81,7 +80,10 @@ class _GreedyList(ListSearch):
         best = self._alone.within_digits(best, 0.0)
         addition = self._diversity.addition(nothing, self.field.n_labels)
         gain = self._diversity.gain_of(best.labels, nothing, self.field.n_labels)
-        return _as_step(self.base.field, addition, best), gain
+        if addition.is_empty:
+            return best, gain
+        problem = StepProblem.of(self.base.field, addition)
+        return problem.within_digits(_as_step(problem, best), gain), gain
 
     def another(self) -> Item:
         part, k = self._parts[len(self) - 1]
@@ -114,19 +116,17 @@ def _better_candidate(problem: StepProblem, found: MapResult, candidates: IntArr
     )
 
 
-def _as_step(field: Field, addition: Addition, best: MapResult) -> MapResult:
+def _as_step(problem: StepProblem, best: MapResult) -> MapResult:
     """Return the best labelling as a step: its energy minus its gain in an empty list."""
-    if addition.is_empty:
-        return best
-    augmented = addition.added_to(field)
+    field, augmented = problem.base, problem.field
     value = float(augmented._energies(best.labels[None])[0])
     extra = trivial_bound(augmented) - trivial_bound(field)
-    proved = best.value if best.exact else best.bound  # the bound is lowered by rounding errors
-    bound = min(proved + extra, value)
+    bound = min(best.bound + extra, value)
+    proved = min(best.value + extra, value) if best.exact else bound
     return replace(
         best,
         value=value,
         bound=bound,
-        relative_gap=relative_gap(value - bound, value - given_bound(augmented)),
-        exact=Conditioned(augmented, augmented).is_exact(value, bound),
+        relative_gap=relative_gap(value - proved, value - given_bound(augmented)),
+        exact=Conditioned(augmented, augmented).is_exact(value, proved),
     )

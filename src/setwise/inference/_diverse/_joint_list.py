@@ -7,13 +7,14 @@ from dataclasses import replace
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
+from setwise._foundation._certificate import EPS
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._search import Control, Search, completed, drive
 from setwise._foundation._timings import Stopwatch
 from setwise.diversities._base import Diversity
 from setwise.diversities._concatenated import Concatenated
 from setwise.fields._field import Field
-from setwise.inference._conditioning._conditioned import Conditioned
+from setwise.inference._conditioning._conditioned import Conditioned, Sums
 from setwise.inference._conditioning._magnitude import difference_below
 from setwise.inference._diverse._greedy_list import greedy_list
 from setwise.inference._diverse._list_search import Item, ListSearch, with_limit
@@ -189,11 +190,14 @@ def _by_moves(
     labelings = search.items[np.argsort(field._energies(search.items), kind="stable")]
     values = base.field._energies(labelings)
     gains = [diversity.gain_of(y, labelings[:k], field.n_labels) for k, y in enumerate(labelings)]
+    lost = (len(base.field.unary) + m) * EPS * float(np.abs(values).sum() + np.abs(gains).sum())
     gap = max(float(values.sum()) - float(np.sum(gains)) - search.bound, 0.0)
     options = MapOptions.read(base.field)
     bounds = [difference_below(value, gap / m) for value in values.tolist()]
     found = [
-        options.result(y, value, below, method="joint", n_iter=1, converged=True)
+        options.result(
+            y, value, below, method="joint", n_iter=1, converged=True, sums=Sums(value, lost / m)
+        )
         for y, value, below in zip(labelings, values.tolist(), bounds, strict=True)
     ]
     result, ended = _handed_out(field, base, list(zip(found, gains, strict=True)), control)
@@ -277,5 +281,8 @@ def _tangent_bound(
     above = np.clip(np.floor(at).astype(np.int64), 0, m - 1)
     slopes = 0.5 * (steps[below] + steps[above])
     heights = np.interp(at, np.arange(m + 1.0), costs)
-    least = completed(solve_map(field.with_unary(field.unary + slopes), n_jobs=n_jobs)).bound
-    return m * least + float((heights - slopes * at).sum())
+    tilted = completed(solve_map(field.with_unary(field.unary + slopes), n_jobs=n_jobs))
+    rest = heights - slopes * at
+    # Sums with the slopes, and of the rest, are off by at most a rounding of each summand.
+    sizes = m * (abs(tilted.value) + np.abs(slopes).max(axis=1).sum()) + np.abs(rest).sum()
+    return m * tilted.bound + float(rest.sum() - rest.size * EPS * sizes)

@@ -13,8 +13,9 @@ from setwise._foundation._timings import Stopwatch
 from setwise.diversities._base import Diversity
 from setwise.fields._field import Field
 from setwise.inference._conditioning._conditioned import Conditioned
-from setwise.inference._conditioning._magnitude import difference_below
+from setwise.inference._conditioning._magnitude import sum_below
 from setwise.inference._diverse._result import DiverseProgress, DiverseResult, Guarantee, repeats
+from setwise.inference._map._options import lost_of
 from setwise.inference._map._result import MapResult
 from setwise.inference._map._solve_map import solve_map
 
@@ -79,9 +80,14 @@ class ListSearch(Search[DiverseProgress]):
 
     def _add(self, found: MapResult, gain: float) -> None:
         """Append an item. The last assignment completes it, in case Ctrl-C interrupts."""
-        value = float(self.field._energies(found.labels[None])[0])
+        base, labels = self.base, found.labels[None]
+        height = float(base.field._energies(labels)[0])
+        value = float(self.field._energies(labels)[0]) if base.is_changed else height
+        lost = lost_of(found) + base.slack(height, height)
+        below = base.below(sum_below(height, -gain, -found.gap, -lost))
+        bound = min(below, sum_below(value, -gain, -found.gap))  # the gap does not shrink
         self._labels.append(found.labels)
-        self._rows.append((value, gain, difference_below(value - gain, found.gap)))
+        self._rows.append((value, gain, bound))
         self._found.append(found)
 
     def progress(self, n_iter: int, seconds: float) -> DiverseProgress | None:

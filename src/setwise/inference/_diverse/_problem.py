@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from setwise._foundation._certificate import relative_gap
+from setwise._foundation._certificate import EPS, relative_gap
 from setwise.diversities._addition import Addition
 from setwise.fields._base import Potential
 from setwise.fields._field import Field
 from setwise.fields._terms import CardinalityTerm
+from setwise.inference._conditioning._conditioned import Conditioned
 from setwise.inference._conditioning._magnitude import (
     NEGLIGIBLE,
     given_bound,
@@ -19,7 +20,8 @@ from setwise.inference._conditioning._magnitude import (
     rounding_of_costs,
 )
 from setwise.inference._map._methods import METHODS
-from setwise.inference._map._result import MapResult
+from setwise.inference._map._options import as_found, lost_of
+from setwise.inference._map._result import Found, MapResult
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,11 +71,11 @@ class StepProblem:
         changes = self.field.unary[allowed] - self.base.unary[allowed]
         return float(np.abs(changes).max(initial=0.0))
 
-    def within_digits(self, found: MapResult, gain: float) -> MapResult:
-        """Return the answer with the bound lowered by what the rounding of costs may hide.
+    def within_digits(self, found: MapResult, gain: float) -> Found:
+        """Return the answer with its possible rounding error, or a bound that is lowered by it.
 
-        Large costs that the labelling does not incur cause rounding errors too. ``gain`` is that of
-        the labelling in the diversity.
+        The search, the terms that are added and ``gain``, that of the labelling in the diversity,
+        have rounding errors. Large costs that the labelling does not incur cause them too.
         """
         field, step = self.base, self.field
         room = float(field._energies(found.labels[None])[0]) - given_bound(field) + abs(gain)
@@ -84,7 +86,13 @@ class StepProblem:
             rounding = rounding_of_costs(step, by_cut=record is not None and record.by_cut)
         rounding = max(rounding, rounding_of(self._largest_change()))
         if found.gap == np.inf or room == 0.0 or rounding <= NEGLIGIBLE * room:
-            return found
+            scale = Conditioned(step, step)
+            lost = lost_of(found) + scale.slack(found.value, found.bound)
+            if not scale.adds_exactly(gain):
+                lost += scale.n_summands * EPS * abs(gain)
+            return replace(as_found(found), lost=lost)
         lost = rounding_of_bound(step) + len(step.unary) * rounding
         share = relative_gap(found.gap + lost, room + lost)
-        return replace(found, bound=found.bound - lost, relative_gap=share, exact=False)
+        return replace(
+            as_found(found), bound=found.bound - lost, relative_gap=share, exact=False, lost=0.0
+        )

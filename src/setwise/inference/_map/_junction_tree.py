@@ -161,8 +161,8 @@ def _lack(field: Field, memory: float) -> str | None:
     fits = max(most_variables(max(int(most), 1), field.n_labels) - 1, 0)
     return (
         f"tables of at most {memory:.3g} bytes (width {fits} or less with {field.n_labels} "
-        f"labels), got width {width}{more}: {size}{more}; let "
-        "method='auto' choose another method"
+        f"labels), got width {width}{more}: {size}{more}; use a machine with more memory, of which "
+        "elimination may take half, or let method='auto' choose another method"
     )
 
 

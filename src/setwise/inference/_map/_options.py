@@ -129,7 +129,7 @@ class MapOptions:
             claimed = problem.less_rounding_of_costs(value, claimed)
         if self.known is not None:
             value, bound = min(value, self.known.value), max(bound, self.known.bound)
-            known = problem.claim(value, self.known.bound, _lost(self.known))
+            known = problem.claim(value, self.known.bound, lost_of(self.known))
             claimed = max(claimed, known)
         self.highest[0] = claimed = max(claimed, self.highest[0])
         share, total = problem.relative_gap(value, bound), value + problem.constant
@@ -186,13 +186,13 @@ class MapOptions:
         self, result: MapResult, bound: float, interrupted: bool, sums: Sums | None = None
     ) -> MapResult:
         """Return the result with another bound if that is better."""
-        lost = _lost(result)
+        lost = lost_of(result)
         if bound > result.bound:
             lost = self.problem.slack(result.value, bound, sums)
         bound = min(max(result.bound, bound), result.value)
         known = result.exact and -np.inf < result.bound
         return replace(
-            _found(result),
+            as_found(result),
             bound=bound,
             interrupted=result.interrupted or interrupted,
             relative_gap=self.problem.relative_gap(result.value, bound),
@@ -208,17 +208,17 @@ class MapOptions:
         """
         wins = other.value < one.value or (other.exact and other.value == one.value)
         best = other if wins else one
-        proof = other if other.bound - _lost(other) > one.bound - _lost(one) else one
+        proof = other if other.bound - lost_of(other) > one.bound - lost_of(one) else one
         bound = min(proof.bound, best.value)
-        claimed = self.problem.claim(best.value, bound, _lost(proof))
+        claimed = self.problem.claim(best.value, bound, lost_of(proof))
         exact = any(r.exact and r.value == best.value for r in (one, other))
         return replace(
-            _found(best),
+            as_found(best),
             bound=bound,
             relative_gap=self.problem.relative_gap(best.value, bound),
             exact=exact or claimed >= best.value,
             interrupted=other.interrupted,
-            lost=_lost(proof),
+            lost=lost_of(proof),
         )
 
     def in_given(self, result: MapResult, value: float | None = None) -> MapResult:
@@ -228,7 +228,7 @@ class MapOptions:
         gap does not shrink.
         """
         problem, share = self.problem, result.relative_gap
-        bound = problem.claim(result.value, result.bound, _lost(result))
+        bound = problem.claim(result.value, result.bound, lost_of(result))
         exact = result.exact or bound >= result.value
         if bound > result.bound:
             share = min(share, problem.relative_gap(result.value, bound))
@@ -246,12 +246,13 @@ class MapOptions:
 _FIELDS = tuple(field.name for field in fields(MapResult))
 
 
-def _lost(result: MapResult) -> float:
+def lost_of(result: MapResult) -> float:
     """Return the possible rounding error of a bound, which is zero after ``claim``."""
     return result.lost if isinstance(result, Found) else 0.0
 
 
-def _found(result: MapResult) -> Found:
+def as_found(result: MapResult) -> Found:
+    """Return the result as the record of a search, which knows its rounding error."""
     if isinstance(result, Found):
         return result
     return Found(**{name: getattr(result, name) for name in _FIELDS})

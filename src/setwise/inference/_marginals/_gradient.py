@@ -15,7 +15,7 @@ from setwise.inference._conditioning._conditioned import Conditioned
 from setwise.inference._map._junction_tree import narrow, planned
 from setwise.inference._marginals._counts._counts import counts_weights
 from setwise.inference._marginals._result import MarginalsResult
-from setwise.inference._marginals._tree_descent import TreeDescent
+from setwise.inference._marginals._trees._tree_descent import TreeDescent
 from setwise.inference._relaxation._relaxation import Relaxation
 
 

@@ -34,11 +34,11 @@ from setwise.inference._conditioning._magnitude import (
 from setwise.inference._map._junction_tree import is_affordable, named
 from setwise.inference._map._solve_map import solve_map
 from setwise.inference._marginals._elimination import UNKNOWN, elimination, feasible_bound, forbids
-from setwise.inference._marginals._forest_bound import lower_bound
 from setwise.inference._marginals._lower_bound import Raised, raised_bound
 from setwise.inference._marginals._methods import METHODS, Run
 from setwise.inference._marginals._result import MarginalsProgress, MarginalsResult
 from setwise.inference._marginals._search import MarginalsOptions, MarginalsSolution, allowed
+from setwise.inference._marginals._trees._forest_bound import lower_bound
 
 # An interval counts as wide above this share of the possible entropy. On 16 x 16 grids of random
 # tables, where the marginals of ``trees`` still distinguish certain from uncertain variables,

@@ -31,7 +31,7 @@ from setwise.inference._marginals._frank_wolfe import frank_wolfe
 from setwise.inference._marginals._perturb import perturb
 from setwise.inference._marginals._projection import projection
 from setwise.inference._marginals._search import MarginalsOptions, MarginalsSolution
-from setwise.inference._marginals._tree_descent import trees
+from setwise.inference._marginals._trees._tree_descent import trees
 
 Run = Callable[[Field, MarginalsOptions], MarginalsSolution]
 

@@ -31,7 +31,7 @@ from setwise.fields._terms import (
 )
 from setwise.fields._terms._pairs import as_heights
 from setwise.inference._map._factors import sides_of, tables_of
-from setwise.inference._marginals._pairs import Pairs, pairs_of
+from setwise.inference._marginals._trees._pairs import Pairs, pairs_of
 
 # The most forests that take turns. With only one the effective sample size of grids falls by up to
 # a third; grids need no more than four for all their edges, denser graphs would need very many.

@@ -21,11 +21,11 @@ from setwise.inference._conditioning._conditioned import Conditioned
 from setwise.inference._conditioning._magnitude import check_magnitude
 from setwise.inference._map._result import MapResult
 from setwise.inference._map._solve_map import solve_map
-from setwise.inference._marginals._forest_bound import lower_bound
 from setwise.inference._marginals._marginals import with_limited_costs
 from setwise.inference._marginals._methods import METHODS
 from setwise.inference._marginals._search import MarginalsOptions
-from setwise.inference._marginals._tree_descent import TreeDescent
+from setwise.inference._marginals._trees._forest_bound import lower_bound
+from setwise.inference._marginals._trees._tree_descent import TreeDescent
 from setwise.torch._fields._problem import FieldAnswer, FieldProblem
 
 T = TypeVar("T")

@@ -13,13 +13,13 @@ from setwise._foundation._threads import as_threads
 from setwise.diversities._addition import Addition
 from setwise.fields._field import Field
 from setwise.fields._terms import PottsTerm, TableTerm
-from setwise.inference._conditioning._conditioned import Conditioned
+from setwise.inference._conditioning._conditioned import Conditioned, Sums
 from setwise.inference._conditioning._magnitude import NEGLIGIBLE, rounding_of, rounding_of_costs
 from setwise.inference._diverse._path._nested_path import BiasPath
 from setwise.inference._diverse._problem import StepProblem
 from setwise.inference._flows._two_label_cut import TwoLabelCut
 from setwise.inference._map._options import MapOptions
-from setwise.inference._map._result import MapResult
+from setwise.inference._map._result import Found, MapResult
 
 # The usual reach of biases outweighs this share of the variables' own preferences. It decides how
 # far the items of a list may be from the best labelling, and ``bias_path`` documents it.
@@ -77,7 +77,10 @@ class BiasCuts:
         paid = end.bias * end.size
         room = end.value - self.base.floor + abs(paid)
         if max(self._rounding, rounding_of(end.bias), end.lost) <= NEGLIGIBLE * room:
-            return MapResult(
+            lost = 0.0
+            if not (self.base.adds_exactly(end.bias) and self.base.adds_exactly(paid)):
+                lost = self.base.slack(end.value, end.value, Sums(room))
+            return Found(
                 labels=end.ones.astype(np.int64),
                 value=end.value + paid,
                 bound=end.value + paid - end.lost,
@@ -88,6 +91,7 @@ class BiasCuts:
                 interrupted=False,
                 relative_gap=relative_gap(end.lost, room),
                 exact=True,
+                lost=lost,
             )
         # Large costs take digits of the energies; their number depends on the field with the bias.
         ones = np.ones(len(self._costs), np.int64)

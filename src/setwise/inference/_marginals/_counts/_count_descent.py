@@ -22,14 +22,14 @@ from setwise.inference._marginals._counts._count_parts import (
     total_correlations,
 )
 from setwise.inference._marginals._descent import BoundDescent
-from setwise.inference._marginals._pairs import logs_of, pairs_of
-from setwise.inference._marginals._tree_descent import (
+from setwise.inference._marginals._trees._pairs import logs_of, pairs_of
+from setwise.inference._marginals._trees._tree_descent import (
     ENOUGH,
     FORESTS,
     LEAST_STEP,
     SMALL,
 )
-from setwise.inference._marginals._tree_shares import (
+from setwise.inference._marginals._trees._tree_shares import (
     Cover,
     Order,
     Shares,

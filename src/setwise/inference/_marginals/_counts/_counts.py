@@ -24,9 +24,9 @@ from setwise.inference._marginals._counts._count_factors import (
     merged,
 )
 from setwise.inference._marginals._descent import lowered
-from setwise.inference._marginals._pairs import expected_energies, pairs_of
 from setwise.inference._marginals._result import MarginalsResult
 from setwise.inference._marginals._search import ExactSum, MarginalsOptions, MarginalsSolution
+from setwise.inference._marginals._trees._pairs import expected_energies, pairs_of
 
 # The largest numbers of products in a pass, the sum of the squared sizes of all counts: MOST if the
 # method is requested (a few seconds), and for "auto" FEW if there is a single pass, or FEW_A_PASS

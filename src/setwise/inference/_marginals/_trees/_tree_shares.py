@@ -23,7 +23,7 @@ import numpy as np
 from setwise import _core
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise.fields._edges import Grid
-from setwise.inference._marginals._pairs import Pairs
+from setwise.inference._marginals._trees._pairs import Pairs
 
 # The approximate number of variables that one thread eliminates at a time. It does not change
 # bounds.

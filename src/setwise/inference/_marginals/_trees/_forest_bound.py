@@ -30,8 +30,8 @@ from setwise.inference._marginals._lower_bound import (
     raised_bound,
     settled,
 )
-from setwise.inference._marginals._pairs import Pairs, pairs_of
 from setwise.inference._marginals._search import MarginalsOptions, MarginalsSolution, allowed
+from setwise.inference._marginals._trees._pairs import Pairs, pairs_of
 
 # The largest cost of an edge of a tree, in units of t: exp(-x) is 0 for x > 745.
 STEEPEST = 600.0

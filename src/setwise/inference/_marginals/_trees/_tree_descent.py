@@ -13,15 +13,15 @@ from setwise._foundation._certificate import EPS
 from setwise.fields._field import Field
 from setwise.fields._terms import PottsTerm, TableTerm
 from setwise.inference._marginals._descent import BoundDescent, lowered
-from setwise.inference._marginals._pairs import (
+from setwise.inference._marginals._search import MarginalsOptions, MarginalsSolution
+from setwise.inference._marginals._trees._pairs import (
     NEVER,
     expected_energies,
     keys_of,
     logs_of,
     pairs_of,
 )
-from setwise.inference._marginals._search import MarginalsOptions, MarginalsSolution
-from setwise.inference._marginals._tree_shares import (
+from setwise.inference._marginals._trees._tree_shares import (
     ROUNDS,
     Cover,
     Shares,

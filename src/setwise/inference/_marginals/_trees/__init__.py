@@ -1,0 +1,1 @@
+"""Bounds on the partition function by trees: the upper bound that keeps the pairs, and products."""
