@@ -121,12 +121,16 @@ class MaxFlow {
     void forget_least_side() { sink_side_is_least_ = false; }
 
     // Move the nodes that reach no deficit to the source side. Of all minimum cuts, this is the one
-    // with the smallest sink side.
+    // with the smallest sink side. If the search is interrupted, the cut stays as it was.
     void make_sink_side_least(Poll poll) {
-        if (std::exchange(sink_side_is_least_, true)) return;
+        if (sink_side_is_least_) return;
         begin(poll);
         const Rows g = topology_->rows();
         constexpr Label either = 3;
+        const auto settle = [&](Label side) {
+            for (Node& v : here())
+                if (v.label == either) v.label = side;
+        };
         roots_.clear();
         for (FlowNode v = low_; v < high_; ++v) {
             Node& x = node(v);
@@ -136,19 +140,24 @@ class MaxFlow {
             else
                 x.label = either;
         }
-        while (!roots_.empty()) {
-            if ((++steps_ & 4095) == 0) poll_();
-            const FlowNode u = roots_.back();
-            roots_.pop_back();
-            for (FlowArc a = g.begin(u); a < g.end(u); ++a) {
-                const FlowNode v = g.head(u, a);
-                if (node(v).label != either || arcs_[g.sister(u, a)] == 0) continue;
-                node(v).label = on_sink_side;
-                roots_.push_back(v);
+        try {
+            while (!roots_.empty()) {
+                if ((++steps_ & 4095) == 0) poll_();
+                const FlowNode u = roots_.back();
+                roots_.pop_back();
+                for (FlowArc a = g.begin(u); a < g.end(u); ++a) {
+                    const FlowNode v = g.head(u, a);
+                    if (node(v).label != either || arcs_[g.sister(u, a)] == 0) continue;
+                    node(v).label = on_sink_side;
+                    roots_.push_back(v);
+                }
             }
+        } catch (...) {
+            settle(on_sink_side);
+            throw;
         }
-        for (Node& v : here())
-            if (v.label == either) v.label = on_source_side;
+        settle(on_source_side);
+        sink_side_is_least_ = true;
     }
 
     // Return the rounding error since the state was last written as a whole.
