@@ -41,22 +41,23 @@ class GridCut {
     GridCut(const GridEnergy& energy, BlockShape shape)
         : energy_(energy), grid_(*energy.grid), halo_(shape.halo), backwards_(shape.backwards) {
         const std::vector<std::int64_t>& sides = grid_.sides();
-        std::int64_t side = *std::max_element(sides.begin(), sides.end());
-        const auto voxels = [&](std::int64_t of_side) {
-            double product = 1;
-            for (const std::int64_t s : sides) product *= static_cast<double>(std::min(s, of_side));
-            return product;
+        const auto extent = [&](std::size_t axis, std::int64_t side) {
+            return std::min(sides[axis], axis + 1 < sides.size() ? side : long_rows * side);
         };
-        if (voxels(side) > static_cast<double>(shape.voxels)) {
-            std::int64_t fits = 1;  // binary search for the largest side that fits
-            while (side - fits > 1) {
-                const std::int64_t middle = fits + (side - fits) / 2;
-                (voxels(middle) <= static_cast<double>(shape.voxels) ? fits : side) = middle;
-            }
-            side = fits;
+        const auto fits = [&](std::int64_t side) {
+            double voxels = 1;
+            for (std::size_t i = 0; i < sides.size(); ++i)
+                voxels *= static_cast<double>(extent(i, side));
+            return voxels <= static_cast<double>(shape.voxels);
+        };
+        // Find the largest side that fits.
+        std::int64_t side = 1, beyond = *std::max_element(sides.begin(), sides.end()) + 1;
+        while (beyond - side > 1) {
+            const std::int64_t middle = side + (beyond - side) / 2;
+            (fits(middle) ? side : beyond) = middle;
         }
-        for (const std::int64_t s : sides) {
-            counts_.push_back((s + side - 1) / side);
+        for (std::size_t i = 0; i < sides.size(); ++i) {
+            counts_.push_back((sides[i] + extent(i, side) - 1) / extent(i, side));
             count_ *= counts_.back();
         }
     }
@@ -81,6 +82,8 @@ class GridCut {
     }
 
   private:
+    // Rows along the last axis are longer than the other sides of a core: they are read faster.
+    static constexpr std::int64_t long_rows = 4;
     // Up to one voxel in few_open is left to a graph with lists of its edges, whose nodes need twice
     // as much memory.
     static constexpr std::int64_t few_open = 8;
