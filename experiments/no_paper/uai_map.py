@@ -1,7 +1,8 @@
 """MAP on the models of the UAI 2014 competition, compared with maxima that are known exactly.
 
 The binary Segmentation models are submodular, so a minimum cut is exact. Models with 21 labels are
-solved by expansion moves with the bound of the relaxation, the mixed-sign grids by messages.
+solved by expansion moves with the bound of messages, the mixed-sign grids by odd-cycle inequalities
+where messages leave a gap.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ _LEAST_STEPS = 20
 _IDLE = 30
 
 
-class Bound(NamedTuple):
+class CutBound(NamedTuple):
     """A lower bound on the energy within bounds of the edges, and the summands it is made of."""
 
     value: float
@@ -139,7 +139,7 @@ class CutProgram:
         multipliers = np.maximum(-self._scale * prices, 0.0)
         return Solution(np.clip(y, 0.0, 1.0), multipliers, status == self._solved)
 
-    def bound(self, multipliers: FloatArray, lower: FloatArray, upper: FloatArray) -> Bound:
+    def bound(self, multipliers: FloatArray, lower: FloatArray, upper: FloatArray) -> CutBound:
         """Return the bound of multipliers."""
         weights = self._graph.weights
         priced = self._signs * multipliers[self._rows]
@@ -153,7 +153,7 @@ class CutProgram:
         )
         # Each reduced cost is a sum of few numbers.
         depth = 4.0 + float(np.bincount(self._columns[priced != 0.0]).max(initial=0))
-        return Bound(value, reduced, Sums(paid, EPS * depth * paid, depth=4))
+        return CutBound(value, reduced, Sums(paid, EPS * depth * paid, depth=4))
 
     def drop_idle(self, multipliers: FloatArray) -> None:
         """Drop the inequalities that have not been tight in several optima."""

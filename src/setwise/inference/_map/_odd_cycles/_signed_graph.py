@@ -49,7 +49,7 @@ class SignedGraph:
         tables[with_table] = pairs.tables[pairs.table[with_table]]
         finite = np.isfinite(factors.unary)
         sure = np.where(finite[:, 0], 0, 1)
-        is_free: BoolArray = finite.all(axis=1)
+        is_free: BoolArray = np.asarray(finite.all(axis=1))
         # Entries of a pair that its variables can take, relative to their present labels.
         number = np.cumsum(is_free) - 1
         ground = int(is_free.sum())
