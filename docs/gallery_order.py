@@ -3,6 +3,7 @@
 ORDER = (
     # photographs
     "plot_scribbles", "plot_diverse", "plot_segmentation", "plot_marginals", "plot_many_images",
+    "plot_conformal",
     "plot_tracking", "plot_certificates", "plot_budget", "plot_own_potential",
     # decisions and learning
     "plot_decisions", "plot_set_classifier", "plot_jaccard_digits", "plot_scorers", "plot_torch",

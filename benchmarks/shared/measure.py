@@ -42,6 +42,7 @@ PACKAGES = (
     "gco-wrapper",
     "ortools",
     "rankseg",
+    "MAPIE",
 )
 THREADS = 1
 

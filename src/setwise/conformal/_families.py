@@ -175,4 +175,3 @@ def as_truth(labels: NDArray[Any]) -> BoolArray:
     if other.any():
         raise ValueError(f"y must hold masks of {{0, 1}} or {{-1, 1}}, got {labels[other][0]:g}")
     return np.asarray(labels == 1)
-

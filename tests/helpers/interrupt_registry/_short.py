@@ -51,6 +51,7 @@ SHORT_METHODS = {
     "predict",
     "predict_proba",
     "properties",
+    "save",
     "restrict",
     "scaled",
     "score",
@@ -72,6 +73,11 @@ SHORT_METHODS = {
 }
 SHORT = {
     "app.serve",  # runs until Ctrl-C: uvicorn heeds it
+    "conformal.ConformalLabels.conformalize",
+    "conformal.ConformalLabels.fit",  # of scikit-learn's classifiers
+    "conformal.ConformalLabels.predict_set",
+    "conformal.load",
+    "decisions.control_risk",
     "diversities.ball_intersections",
     "estimators.ThinnedEnsemble.fit",
     "fields.contrast_weights",
@@ -89,6 +95,9 @@ SHORT = {
     "losses.scorer",
     "surrogates.get",
     "surrogates.names",
+    "torch.MaskCalibrator.compute",
+    "torch.MaskCalibrator.reset",
+    "torch.MaskCalibrator.update",
     "torch.SetScore.compute",
     "torch.SetScore.reset",
     "torch.SetScore.update",
