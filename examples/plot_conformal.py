@@ -27,9 +27,9 @@ def drawn(rng):
     y, x = np.mgrid[-1 : 1 : SHAPE[0] * 1j, -1 : 1 : SHAPE[1] * 1j]
     shape = gaussian_filter(rng.normal(size=SHAPE), 5) * 12 - 2.5 * (x**2 + y**2) + 0.8
     mask = shape > 0
-    colors = np.array([[90, 110, 80], [150, 120, 90]]) + rng.normal(0, 12, (2, 3))
+    colors = np.array([[90, 110, 80], [150, 120, 90]]) + rng.normal(0, 4, (2, 3))
     picture = colors[gaussian_filter(mask.astype(float), 1.5).round().astype(int)]
-    return np.clip(picture + rng.normal(0, 30, (*SHAPE, 3)), 0, 255).astype(np.uint8), mask
+    return np.clip(picture + rng.normal(0, 25, (*SHAPE, 3)), 0, 255).astype(np.uint8), mask
 
 
 def field_of(image):

@@ -29,6 +29,7 @@ from setwise._commands._pictures import (
     read_marks,
     write_picture,
 )
+from setwise._foundation._imports import load
 from setwise._foundation._pictures import heat_picture
 from setwise._foundation._search import completed
 from setwise.images._pixels import as_pixels
@@ -104,7 +105,7 @@ def segment(
     if not scribbles and box is None and probabilities is None:
         raise click.UsageError("give --scribbles, --box or --probabilities")
     if guarantee is not None:
-        options["guarantee"] = _read_guarantee(guarantee)
+        options["guarantee"] = load("setwise.app._serve").as_guarantee(guarantee)
     check_stdout(as_json, output, entropy, overlay)
     many = len(images) > 1
     _check_names(images)
@@ -237,18 +238,6 @@ def _write(
             write_picture(mask_numbers(labels), place)
             summary["alternatives"].append({"file": place, "value": value})
     return summary
-
-
-def _read_guarantee(path: str) -> sw.conformal.ConformalMasks:
-    """Return the calibrated predictor of a file, which must be one of masks along bias paths."""
-    found = sw.conformal.load(path)
-    if not isinstance(found, sw.conformal.ConformalMasks) or found.kind_ != "bias path":
-        raise ValueError(
-            f"--guarantee must be a file of ConformalMasks calibrated on fields, got {path}"
-        )
-    if any(isinstance(control, dict) for control in found.controls_.values()):
-        raise ValueError(f"--guarantee must be a file without groups, got {path}")
-    return found
 
 
 def _check_names(images: tuple[str, ...]) -> None:

@@ -92,7 +92,7 @@ def scores_of_stack(masks: BoolArray, name: str) -> FloatArray:
             f"{name} must hold nested masks, each within the next, got mask {k} with elements that "
             f"mask {k + 1} lacks"
         )
-    return rows.sum(axis=0).astype(np.float64)
+    return np.asarray(rows.sum(axis=0), np.float64)
 
 
 def all_nested(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -447,6 +447,7 @@ class ConformalMasks(Conformal):
         return getattr(self, "estimator_", self.estimator)
 
     def _families(self, examples: list[Any], model: Any, plain: bool) -> list[NestedMasks]:
+        make: Callable[[Any], Any]
         if model is None:
             make = _itself
         elif hasattr(model, "predict_proba"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, log
+from math import ceil, log, log1p
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -122,7 +122,7 @@ def least_examples(alpha: float, delta: float | None) -> int:
     """
     if delta is None:
         return max(ceil((1 / alpha - 1) * (1 - _ROUNDING)), 1)
-    return max(ceil(log(delta) / np.log1p(-alpha) * (1 - _ROUNDING)), 1)
+    return max(ceil(log(delta) / log1p(-alpha) * (1 - _ROUNDING)), 1)
 
 
 def require_examples(n: int, alpha: float, delta: float | None, name: str, which: str = "") -> None:
@@ -271,7 +271,7 @@ def control_risk(
         shown = f"{least[0]:.3g}" if single else str([float(f"{a:.3g}") for a in least])
         raise ValueError(
             f"alpha must be at least {shown} for these losses, whose last level is the most "
-            f"cautious one, got {alpha}"
+            f"cautious one, got {alphas[0] if single else list(alphas)}"
         )
     return control_of(sums, n, alphas, failing, numbers, certified, single)
 
