@@ -22,9 +22,9 @@ from mapie.risk_control import (
     MultiLabelClassificationController,
     SemanticSegmentationController,
 )
+from skimage.transform import resize
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.multioutput import MultiOutputClassifier
-from skimage.transform import resize
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import setwise as sw
@@ -39,7 +39,7 @@ ALPHA = {"horses": 0.2, "GrabCut": 0.2, "MSRC-21 things": 0.1, "MSRC-21 plants":
 CALIBRATED = {"horses": 40, "GrabCut": 10}  # half of the images of the others
 TABLES = {"emotions": 0.1, "yeast": 0.1, "scene": 0.1}
 GRID = np.arange(0, 1, 0.01)  # MAPIE's thresholds
-RESOLUTION = 0.02  # the default of ConformalMasks
+RESOLUTION = 0.05  # the default of ConformalMasks
 TIMED, TIMED_SHAPE, TIME_GOAL = 500, (240, 320), 60.0
 
 
@@ -207,9 +207,7 @@ def masks(name: str, count: int, quick: bool):
         key: better(found["outer, bias path"][0].values[key], found["outer, MAPIE"][0].values[key])
         for key in ("precision", "Jaccard")
     }
-    rows.append(
-        [name, "", "path minus MAPIE", "", "", *(differences[k][0] for k in MEASURES), ""]
-    )
+    rows.append([name, "", "path minus MAPIE", "", "", *(differences[k][0] for k in MEASURES), ""])
     data["difference"] = {key: value for key, (value, _) in differences.items()}
     return rows, data, all(reached), all(errors > 0 for _, errors in differences.values())
 
@@ -238,9 +236,10 @@ def labels(name: str, count: int, quick: bool):
     share = 1 / y.sum(axis=1)
 
     def pool_of(scores: np.ndarray) -> Pool:
-        return Pool([s[k] for s, k in zip(scores, y, strict=True)], [
-            np.full(k.sum(), w) for k, w in zip(y, share, strict=True)
-        ])
+        return Pool(
+            [s[k] for s, k in zip(scores, y, strict=True)],
+            [np.full(k.sum(), w) for k, w in zip(y, share, strict=True)],
+        )
 
     def values_of(scores: np.ndarray, strict: bool = False):
         def values(level: float, rows: np.ndarray) -> dict[str, np.ndarray]:
@@ -258,9 +257,7 @@ def labels(name: str, count: int, quick: bool):
     gains = expected_shares(p)
     by_gain, by_chance = pool_of(gains), pool_of(p)
     found = {
-        "labels by gains": over_splits(
-            given, lambda c: by_gain.level(c, alpha), values_of(gains)
-        ),
+        "labels by gains": over_splits(given, lambda c: by_gain.level(c, alpha), values_of(gains)),
         "labels by probability": over_splits(
             given, lambda c: by_chance.level(c, alpha), values_of(p)
         ),

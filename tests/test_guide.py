@@ -14,6 +14,7 @@ TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 PAGES = [ROOT / "README.md", ROOT / "docs" / "index.md", *GUIDE, *COMING, *TUTORIALS]
 EXPLAINED = (
     "setwise.app.",
+    "setwise.conformal.",
     "setwise.dask.",
     "setwise.diversities.",
     "setwise.estimators.",

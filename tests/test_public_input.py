@@ -10,6 +10,7 @@ import contextlib
 import gzip
 import inspect
 
+import examples_of_conformal
 import examples_of_fields
 import examples_of_functions
 import examples_of_images
@@ -35,10 +36,15 @@ def in_a_folder_of_its_own(tmp_path_factory):
 
 
 # They fill the registry.
-LISTS = (examples_of_functions, examples_of_fields, examples_of_images, examples_of_learning)
+LISTS = (
+    *(examples_of_conformal, examples_of_functions, examples_of_fields, examples_of_images),
+    examples_of_learning,
+)
 
 # What the library makes, and others only read; what one derives from; what has laws of its own.
 RECORDS = {
+    "setwise.conformal.MaskSet",
+    "setwise.conformal.RiskControl",
     "setwise.functions.Check",
     "setwise.functions.Decomposition",
     "setwise.functions.Maximum",
@@ -129,6 +135,7 @@ def test_every_public_callable_has_an_example_with_all_its_arguments():
 
 
 LAYERS = (
+    "conformal",
     *("functions", "fields", "images", "diversities", "inference", "learning", "losses"),
     "surrogates",
 )

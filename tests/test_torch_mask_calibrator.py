@@ -77,7 +77,7 @@ def test_void_pixels_do_not_count_and_empty_images_can_be_left_out():
     assert ours.compute()["outer"].level == level
     ours.reset()
     ours.update(logits, empty)
-    with pytest.raises(ValueError, match="input must hold at least 4 examples for alpha=0.2"):
+    with pytest.raises(ValueError, match=r"input must hold at least 4 examples for alpha=0\.2"):
         ours.compute()
 
 

@@ -43,6 +43,7 @@ PACKAGES = (
     "ortools",
     "rankseg",
     "pytoulbar2",
+    "MAPIE",
 )
 THREADS = 1
 

@@ -25,6 +25,7 @@ differed from it when the script ran. Pictures beside a result are of the same s
 pages have a table at the end, and those of the gallery are drawn when the site is built.
 """
 PICTURES = {
+    "conformal": "docs/figures/conformal.py",
     "landing": "docs/figures/landing.py",
     "page": "tests/helpers/page_screenshots.py",
     "tutorial": "docs/figures/tutorials.py",

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from setwise._foundation._imports import load
 
 if TYPE_CHECKING:
-    from setwise import dask as dask
     from setwise import (
         conformal,
         decisions,
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
         plots,
         surrogates,
     )
+    from setwise import dask as dask
     from setwise import torch as torch
     from setwise.decisions import decide
     from setwise.estimators._boosting._struct_boost_classifier import StructBoostClassifier

@@ -14,6 +14,7 @@ from pathlib import Path
 MODULES = (
     "setwise",
     "setwise.app",
+    "setwise.conformal",
     "setwise.dask",
     "setwise.diversities",
     "setwise.estimators",

@@ -15,17 +15,24 @@ from setwise._foundation._imports import load
 
 @click.command(epilog=example("setwise app cup.jpg"))
 @click.argument("image", required=False, type=click.Path(exists=True, dir_okay=False))
+@click.option(
+    "--guarantee",
+    metavar="FILE.json",
+    help="Of sw.conformal: show the inner and the outer mask.",
+)
 @click.option("--port", type=int, default=0, show_default=True, help="0 for one that is free.")
 @click.option("--no-browser", is_flag=True, help="Do not open it, print its address only.")
 @json_option
-def app(image: str | None, port: int, no_browser: bool, as_json: bool) -> None:
+def app(
+    image: str | None, guarantee: str | None, port: int, no_browser: bool, as_json: bool
+) -> None:
     """Open the page: draw strokes on a photograph, and see mask, certificate and alternatives.
 
     The page is served to this machine only, until Ctrl-C. The first line printed is its address.
     """
     serve = load("setwise.app").serve
     with redirect_stdout(_FirstLineAsJson()) if as_json else nullcontext():
-        serve(image, port=port, open_browser=not no_browser)
+        serve(image, guarantee=guarantee, port=port, open_browser=not no_browser)
 
 
 class _FirstLineAsJson(io.TextIOBase):

@@ -29,6 +29,7 @@ from setwise._commands._pictures import (
     read_marks,
     write_picture,
 )
+from setwise._foundation._imports import load
 from setwise._foundation._pictures import heat_picture
 from setwise._foundation._search import completed
 from setwise.images._pixels import as_pixels
@@ -60,6 +61,11 @@ from setwise.images._pixels import as_pixels
 @click.option("--alternatives", type=click.IntRange(0), default=0, help="How many to write beside.")
 @click.option("--entropy", metavar="FILE", help="Where the mask is unsure: white is log L.")
 @click.option("--overlay", metavar="FILE", help="The image with the mask over it.")
+@click.option(
+    "--guarantee",
+    metavar="FILE.json",
+    help="Of sw.conformal: write the inner and the outer mask too, and show both in --overlay.",
+)
 @click.option("--colors", type=click.Choice(["mixture", "histogram"]), default="mixture")
 @click.option("--smoothness", type=float, help="The price of a unit of border.")
 @click.option("--connectivity", type=int, help="4 or 8; 6, 18 or 26 in volumes.")
@@ -74,6 +80,7 @@ def segment(
     alternatives: int,
     entropy: str | None,
     overlay: str | None,
+    guarantee: str | None,
     colors: str,
     smoothness: float | None,
     connectivity: int | None,
@@ -97,6 +104,8 @@ def segment(
         options["probabilities"] = read_array(probabilities, "probabilities")
     if not scribbles and box is None and probabilities is None:
         raise click.UsageError("give --scribbles, --box or --probabilities")
+    if guarantee is not None:
+        options["guarantee"] = load("setwise.app._serve").as_guarantee(guarantee)
     check_stdout(as_json, output, entropy, overlay)
     many = len(images) > 1
     _check_names(images)
@@ -140,6 +149,8 @@ def _segmented(
 ) -> tuple[dict[str, Any], str]:
     """Segment an image and write the requested files. Return the result for JSON and as text."""
     start = perf_counter()
+    guarantee = options.get("guarantee")
+    options = {name: value for name, value in options.items() if name != "guarantee"}
     marks = None if drawn is None else read_marks(str(_namesake(image, drawn)))
     pixels, shares = read_image(image), options.get("probabilities")
     if marks is not None:
@@ -148,7 +159,8 @@ def _segmented(
         shape = as_pixels(pixels).shape if shares is None else shares.shape[:-1]
     places = _places(image, shape, output, entropy, overlay, many)
     found = sw.images.segment(pixels, marks, **options)
-    summary = _write(found, image, places, alternatives)
+    bounds = None if guarantee is None else guarantee.predict_set([found.field])[0]
+    summary = _write(found, image, places, alternatives, bounds)
     summary["seconds"] = perf_counter() - start
     proved = "no labelling is better" if found.exact else f"bound {found.bound:.6g}"
     return summary, f"{summary['mask']}: energy {found.value:.6g}, {proved}"
@@ -176,7 +188,11 @@ def _places(
 
 
 def _write(
-    found: sw.images.Segmentation, image: str, places: dict[str, str], alternatives: int
+    found: sw.images.Segmentation,
+    image: str,
+    places: dict[str, str],
+    alternatives: int,
+    bounds: sw.conformal.MaskSet | None,
 ) -> dict[str, Any]:
     """Write the requested files, and return their description for JSON."""
     mask = places["mask"]
@@ -200,10 +216,19 @@ def _write(
         write_picture(values if place.endswith(".npy") else heat_picture(values, most), place)
         summary["entropy"] = {"file": place, "mean": float(values.mean())}
     if "overlay" in places:
-        write_picture(found.overlay(), places["overlay"])
+        shown = found.overlay() if bounds is None else bounds.overlay(found.image)
+        write_picture(shown, places["overlay"])
         summary["overlay"] = places["overlay"]
+    base = Path(f"{_stem(image)}_mask.png" if mask == "-" else mask)
+    if bounds is not None:
+        summary["guarantee"] = bounds.words
+        for name in ("inner", "outer"):
+            found_mask = getattr(bounds, name)
+            if found_mask is not None:
+                place = str(base.with_name(f"{base.stem}_{name}{base.suffix}"))
+                write_picture(mask_numbers(found_mask.astype(np.int64)), place)
+                summary[name] = {"file": place, "pixels": int(np.count_nonzero(found_mask))}
     if alternatives:
-        base = Path(f"{_stem(image)}_mask.png" if mask == "-" else mask)
         summary["alternatives"] = []
         listed = completed(sw.diverse(found.field, alternatives))
         for k, (labels, value) in enumerate(

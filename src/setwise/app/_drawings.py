@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from secrets import token_urlsafe
 from threading import Lock
-from typing import Protocol
+from typing import Any, Protocol
 
 from setwise.app._drawing._answers import Event
 from setwise.app._drawing._drawing import Drawing
@@ -155,8 +155,10 @@ class Drawings:
     large allocations are counted in ``memory`` before they are made.
     """
 
-    def __init__(self, memory_limit: int = MEMORY_LIMIT) -> None:
+    def __init__(self, memory_limit: int = MEMORY_LIMIT, guarantee: Any = None) -> None:
         self.memory_limit = memory_limit
+        self.guarantee = guarantee
+        """a calibrated ``ConformalMasks`` for all drawings, or None"""
         self.memory = MemoryBudget(memory_limit, self._make_room)
         self._entries: OrderedDict[str, Entry] = OrderedDict()
         self._lock = Lock()
@@ -177,6 +179,7 @@ class Drawings:
             kept = sum(one.drawing.nbytes for one in self._entries.values() if one.watched)
         if kept + drawing.most_nbytes > self.memory_limit:
             raise self.memory.refusal()
+        drawing.guarantee = self.guarantee
         drawing.count_in(self.memory)
         self._forget_until(lambda: len(self._entries) < MOST_DRAWINGS)
         entry = Entry(token_urlsafe(9), drawing, self._workers)

@@ -8,6 +8,7 @@ import signal
 import socket
 import webbrowser
 from contextlib import suppress
+from copy import copy
 from pathlib import Path
 from secrets import token_urlsafe
 from threading import Thread, current_thread, main_thread
@@ -24,6 +25,7 @@ from setwise.app._drawing._drawing import Drawing
 def serve(
     image: ArrayLike | str | os.PathLike[str] | None = None,
     *,
+    guarantee: Any = None,
     port: int = 0,
     open_browser: bool = True,
 ) -> None:
@@ -39,6 +41,9 @@ def serve(
     ----------
     image : str, path or array-like of shape (H, W) or (H, W, 3), optional
         The first picture: a PNG, JPEG or TIFF file, or an array.
+    guarantee : str, path or ConformalMasks, optional
+        A predictor of ``sw.conformal`` that was calibrated on fields, or its file. The page shows
+        its inner and outer masks for drawings with two labels, the second of which is the object.
     port : int
         The port. By default any free port is used.
     open_browser : bool
@@ -55,6 +60,7 @@ def serve(
         raise ValueError(f"port must be at most 65535, got {number}")
     shown = as_flag(open_browser, "open_browser")
     first = _first(image)
+    model = as_guarantee(guarantee)
     try:
         load("uvicorn")
         make_app = load("setwise.app._http_app").make_app
@@ -80,6 +86,7 @@ def serve(
         listening.listen()  # a client that connects before the server starts waits
         token = token_urlsafe(24)
         app = make_app(token, number)
+        app.state.drawings.guarantee = model
         if first is not None:
             app.state.first = app.state.drawings.add(first).key
         page = f"http://127.0.0.1:{number}/"
@@ -119,6 +126,30 @@ def _run_beside(server: Any, listening: socket.socket) -> None:
             thread.join()
         if in_front:
             signal.signal(signal.SIGINT, before)
+
+
+def as_guarantee(guarantee: Any) -> Any:
+    """Return a predictor of masks of fields, of a file if it is a path; None for none."""
+    if guarantee is None:
+        return None
+    conformal = load("setwise.conformal")  # it needs scikit-learn
+    model = guarantee
+    if isinstance(guarantee, str | os.PathLike):
+        try:
+            model = conformal.load(guarantee)
+        except OSError as error:
+            raise ValueError(f"guarantee must be a file that can be read: {error}") from error
+    if not isinstance(model, conformal.ConformalMasks):
+        raise TypeError(
+            f"guarantee must be a ConformalMasks or its file, got {type(model).__name__}"
+        )
+    if any(isinstance(control, dict) for control in model.controls_.values()):
+        raise ValueError("guarantee must be calibrated without groups, got one with groups")
+    if model.kind_ != "bias path":
+        raise ValueError(f"guarantee must be calibrated on fields, got one for {model.kind_}")
+    own: Any = copy(model)
+    own.__dict__.pop("estimator_", None)
+    return own.set_params(estimator=None)  # the page makes the fields
 
 
 def _first(image: ArrayLike | str | os.PathLike[str] | None) -> Drawing | None:

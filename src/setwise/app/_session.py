@@ -15,6 +15,7 @@ from setwise.app._drawing._answers import (
     AlternativeList,
     Event,
     Failed,
+    GuaranteedMasks,
     MaskAnswer,
     UncertaintyMap,
     Working,
@@ -69,7 +70,7 @@ class Session:
             self._latest = drawing.version, None
             self._waiting = {"drawing": None, "history": Changed(drawing.version)}
             self._own = {}
-        for event in (work.answer, work.alternatives, work.uncertainty):
+        for event in (work.answer, work.alternatives, work.uncertainty, work.guaranteed):
             if event is not None and event.version == drawing.version:
                 self._receive_event(event)
         self._wake()
@@ -178,6 +179,8 @@ class Session:
                 return _alternatives(event, small), [_bytes(picture) for picture in small]
             case UncertaintyMap():
                 return _uncertainty(event), [_bytes(event.heat)]
+            case GuaranteedMasks():
+                return _guaranteed(event), [_bytes(event.zones)]
             case Working():
                 return {"type": kind, "what": event.what, "share": event.share}, ()
         return self._drawing(), ()
@@ -270,6 +273,7 @@ _KINDS: dict[type, str] = {
     MaskAnswer: "labels",
     AlternativeList: "alternatives",
     UncertaintyMap: "uncertainty",
+    GuaranteedMasks: "guaranteed",
     Working: "working",
 }
 
@@ -324,6 +328,17 @@ def _alternatives(listed: AlternativeList, small: list[NDArray[np.uint8]]) -> di
             }
             for item in listed.items
         ],
+    }
+
+
+def _guaranteed(found: GuaranteedMasks) -> dict[str, Any]:
+    height, width = found.zones.shape
+    return {
+        "type": "guaranteed",
+        "version": found.version,
+        "height": height,
+        "width": width,
+        "words": found.words,
     }
 
 

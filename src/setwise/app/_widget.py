@@ -18,6 +18,7 @@ from setwise.app._drawing._drawing import Drawing
 from setwise.app._drawing._jobs import MASK_SECONDS
 from setwise.app._drawing._levels import resampled
 from setwise.app._drawings import Drawings
+from setwise.app._serve import as_guarantee
 from setwise.app._session import Session
 
 try:
@@ -38,6 +39,10 @@ class SegmentWidget(anywidget.AnyWidget):
     ----------
     image : array-like of shape (H, W), (H, W, 3) or (H, W, 4)
         Bytes, numbers from 0 to 1, or any other numbers, which are scaled.
+
+    guarantee : str, path or ConformalMasks, optional
+        A predictor of ``sw.conformal`` that was calibrated on fields, or its file: the widget shows
+        its inner and outer masks for drawings with two labels.
 
     Attributes
     ----------
@@ -61,12 +66,13 @@ class SegmentWidget(anywidget.AnyWidget):
     _esm = _STATIC / "segment.js"
     _css = _STATIC / "segment.css"
 
-    def __init__(self, image: ArrayLike, **named: Any) -> None:
+    def __init__(self, image: ArrayLike, *, guarantee: Any = None, **named: Any) -> None:
         picture, original = working_picture(image)
+        model = as_guarantee(guarantee)
         super().__init__(**named)
         drawing = Drawing(picture)
         drawing.original = original
-        self._drawings = Drawings()
+        self._drawings = Drawings(guarantee=model)
         self._entry = self._drawings.add(drawing)
         self._sending = Lock()
         self._session = Session(self._entry, self._send_messages)

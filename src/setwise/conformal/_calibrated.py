@@ -49,9 +49,7 @@ class Conformal(Versioned, BaseEstimator):  # type: ignore[misc]
             )
         return self._controls
 
-    def _calibrate(
-        self, parts: Mapping[str, Calibrate], groups: ArrayLike | None, n: int
-    ) -> None:
+    def _calibrate(self, parts: Mapping[str, Calibrate], groups: ArrayLike | None, n: int) -> None:
         """Calibrate each part on the examples of each group, a Mondrian conformal predictor."""
         names = as_groups(groups, n)
         found: dict[str, dict[Group, RiskControl]] = {part: {} for part in parts}
@@ -102,7 +100,9 @@ class Conformal(Versioned, BaseEstimator):  # type: ignore[misc]
         try:
             text = json.dumps(content, indent=1, allow_nan=False)
         except (TypeError, ValueError) as error:
-            raise TypeError(f"parameters must be numbers, words or None to be saved: {error}") from None
+            raise TypeError(
+                f"parameters must be numbers, words or None to be saved: {error}"
+            ) from None
         write_whole(path, (text + "\n").encode())
 
     def _state(self) -> dict[str, Any]:
@@ -125,7 +125,9 @@ def as_groups(groups: ArrayLike | None, n: int) -> list[str | int] | None:
         return None
     array: NDArray[Any] = as_array(groups, "groups")
     if array.shape != (n,):
-        raise ValueError(f"groups must have shape ({n},), one for each example, got {array.shape}")
+        raise ValueError(
+            f"groups must have shape ({n},), one for each example of X, got {array.shape}"
+        )
     if array.dtype.kind not in "iuUb":
         raise TypeError(f"groups must hold integers or strings, got dtype {array.dtype}")
     return [int(name) if isinstance(name, bool) else name for name in array.tolist()]
@@ -133,11 +135,15 @@ def as_groups(groups: ArrayLike | None, n: int) -> list[str | int] | None:
 
 def as_examples(X: Any, y: Any = None, *, given: bool = False) -> tuple[list[Any], list[Any]]:
     """Return the examples, and their truths if they are ``given``, as lists of one length."""
+    if hasattr(X, "__array__"):  # rows of a table, too, whose own iteration may be over columns
+        X = as_array(X, "X")
     examples = as_list(X, "X", "examples")
     if not examples:
         raise ValueError("X must hold at least one example, got none")
     if not given:
         return examples, []
+    if hasattr(y, "__array__"):
+        y = as_array(y, "y")
     truths = as_list(y, "y", "masks")
     if len(truths) != len(examples):
         raise ValueError(

@@ -92,7 +92,7 @@ def scores_of_stack(masks: BoolArray, name: str) -> FloatArray:
             f"{name} must hold nested masks, each within the next, got mask {k} with elements that "
             f"mask {k + 1} lacks"
         )
-    return rows.sum(axis=0).astype(np.float64)
+    return np.asarray(rows.sum(axis=0), np.float64)
 
 
 def all_nested(
@@ -175,4 +175,3 @@ def as_truth(labels: NDArray[Any]) -> BoolArray:
     if other.any():
         raise ValueError(f"y must hold masks of {{0, 1}} or {{-1, 1}}, got {labels[other][0]:g}")
     return np.asarray(labels == 1)
-

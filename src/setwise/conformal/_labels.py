@@ -133,7 +133,7 @@ class ConformalLabels(Conformal):
         if learns:
             with naming_x(X):
                 self.estimator_ = first_estimator(self.estimator, matrix=True).fit(X, target)
-        if self.risk == _RECALL:
+        if self._is(_RECALL):
             return self
         if learns:
             p = np.zeros(target.shape)
@@ -171,7 +171,7 @@ class ConformalLabels(Conformal):
         """
         alpha, delta = self._checked()
         positive = _as_rows(y)
-        if self.risk != _RECALL and not hasattr(self, "_order"):
+        if not self._is(_RECALL) and not hasattr(self, "_order"):
             raise ValueError(
                 f"risk={self.risk!r} needs fit on other rows first, which fixes the order in which "
                 "levels are tested"
@@ -232,7 +232,7 @@ class ConformalLabels(Conformal):
         n = int(np.count_nonzero(chosen))
         require_examples(n, alpha, delta, "X", which)
         y, s = positive[chosen], scores[chosen]
-        if self.risk == _RECALL:
+        if self._is(_RECALL):
             shares = np.broadcast_to(1 / np.maximum(y.sum(axis=1, keepdims=True), 1), y.shape)
             return highest_threshold(s[y], shares[y], n, alpha, delta)
         levels, order = np.array(self._levels_tested), np.array(self._order)
@@ -240,7 +240,7 @@ class ConformalLabels(Conformal):
         passed = passes(sums, n, alpha, delta)[order]
         certified = np.sort(order[np.logical_and.accumulate(passed)])
         best = None
-        if certified.size and self.risk != _PRECISION:
+        if certified.size and not self._is(_PRECISION):
             best = int(certified[sums[certified].argmin()])
         return control_of(sums[None], n, (alpha,), delta, levels, certified, True, best)
 
@@ -249,7 +249,7 @@ class ConformalLabels(Conformal):
         losses = np.empty((len(y), len(levels)))
         for k, level in enumerate(levels):
             sets = scores >= level
-            if self.risk == _PRECISION:
+            if self._is(_PRECISION):
                 wrong = np.count_nonzero(sets & ~y, axis=1)
                 losses[:, k] = wrong / np.maximum(np.count_nonzero(sets, axis=1), 1)
             else:
@@ -259,18 +259,21 @@ class ConformalLabels(Conformal):
             raise ValueError(f"risk must be a loss in [0, 1], got {bad:g} from {self.risk!r}")
         return losses
 
+    def _is(self, risk: str) -> bool:
+        return isinstance(self.risk, str) and self.risk == risk
+
     def _checked(self) -> tuple[float, float | None]:
         alpha, delta = as_alpha(self.alpha), as_delta(self.delta)
         as_choice(self.order, "order", ("auto", "gains", "probability"))
         as_flag(self.nonempty, "nonempty")
-        if self.risk not in (_RECALL, _PRECISION):
+        if not (self._is(_RECALL) or self._is(_PRECISION)):
             try:
                 get(self.risk)
             except (TypeError, ValueError) as error:
                 raise type(error)(
                     f"risk must be {_RECALL!r}, {_PRECISION!r} or a loss: {error}"
                 ) from None
-        if self.risk != _RECALL and delta is None:
+        if not self._is(_RECALL) and delta is None:
             raise ValueError(
                 f"delta must be given for risk={self.risk!r}, which is not monotone in the level, "
                 "got None"
@@ -293,7 +296,7 @@ class ConformalLabels(Conformal):
         return self._scores_of(self._chances(X, shape))
 
     def _scores_of(self, p: FloatArray) -> FloatArray:
-        by_gains = self.order == "gains" or (self.order == "auto" and self.risk == _RECALL)
+        by_gains = self.order == "gains" or (self.order == "auto" and self._is(_RECALL))
         return expected_shares(p) if by_gains else p
 
     def _state(self) -> dict[str, Any]:
@@ -320,6 +323,8 @@ def expected_shares(p: FloatArray) -> FloatArray:
 
 
 def _as_rows(y: Any) -> BoolArray:
+    if getattr(y, "ndim", 2) == 0:
+        raise TypeError("y must be a matrix with a column for each label, got no dimensions")
     labels = checked_labels(y)
     if len(labels.shape) != 2:
         raise ValueError(f"y must be a matrix with a column for each label, got {labels.shape}")

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from setwise._foundation._arguments import BoolArray, FloatArray, as_array, as_count
+from setwise._foundation._arguments import BoolArray, FloatArray, as_array, as_count, as_number
 from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._search import completed
 from setwise._foundation._threads import Pool
@@ -176,15 +176,17 @@ class ConformalLists(Conformal):
         if make is not None and not callable(make):
             raise TypeError(f"estimator must be a function or None, got {type(make).__name__}")
 
+        name = "X" if make is None else "what estimator returns"
+
         def one(item: Any) -> BoolArray:
             found = item if make is None else make(item)
             if isinstance(found, Field):
                 if found.n_labels != 2:
-                    raise ValueError(f"X must hold fields of two labels, got {found.n_labels}")
+                    raise ValueError(f"{name} must hold fields of two labels, got {found.n_labels}")
                 found = completed(diverse(found, self.length, n_jobs=1))
             if not isinstance(found, DiverseResult):
                 raise TypeError(
-                    f"X must hold fields or lists of diverse, got {type(found).__name__}"
+                    f"{name} must hold fields or lists of diverse, got {type(found).__name__}"
                 )
             labels = found.labelings if found.shape is None else found.label_images
             return np.asarray(labels == 1)[: self.length]
@@ -197,8 +199,8 @@ class ConformalLists(Conformal):
 
     def _checked(self) -> tuple[float, float | None]:
         alpha, delta = as_alpha(self.alpha), as_delta(self.delta)
-        if self.tau != 1:
-            as_alpha(self.tau, "tau")
+        if as_number(self.tau, "tau", positive=True) > 1:
+            raise ValueError(f"tau must be at most 1, got {self.tau:g}")
         as_count(self.length, "length", least=1, most=1000)
         threads(self.n_jobs)
         return alpha, delta

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -51,7 +51,7 @@ _COLORS: Bytes = np.array([[0, 114, 178], [230, 159, 0]], np.uint8)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MaskSet(Record):
-    """The masks of one image that the guarantees speak of.
+    r"""The masks of one image that the guarantees speak of.
 
     If the risks asked for are so large that the outer mask would lie within the inner one, the two
     change places: a larger outer and a smaller inner mask keep both guarantees.
@@ -75,7 +75,7 @@ class MaskSet(Record):
     >>> found = model.predict_set([[0.9, 0.51, 0.1]])[0]
     >>> found.outer.tolist(), found.inner.tolist(), found.band.tolist()
     ([True, True, False], [True, False, False], [False, True, False])
-    >>> print(found.words.replace(". ", ".\\n"))
+    >>> print(found.words.replace(". ", ".\n"))
     On average at most 0.2 of the object lies outside the outer mask.
     On average at most 0.2 of the background lies inside the inner mask.
     """
@@ -175,8 +175,8 @@ class ConformalMasks(Conformal):
         average over images that have an object (outer, mask) or a background (inner).
     ignore : int, default=None
         The label of pixels in y that do not count.
-    reach, resolution : float, default=None and 0.02
-        As in ``bias_path``. With a resolution of 0.02, neighbours in a family differ in at most 2 %
+    reach, resolution : float, default=None and 0.05
+        As in ``bias_path``. With a resolution of 0.05, neighbours in a family differ in at most 5 %
         of the pixels; the guarantees hold for any resolution.
     n_jobs : int, default=None
         Threads over the images, in which the function is called; None is one.
@@ -185,6 +185,8 @@ class ConformalMasks(Conformal):
     ----------
     controls_ : dict
         The ``RiskControl`` of "outer", "inner" and "mask"; with groups, one for each group.
+    kind_ : str
+        The calibrated kind of families: "bias path", "probabilities" or "stack of masks".
     estimator_ : object
         The estimator that ``fit`` fitted.
 
@@ -221,7 +223,7 @@ class ConformalMasks(Conformal):
         nonempty: bool = False,
         ignore: int | None = None,
         reach: float | None = None,
-        resolution: float = 0.02,
+        resolution: float = 0.05,
         n_jobs: int | None = None,
     ) -> None:
         self.estimator = estimator
@@ -324,7 +326,7 @@ class ConformalMasks(Conformal):
                 whole = getattr(self, part) in ("miss", "excess")
                 parts[part] = _Threshold(given, whole, bool(self.nonempty), alpha, delta)
         self._calibrate(parts, groups, len(examples))
-        self._kind = next(iter(kinds))
+        self.kind_ = next(iter(kinds))
         return self
 
     @hints_at_names
@@ -355,9 +357,9 @@ class ConformalMasks(Conformal):
         levels = {part: self._levels(part, groups, n) for part in parts}
         found = []
         for i, masks in enumerate(self._families(examples, self._model(), False)):
-            if masks.kind != self._kind:
+            if masks.kind != self.kind_:
                 raise ValueError(
-                    f"X must hold families of the calibrated kind, {self._kind}, got {masks.kind}"
+                    f"X must hold families of the calibrated kind, {self.kind_}, got {masks.kind}"
                 )
             own = {part: levels[part][i] for part in parts}
             found.append(self._masks(masks, own))
@@ -432,8 +434,8 @@ class ConformalMasks(Conformal):
                 "family, got None"
             )
         as_flag(self.nonempty, "nonempty")
-        if self.ignore is not None and not isinstance(self.ignore, int | np.integer):
-            as_count(self.ignore, "ignore")
+        if self.ignore is not None:
+            as_count(self.ignore, "ignore", least=-(2**31), most=2**31 - 1)
         if self.reach is not None:
             as_number(self.reach, "reach", nonnegative=True)
         if as_number(self.resolution, "resolution", nonnegative=True) > 1:
@@ -445,6 +447,7 @@ class ConformalMasks(Conformal):
         return getattr(self, "estimator_", self.estimator)
 
     def _families(self, examples: list[Any], model: Any, plain: bool) -> list[NestedMasks]:
+        make: Callable[[Any], Any]
         if model is None:
             make = _itself
         elif hasattr(model, "predict_proba"):
@@ -458,7 +461,8 @@ class ConformalMasks(Conformal):
             )
         # A path of reach 0 is the best mask alone, in one cut.
         reach = 0.0 if plain else self.reach
-        return all_nested(examples, make, "X", reach, self.resolution, threads(self.n_jobs))
+        name = "X" if model is None else "what estimator returns"
+        return all_nested(examples, make, name, reach, self.resolution, threads(self.n_jobs))
 
     def _profiles(
         self, examples: list[Any], truths: list[Any], model: Any
@@ -469,7 +473,7 @@ class ConformalMasks(Conformal):
         return {masks.kind for masks in families}, profiles
 
     def _state(self) -> dict[str, Any]:
-        return {"_kind": getattr(self, "_kind", None)}
+        return {"kind_": getattr(self, "kind_", None)}
 
 
 def _itself(item: Any) -> Any:
@@ -503,7 +507,9 @@ def _fitted(estimator: Any, examples: list[Any], truths: list[Any], ignore: int 
     labels = [np.asarray(y).ravel() for y in truths]
     for x, y in zip(rows, labels, strict=True):
         if x.size != y.size * x.shape[-1]:
-            raise ValueError(f"y must hold a mask of shape {x.shape[:-1]} for this X, got {y.shape}")
+            raise ValueError(
+                f"y must hold a mask of shape {x.shape[:-1]} for this X, got {y.shape}"
+            )
     pixels = np.concatenate([x.reshape(-1, x.shape[-1]) for x in rows])
     target = np.concatenate(labels)
     if ignore is not None:

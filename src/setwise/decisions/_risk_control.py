@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, log
+from math import ceil, log, log1p
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,7 +26,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RiskControl(Record):
-    """A level of a nested family, and what is guaranteed for its risk.
+    r"""A level of a nested family, and what is guaranteed for its risk.
 
     Attributes
     ----------
@@ -39,11 +39,11 @@ class RiskControl(Record):
         expectation.
     n_examples : int
         The number of calibration examples.
-    risk : float or tuple of float
-        The mean loss of the calibration examples at the level; NaN without a level.
-    bound : float or tuple of float
+    risk : float, tuple of float or None
+        The mean loss of the calibration examples at the level; None without a level.
+    bound : float, tuple of float or None
         The least alpha for which the level would have been certified: (n risk + 1) / (n + 1) in
-        expectation, an upper confidence bound on the risk in probability; NaN without a level.
+        expectation, an upper confidence bound on the risk in probability; None without a level.
     certified : array of float
         All certified levels, in increasing order. In probability, the guarantee holds for all of
         them at once, so that any of them may be chosen.
@@ -56,7 +56,7 @@ class RiskControl(Record):
     >>> control = sw.conformal.control_risk(losses, 0.3)
     >>> control.level, round(control.bound, 3), control.sense
     (8.0, 0.208, 'expectation')
-    >>> print(control.words.replace(", ", ",\\n"))
+    >>> print(control.words.replace(", ", ",\n"))
     The risk is at most 0.3 on average over draws of 99 calibration examples and a new one,
     if all 100 are exchangeable.
     """
@@ -65,15 +65,15 @@ class RiskControl(Record):
     alpha: float | tuple[float, ...]
     delta: float | None
     n_examples: int
-    risk: float | tuple[float, ...]
-    bound: float | tuple[float, ...]
+    risk: float | tuple[float, ...] | None
+    bound: float | tuple[float, ...] | None
     certified: FloatArray
 
     _printed = "level alpha delta n_examples risk bound sense assumption"
 
     @property
     def sense(self) -> str:
-        """ "expectation" or "probability": the sense in which the guarantee holds."""
+        """The sense in which the guarantee holds, "expectation" or "probability"."""
         return "expectation" if self.delta is None else "probability"
 
     @property
@@ -122,7 +122,7 @@ def least_examples(alpha: float, delta: float | None) -> int:
     """
     if delta is None:
         return max(ceil((1 / alpha - 1) * (1 - _ROUNDING)), 1)
-    return max(ceil(log(delta) / np.log1p(-alpha) * (1 - _ROUNDING)), 1)
+    return max(ceil(log(delta) / log1p(-alpha) * (1 - _ROUNDING)), 1)
 
 
 def require_examples(n: int, alpha: float, delta: float | None, name: str, which: str = "") -> None:
@@ -271,7 +271,7 @@ def control_risk(
         shown = f"{least[0]:.3g}" if single else str([float(f"{a:.3g}") for a in least])
         raise ValueError(
             f"alpha must be at least {shown} for these losses, whose last level is the most "
-            f"cautious one, got {alpha}"
+            f"cautious one, got {alphas[0] if single else list(alphas)}"
         )
     return control_of(sums, n, alphas, failing, numbers, certified, single)
 
@@ -287,17 +287,15 @@ def control_of(
     chosen: int | None = None,
 ) -> RiskControl:
     """Return the record for sums (R, K), where ``chosen`` is by default the first certified."""
-    if certified.size:
-        k = int(certified[0]) if chosen is None else chosen
-        level = float(levels[k])
-        risks = tuple(float(s[k]) / n for s in sums)
-        bounds = tuple(bound_of(float(s[k]), n, delta) for s in sums)
-    else:
-        level = None
-        risks = bounds = (float("nan"),) * len(alphas)
+    alpha = alphas[0] if single else alphas
+    if not certified.size:
+        return RiskControl(None, alpha, delta, n, None, None, levels[certified])
+    k = int(certified[0]) if chosen is None else chosen
+    risks = tuple(float(s[k]) / n for s in sums)
+    bounds = tuple(bound_of(float(s[k]), n, delta) for s in sums)
     return RiskControl(
-        level=level,
-        alpha=alphas[0] if single else alphas,
+        level=float(levels[k]),
+        alpha=alpha,
         delta=delta,
         n_examples=n,
         risk=risks[0] if single else risks,
@@ -313,7 +311,7 @@ def highest_threshold(
     alpha: float,
     delta: float | None,
 ) -> RiskControl:
-    r"""Return the highest certified threshold of sets that hold all elements of at least this score.
+    r"""Return the highest certified threshold, above which the elements of a set score.
 
     The loss of an example is the sum of the weights of its elements below the threshold, at most 1.
     It falls as the threshold falls, so that the largest threshold, which is always a score or

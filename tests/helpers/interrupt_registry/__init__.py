@@ -7,6 +7,7 @@ list fails the test, so that a new one is listed or found out.
 
 # Each lists its calls when it is loaded.
 from interrupt_registry import (  # noqa: F401
+    _conformal,
     _decisions,
     _estimators,
     _field_layers,

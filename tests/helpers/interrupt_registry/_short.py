@@ -57,6 +57,7 @@ SHORT_METHODS = {
     "predict_proba",
     "properties",
     "properties_of",
+    "save",
     "restrict",
     "scaled",
     "score",
@@ -78,6 +79,11 @@ SHORT_METHODS = {
 }
 SHORT = {
     "app.serve",  # runs until Ctrl-C: uvicorn heeds it
+    "conformal.ConformalLabels.conformalize",
+    "conformal.ConformalLabels.fit",  # of scikit-learn's classifiers
+    "conformal.ConformalLabels.predict_set",
+    "conformal.load",
+    "decisions.control_risk",
     "estimators.ThinnedEnsemble.fit",
     "fields.contrast_weights",
     "fields.grid_edges",
@@ -95,6 +101,9 @@ SHORT = {
     "losses.scorer",
     "surrogates.get",
     "surrogates.names",
+    "torch.MaskCalibrator.compute",
+    "torch.MaskCalibrator.reset",
+    "torch.MaskCalibrator.update",
     "torch.SetScore.compute",
     "torch.SetScore.reset",
     "torch.SetScore.update",

@@ -117,6 +117,16 @@ class UncertaintyMap:
     regions: tuple[Region, ...]
 
 
+@dataclass(frozen=True, eq=False)
+class GuaranteedMasks:
+    """The inner and the outer mask of a calibrated predictor, for one version of two labels."""
+
+    version: int
+    zones: Picture
+    """(h, w): 2 on the inner mask, 1 on the rest of the outer one, 0 elsewhere"""
+    words: str
+
+
 @dataclass(frozen=True)
 class Working:
     """The progress of a job."""
@@ -134,7 +144,7 @@ class Failed:
     words: str
 
 
-Event = MaskAnswer | AlternativeList | UncertaintyMap | Working | Failed
+Event = MaskAnswer | AlternativeList | UncertaintyMap | GuaranteedMasks | Working | Failed
 
 
 def as_percent(share: float) -> str:

@@ -9,6 +9,7 @@ from itertools import count
 from math import ceil
 from sys import getsizeof
 from threading import Lock, RLock
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +74,8 @@ class Drawing:
         self.shape: tuple[int, int] = image.shape[0], image.shape[1]
         self.original: tuple[int, int] = self.shape
         """height and width before the image was reduced to its working size"""
+        self.guarantee: Any = None
+        """a calibrated ``ConformalMasks``, whose inner and outer masks are shown"""
         self._smoothness = smoothness
         self._lock, self._making = RLock(), Lock()
         self._marks: Marks = np.full(self.shape, -1, np.int8)

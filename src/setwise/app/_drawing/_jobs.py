@@ -20,6 +20,7 @@ from setwise.app._drawing._answers import (
     AlternativeList,
     Event,
     Failed,
+    GuaranteedMasks,
     MaskAnswer,
     UncertaintyMap,
     Working,
@@ -45,6 +46,7 @@ from setwise.inference._marginals._marginals import marginals
 N_ALTERNATIVES = 6  # as many as fit into the strip of the page
 ALTERNATIVES, UNCERTAINTY = "alternatives", "uncertainty"
 _PREVIEW, _MASK, _BACKGROUND, _PROOF = "preview", "mask", "background", "proof"
+_GUARANTEE = "guarantee"
 # The most pixels for which alternatives and uncertainty are computed at full size too, after a
 # reduced size. They end within BACKGROUND_SECONDS: alternatives of 1,000,000 pixels took 6 s of
 # processor time, and the marginals of 260,000 pixels took 12 s.
@@ -93,6 +95,7 @@ class Work:
         self.answer: MaskAnswer | None = None
         self.alternatives: AlternativeList | None = None
         self.uncertainty: UncertaintyMap | None = None
+        self.guaranteed: GuaranteedMasks | None = None
         self._done: dict[str, int] = {}
 
     # ---- calls of the host
@@ -277,6 +280,8 @@ class Work:
         pieces: dict[str, Callable[[], None]] = {}
         if not answer.final:
             pieces[_PROOF] = partial(self._prove_bound, state, answer)
+        if self.drawing.guarantee is not None and len(state.labels) == 2:
+            pieces[_GUARANTEE] = partial(self._guarantee, state)
         for what, compute in ((UNCERTAINTY, self._map_uncertainty), (ALTERNATIVES, self._list)):
             if what in self._wanted:
                 for factor in self._factors(what, state):
@@ -325,6 +330,20 @@ class Work:
                 seconds=answer.seconds + perf_counter() - begin,
             )
         )
+
+    def _guarantee(self, state: State) -> None:
+        """Emit the inner and outer masks of the calibrated predictor; label 2 is the object."""
+        check = self._unless_changed(state, "the inner and outer masks")
+        model = self.drawing.guarantee
+        with self.drawing.working_level(1, state, search_nbytes(2), check) as level:
+            found = _core.heed(check, lambda: model.predict_set([level.field(state)])[0])
+            check()
+            zones = np.zeros(level.n, np.uint8)
+            for number, mask in ((1, found.outer), (2, found.inner)):
+                if mask is not None:
+                    zones[mask.ravel()] = number
+            zones = zones.reshape(level.shape)
+        self._publish(GuaranteedMasks(state.version, zones, found.words))
 
     def _list(self, state: State, factor: int) -> None:
         names = np.array(state.labels, np.uint8)
@@ -442,6 +461,8 @@ class Work:
                 self.alternatives = event
             case UncertaintyMap():
                 self.uncertainty = event
+            case GuaranteedMasks():
+                self.guaranteed = event
         self._emit(event)
 
 

@@ -24,7 +24,7 @@ const EXPORTS = [
 const KEYS = [
   ["1–9", "label"], ["b e x", "brush, eraser, box"], ["[ ]", "brush size"], ["z y", "undo, redo"],
   ["arrows", "move the cursor"], ["space", "pen down and up"], ["+ − 0", "zoom, fit"],
-  ["h j k l", "pan"], ["u", "uncertainty"], ["Alt 1–6", "take an alternative"],
+  ["h j k l", "pan"], ["u", "uncertainty"], ["g", "inner and outer mask"], ["Alt 1–6", "take an alternative"],
 ];
 const PREVIEW_WAIT = 150; // ms that a growing stroke waits for the mask of its last part
 
@@ -34,6 +34,7 @@ const shade = (c, t) => c.map((v) => Math.round(t > 0 ? v + (255 - v) * t : v * 
 // Three colours per label: plain, in the pattern, and on the border.
 const PAINT = Uint32Array.from(RGB.flatMap((c) => [pack(c, 165), pack(shade(c, 0.45), 215), pack(shade(c, -0.55), 255), 0]));
 // A colour scale from transparent (certain) over violet to bright yellow (uncertain).
+const ZONES = Uint32Array.from([[0, 0, 0, 0], [230, 159, 0, 150], [0, 114, 178, 150]], ([r, g, b, a]) => pack([r, g, b], a));
 const HEAT = Uint32Array.from({ length: 256 }, (_, k) => {
   const t = k / 255;
   return pack([110 + 145 * Math.min(1, 2 * t), 20 + 220 * t * t, 140 * (1 - t)].map(Math.round), Math.round(225 * t ** 1.5));
@@ -89,7 +90,7 @@ function pictured(canvas, given) {
 export function mount(root, host) {
   const state = {
     width: 0, height: 0, label: 1, tool: "brush", radius: 6, opacity: 0.6, version: -1, empty: true,
-    zoom: 1, x: 0, y: 0, stroke: null, waiting: false, cursor: null, uncertain: false, began: null, steps: [],
+    zoom: 1, x: 0, y: 0, stroke: null, waiting: false, cursor: null, uncertain: false, guarantee: true, guaranteed: null, began: null, steps: [],
     alternatives: null, uncertainty: null, sent: 0, echoed: 0, labels: null, last: null, shown: "none",
     pending: [], drawn: new Map(), // strokes that are not among the steps yet; all strokes by key
   };
@@ -133,6 +134,8 @@ export function mount(root, host) {
     const smooth = slider("Smoothness", "smoothness", { min: "0", max: "100", step: "1" }, (v) => { smooth.output.value = v; });
     smooth.input.addEventListener("change", () => act({ type: "smoothness", value: +smooth.input.value }));
     const uncertain = button("Uncertainty", "u", () => showUncertain(!state.uncertain), { "aria-pressed": "false" });
+    const guarantee = button("Guarantee", "g", () => showGuarantee(!state.guarantee), { "aria-pressed": "true", hidden: true });
+    const promise = element("p", { class: "sw-next", hidden: true });
     const next = element("ol", { class: "sw-next", hidden: true });
     const zoom = [button("−", "", () => zoomBy(0.8), { "aria-label": "zoom out" }), button("Fit", "0", () => fit()), button("+", "", () => zoomBy(1.25), { "aria-label": "zoom in" })];
     const exports = element("fieldset", {}, element("legend", {}, "Export"),
@@ -143,11 +146,11 @@ export function mount(root, host) {
       element("fieldset", {}, element("legend", {}, "Label"), element("div", { class: "sw-labels", role: "radiogroup", "aria-label": "label" }, ...labels)),
       element("fieldset", {}, element("legend", {}, "Tool"), element("div", { class: "sw-row" }, ...Object.values(tools))),
       element("div", {}, size.box, opacity.box, smooth.box),
-      element("fieldset", {}, element("legend", {}, "View"), element("div", { class: "sw-row" }, ...zoom), element("div", { class: "sw-row", style: "margin-top:5px" }, uncertain), next),
+      element("fieldset", {}, element("legend", {}, "View"), element("div", { class: "sw-row" }, ...zoom), element("div", { class: "sw-row", style: "margin-top:5px" }, uncertain, guarantee), next, promise),
       exports,
       element("details", {}, element("summary", {}, "Keys"), element("div", { class: "sw-keys" }, ...KEYS.map(([k, said]) => element("span", {}, element("kbd", {}, k), ` ${said}`)))));
 
-    const layers = Object.fromEntries(["picture", "mask", "look", "heat", "marks"].map((name) => [name, element("canvas", { class: `sw-${name}` })]));
+    const layers = Object.fromEntries(["picture", "mask", "look", "heat", "zones", "marks"].map((name) => [name, element("canvas", { class: `sw-${name}` })]));
     const paper = element("div", { class: "sw-paper" }, ...Object.values(layers));
     const over = svg("svg", { class: "sw-over", "aria-hidden": "true" });
     const regions = svg("g"), cursor = svg("g");
@@ -166,7 +169,7 @@ export function mount(root, host) {
       element("label", { class: "sw-drop" }, file, element("strong", {}, "Open a picture"), element("br"), "PNG, JPEG, TIFF, or a drawing you have exported: choose, drop or paste it here"),
       element("div", { class: "sw-caption" }, "Or begin with a photograph"), samples));
     const note = element("div", { class: "sw-note", role: "alert", hidden: true });
-    return { head, tools: aside, stage, strip, start, note, words, figures, statement, proof, undo, redo, clear, labels, pens: tools, size, opacity, smooth, uncertain, next, layers, paper, over, regions, cursor, tags, busy };
+    return { head, tools: aside, stage, strip, start, note, words, figures, statement, proof, undo, redo, clear, labels, pens: tools, size, opacity, smooth, uncertain, guarantee, promise, next, layers, paper, over, regions, cursor, tags, busy };
   }
 
   function say(message) {
@@ -393,6 +396,7 @@ export function mount(root, host) {
     else if (key === "e") pick("erase");
     else if (key === "x") pick("box");
     else if (key === "u") showUncertain(!state.uncertain);
+    else if (key === "g" && !ui.guarantee.hidden) showGuarantee(!state.guarantee);
     else if (key === "[") resize(state.radius - 1);
     else if (key === "]") resize(state.radius + 1);
     else if (key === "+" || key === "=") zoomBy(1.25);
@@ -486,6 +490,17 @@ export function mount(root, host) {
       ui.tags.append(element("div", { class: "sw-tag", style: `left:${x}px;top:${Math.max(16, y - 4)}px` }, k ? `${k + 1}` : "1: draw here next"));
     });
   }
+  function showGuarantee(on) {
+    state.guarantee = on;
+    ui.guarantee.setAttribute("aria-pressed", String(on));
+    drawGuarantee();
+  }
+  // Blue is the inner mask, orange the band between it and the outer one.
+  function drawGuarantee() {
+    const shown = state.guarantee && state.guaranteed && state.guaranteed.version === state.version;
+    ui.layers.zones.hidden = ui.promise.hidden = !shown;
+    if (state.guaranteed) ui.guarantee.hidden = false;
+  }
   function paintHeat(heat, height, width) {
     const canvas = ui.layers.heat;
     canvas.width = width;
@@ -504,12 +519,13 @@ export function mount(root, host) {
   }
   const told = {
     async drawing(message, buffers) {
-      Object.assign(state, { width: message.width, height: message.height, version: -1, steps: [], pending: [], drawn: new Map(), alternatives: null, uncertainty: null, stroke: null, sent: 0, echoed: 0, labels: null, last: null });
+      Object.assign(state, { width: message.width, height: message.height, version: -1, steps: [], pending: [], drawn: new Map(), alternatives: null, uncertainty: null, guaranteed: null, stroke: null, sent: 0, echoed: 0, labels: null, last: null });
       for (const canvas of Object.values(ui.layers)) { canvas.width = message.width; canvas.height = message.height; }
       arrive();
       root.dataset.ready = "false";
       showAlternatives();
       drawUncertainty();
+      drawGuarantee();
       fit();
       ui.smooth.input.value = ui.smooth.output.value = message.smoothness;
       const picture = await createImageBitmap(await host.image(message, buffers));
@@ -546,6 +562,7 @@ export function mount(root, host) {
       if (message.echo !== null && !message.empty && root.dataset.mask !== "waiting" && state.last?.version === message.version) painted(state.last);
       showAlternatives();
       drawUncertainty();
+      drawGuarantee();
     },
     labels(message, [bytes]) {
       state.waiting = false;
@@ -586,6 +603,19 @@ export function mount(root, host) {
       root.dataset.uncertainty = String(message.version);
       ui.busy.hidden = true;
       drawUncertainty();
+    },
+    guaranteed(message, [zones]) {
+      if (message.version < state.version) return;
+      state.guaranteed = message;
+      const canvas = ui.layers.zones;
+      canvas.width = message.width;
+      canvas.height = message.height;
+      const context = canvas.getContext("2d"), image = context.createImageData(message.width, message.height);
+      new Uint32Array(image.data.buffer).set(Uint32Array.from(zones, (zone) => ZONES[zone]));
+      context.putImageData(image, 0, 0);
+      ui.promise.textContent = message.words;
+      root.dataset.guaranteed = String(message.version);
+      drawGuarantee();
     },
     working(message) {
       ui.busy.hidden = message.share >= 1;

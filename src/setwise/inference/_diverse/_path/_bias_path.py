@@ -25,8 +25,8 @@ def bias_path(
     minimisers are nested. Between two labellings of the path the next cut is made at the bias where
     their lines cross. If it finds no lower energy, they are neighbours (Eisner and Severance,
     1976). Variables on which both agree are fixed, so that cuts become smaller and the sets are
-    exactly nested. K breakpoints need at most 2 K + 3 cuts. Where several labellings are optimal for a
-    bias, ``labeling`` returns the one with the fewest ones, as ``solve_map`` does.
+    exactly nested. K breakpoints need at most 2 K + 3 cuts. Where several labellings are optimal,
+    ``labeling`` returns the one with the fewest ones, as ``solve_map`` does.
 
     Parameters
     ----------
