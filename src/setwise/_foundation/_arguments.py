@@ -20,9 +20,17 @@ BoolArray = NDArray[np.bool_]
 
 # The largest number that is accepted: sums of a hundred million such numbers stay finite.
 LARGEST = 1e300
-SQUARABLE = 1e100  # any sums of products of numbers up to this one stay finite
+# The largest number that may enter products: those of three such numbers stay finite, with room for
+# sums of a hundred million of them.
+SQUARABLE = 1e100
 # The entries of temporary arrays that are made at once, 8 MB of floats. It limits memory alone.
 BATCH = 1 << 20
+# The most entries of an array whose size follows from a few numbers, such as a weight that repeats
+# an element. An allocation may succeed beyond the memory of the machine, so its failure cannot
+# serve as the check. Fewer entries may still not fit, but then an error says so.
+MOST_ENTRIES = 1 << 31
+# The most axes of an array: NumPy 1 has 32, and some arrays need one for directions or tables.
+MOST_AXES = 31
 
 _MASKED = np.ma.MaskedArray
 

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 EPS = float(np.finfo(np.float64).eps)
+INTEGERS = 2 / EPS  # float64 represents all integers up to this one, 2**53
 
 # A bound, not tuned, on the rounding errors of a number in a few operations of a kernel, and on
 # those of the values of a Python callable: log is off by one or two, short formulas by a few.
 FEW_ROUNDINGS = 8.0
 # The same for a number that enters sums of sums, such as the value of a formula, a risk, a flow, or
-# a table that was split into parts (which may differ from it by 45 roundings of its largest entry).
+# a table that was split into parts (which differed from it by up to 45 roundings of its largest
+# entry).
 MANY_ROUNDINGS = 64.0
 # The largest share of an objective, or of the least number of a set function, that counts as
 # rounding, whatever the bounds above give: a gap or a number must not be mistaken for it. In a

@@ -14,14 +14,14 @@ from secrets import token_hex
 from threading import current_thread, main_thread
 from typing import BinaryIO
 
-# The most bytes of an unpacked file, absolutely and as a multiple of the packed size. Text with
-# numbers is not compressed by a larger factor.
+# The most memory that a file of a few bytes may ask for, packed or by a header that announces large
+# arrays: 256 MiB, which any machine has.
 _MOST_UNPACKED = 1 << 28
-_MOST_PACKING = 32
-# The most entries of arrays that a file may ask for, absolutely and as a multiple of its numbers,
-# so that a header of a few bytes cannot request unlimited memory.
-_MOST_ENTRIES, _MOST_TIMES = 1 << 24, 16
-# The most bytes of a word that may be a number.
+# A larger file may ask for a multiple: of its size, as gzip packs text with numbers by a factor of
+# two to ten, or of the memory of its numbers.
+_MOST_TIMES = 32
+# The most bytes of a word that may be a number. The exact decimal expansion of a float64 has at
+# most 1077 bytes, and a longer word is the sign of a file without spaces, which need not be read.
 LONGEST_WORD = 1 << 12
 # Paths of open streams. A file behind one of them must not be replaced.
 _STREAMS = ("/dev/fd/", "/dev/std", "/proc/")
@@ -94,7 +94,7 @@ def unpacked(file: BinaryIO, size: int, name: str, *, packed: bool) -> Iterator[
 
     A packed file of ``size`` bytes must not unpack to more than a limit that grows with ``size``.
     """
-    most = max(_MOST_UNPACKED, _MOST_PACKING * size)
+    most = max(_MOST_UNPACKED, _MOST_TIMES * size)
     total = 0
     try:
         source: BinaryIO = gzip.GzipFile(fileobj=file) if packed else file  # type: ignore[assignment]
@@ -111,8 +111,11 @@ def unpacked(file: BinaryIO, size: int, name: str, *, packed: bool) -> Iterator[
 
 
 def affords(n_numbers: int, entries: int) -> bool:
-    """Return whether a file of ``n_numbers`` numbers may ask for arrays of so many entries."""
-    return entries <= max(_MOST_ENTRIES, _MOST_TIMES * n_numbers)
+    """Return whether a file of ``n_numbers`` numbers may ask for arrays of so many entries.
+
+    A number takes eight bytes, and an entry as many again for a copy of its array.
+    """
+    return 16 * entries <= max(_MOST_UNPACKED, _MOST_TIMES * 8 * n_numbers)
 
 
 def quoted(word: bytes) -> str:

@@ -19,7 +19,8 @@ S = TypeVar("S")
 
 MOST_THREADS = 1024  # larger values of ``n_jobs`` are reduced to this, far above any machine
 # Seconds between two checks of something to wait for, such as the time limit while the threads of
-# a pool work. A person does not notice the delay, and the checks cost nothing that can be measured.
+# a pool work. A person does not notice the delay, so that a result may also wait so long for a
+# better one, and the checks cost nothing that can be measured.
 PAUSE = 0.02
 
 

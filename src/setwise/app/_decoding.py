@@ -16,14 +16,11 @@ from setwise._foundation._arguments import as_array
 from setwise._foundation._imports import load
 from setwise._foundation._pictures import FORMATS, check_single
 from setwise.app._drawing._memory import MemoryBudget
-from setwise.app._drawing._strokes import BLOCK_SIDE
+from setwise.app._drawing._strokes import BLOCK_SIDE, WORKING_PIXELS
 
 MOST_BYTES = 64 * 2**20  # the most bytes of a file; photographs of MOST_PIXELS take fewer as JPEG
 # The most pixels of a file, below the size at which Pillow warns of a decompression bomb.
 MOST_PIXELS = 64_000_000
-# Larger pictures are reduced to this size, and masks are enlarged again when they are exported. A
-# cut of this size takes 1.8 GB.
-WORKING_PIXELS = 4_000_000
 SAMPLES = ("astronaut", "coffee", "chelsea", "rocket", "page", "coins")
 
 # The most bytes per pixel while a picture is decoded: the picture (4) and the coefficients of a

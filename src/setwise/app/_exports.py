@@ -16,21 +16,23 @@ from numpy.typing import NDArray
 from setwise import _core
 from setwise._foundation._arguments import BoolArray, IntArray
 from setwise._foundation._pictures import png
-from setwise.app._decoding import MOST_PIXELS, WORKING_PIXELS, Refused, decode
+from setwise.app._decoding import MOST_PIXELS, Refused, decode
 from setwise.app._drawing._answers import AlternativeList
 from setwise.app._drawing._drawing import Drawing
-from setwise.app._drawing._jobs import N_ALTERNATIVES
 from setwise.app._drawing._levels import Tilt, resampled
 from setwise.app._drawing._memory import MemoryBudget
-from setwise.app._drawing._strokes import MOST_LABELS, MOST_STROKE_BYTES, Stroke
+from setwise.app._drawing._strokes import MOST_LABELS, MOST_STROKE_BYTES, WORKING_PIXELS, Stroke
 from setwise.app._outlines import pieces
+from setwise.images._segment import N_ALTERNATIVES
 
 Labels = NDArray[np.uint8]
 
 _FORMAT, _FORMAT_VERSION = "setwise drawing", 1
-# Limits for costs of a choice in a file. Real costs are far smaller, and sums cannot overflow.
+# The largest bias and weight of a choice in a file. Biases are multiples of 2**-30, and their sums
+# with costs are exact up to this size. A weight is at most the energy of a picture, below 1e9.
 _LARGEST_BIAS, _LARGEST_WEIGHT = 1e6, 1e12
-# Bytes of memory per byte of a file that is read, for its text and the points of strokes.
+# Bytes of memory per byte of a file that is read: the text (1), again as characters of up to 4
+# bytes, and the points of strokes as floats (1). It is an upper bound, not tuned.
 _READING_BYTES = 6
 _SPACE = re.compile(r"[ \t\n\r]*")
 

@@ -34,7 +34,9 @@ _THUMBNAIL = 240
 # The number of points per message of a history. A message has about 0.2 MB and is written in some
 # milliseconds.
 _POINTS_PER_MESSAGE = 10_000
-_MOST_ERRORS = 16  # error messages that wait for the host
+# The error messages that wait for the host, the last ones. A host that never reads them shall not
+# fill the memory, and nobody reads more.
+_MOST_ERRORS = 16
 _FIRST = "drawing", "history"
 
 

@@ -23,12 +23,12 @@ from setwise.learning._tree_sum import tree_level, tree_sum
 
 T = TypeVar("T")
 S = TypeVar("S")
-# The client adds up the last _AT_CLIENT nodes of the tree if the vectors are small: workers would
-# wait for one another, and sending a small vector costs no more than the message around it.
-_AT_CLIENT = 16
 # The number of levels of the tree that one summing task covers. More levels make fewer tasks for
-# the scheduler, but one worker then waits for more vectors; large vectors get fewer levels.
-_LEVELS, _LEVELS_OF_LARGE = 4, 2
+# the scheduler, but one worker then waits for more vectors: large vectors get half as many levels.
+# The client adds up as many levels at the top if the vectors are small: workers would wait for one
+# another, and sending a small vector costs no more than the message around it. A sum of 1000 small
+# vectors takes 79 tasks on the workers with 4 levels, 333 with 2 and 1000 with 1.
+_LEVELS = 4
 # Arrays of at most _SMALL bytes are sent with every task instead of once per worker.
 _SMALL = 1 << 15
 # The number of attempts per round. An attempt fails if the scheduler forgets the tasks
@@ -108,7 +108,8 @@ class DaskExecutor:
         call = _Summed(as_function(function, "function"), level, len(placed))
         # Large arguments have large answers, which are summed on the workers: one sum comes here.
         small = all(map(_is_small, arguments))
-        top, levels = max(level, _AT_CLIENT if small else 1), _LEVELS if small else _LEVELS_OF_LARGE
+        top, levels = (1 << _LEVELS, _LEVELS) if small else (1, _LEVELS // 2)
+        top = max(level, top)
 
         def summed(parts: list[Delayed], name: str) -> list[Delayed]:
             left = 0

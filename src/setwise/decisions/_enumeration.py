@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from setwise._foundation._arguments import BoolArray, FloatArray
+from setwise._foundation._arguments import BATCH, BoolArray, FloatArray
 from setwise.decisions._answers import Answers, rounding
 from setwise.decisions._presence import Law
 from setwise.losses import Loss
@@ -12,9 +12,6 @@ from setwise.losses import Loss
 # The largest number of elements if the loss depends on the mistakes only: O(n 2^n) for all
 # decisions, which is 5 million operations at 18.
 MOST_FOR_MISTAKES = 18
-# The largest number of elements if it depends on the truth too: O(4^n), a million pairs of decision
-# and truth.
-MOST_FOR_TRUTHS = 10
 
 
 def all_masks(n: int) -> BoolArray:
@@ -28,8 +25,11 @@ def ignores_truth(loss: Loss, n: int) -> bool:
 
 
 def is_affordable(loss: Loss, n: int) -> bool:
-    """Return whether all sets can be enumerated."""
-    return n <= (MOST_FOR_MISTAKES if ignores_truth(loss, n) else MOST_FOR_TRUTHS)
+    """Return whether all sets can be enumerated.
+
+    If the loss depends on the truth, there are 4^n pairs of decision and truth: up to 10 elements.
+    """
+    return n <= MOST_FOR_MISTAKES if ignores_truth(loss, n) else 4**n <= BATCH
 
 
 def by_enumeration(loss: Loss, law: Law) -> Answers:

@@ -26,16 +26,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setwise._foundation._arguments import BoolArray, FloatArray
+from setwise._foundation._certificate import EPS, FEW_ROUNDINGS, MANY_ROUNDINGS
 
-# The least c. The probability that two elements occur at once is proportional to c, and below this
-# value it is lost in the rounding of the probability of one.
-LEAST_SCALE = 1e-13
+# The least c, about 1e-13. The probability that two elements occur at once is proportional to c. At
+# this value it is lost in the rounding of the probability of one.
+LEAST_SCALE = FEW_ROUNDINGS * MANY_ROUNDINGS * EPS
 # A set with a smaller presence counts as empty, since c is up to 1 / presence, which must not
 # overflow.
 LEAST_PRESENCE = float(np.finfo(np.float64).tiny)
-# The largest number of steps of Newton's method for c. 60 were enough for each of 300 random sets
-# with probabilities down to 1e-9, and 40 for all but two.
-_MOST_STEPS = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,10 +97,9 @@ def believed(
     scale[short] = LEAST_SCALE
     active = (presence > 0) & ~short
     scale[active] = 1 / presence[active]
-    # Newton's method starts to the right of the root of a concave function, so c decreases.
-    for _ in range(_MOST_STEPS):
-        if not active.any():
-            break
+    # Newton's method starts to the right of the root of a concave function, so c decreases. It ends
+    # because a larger step than half a rounding changes c. 47 steps were enough for 6000 sets.
+    while active.any():
         at = active[number]
         where, some = number[at], p[at]
         r = np.minimum(scale[where] * some, 1.0)
@@ -114,5 +111,5 @@ def believed(
         slope = product * np.bincount(where, odds, minlength=n) - presence
         step = np.where(active & (value < 0) & (slope < 0), value / np.minimum(slope, -1e-300), 0.0)
         scale = np.where(active, np.maximum(scale - step, LEAST_SCALE), scale)
-        active = active & (step > 1e-16 * scale) & (scale > LEAST_SCALE)
+        active = active & (step > EPS / 2 * scale) & (scale > LEAST_SCALE)
     return p, scale, presence

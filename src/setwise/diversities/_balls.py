@@ -7,13 +7,10 @@ from math import comb
 
 import numpy as np
 
-from setwise._foundation._arguments import FloatArray, IntArray, as_count
+from setwise._foundation._arguments import BATCH, FloatArray, IntArray, as_count
 from setwise.diversities._addition import Addition
 from setwise.diversities._base import MOST_LABELS, Diversity, as_weight, distances
 from setwise.fields._potentials._cardinality import CardinalityPotential
-
-MOST_COUNTED = 1 << 20
-_MOST_VARIABLES = 1 << 24  # a number for each distance is returned
 
 
 def ball_intersections(n: int, n_labels: int, radius: int) -> list[int]:
@@ -44,7 +41,7 @@ def ball_intersections(n: int, n_labels: int, radius: int) -> list[int]:
     >>> ball_intersections(3, 2, 1)  # a center and its three neighbours
     [4, 2, 2, 0]
     """
-    n = as_count(n, "n", most=_MOST_VARIABLES)
+    n = as_count(n, "n")
     n_labels = as_count(n_labels, "n_labels", least=1)
     k = min(as_count(radius, "radius"), n)
     if n_labels == 1:
@@ -197,9 +194,9 @@ class BallCoverage(_Balls):
 
     def _everything(self, n: int, n_labels: int) -> IntArray:
         """Return all L^N labellings, one per row."""
-        if n * np.log2(n_labels) > np.log2(MOST_COUNTED):
+        if n * np.log2(n_labels) > np.log2(BATCH):
             raise ValueError(
-                f"BallCoverage counts at most {MOST_COUNTED} labellings, got {n_labels}^{n}: take "
+                f"BallCoverage counts at most {BATCH} labellings, got {n_labels}^{n}: take "
                 f"BallCoverageBound, or a smaller n_labels"
             )
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise._foundation._arguments import (
+    BATCH,
     FloatArray,
     IntArray,
     as_array,
@@ -26,9 +27,8 @@ if TYPE_CHECKING:
     from setwise.diversities._combined import CombinedDiversity
 
 
-# The largest number of labels. Arrays with an entry per label or per pair of labels must fit into
-# memory.
-MOST_LABELS = 1 << 20
+# The largest number of labels: arrays with an entry per label are made at once.
+MOST_LABELS = BATCH
 
 
 class Diversity(Immutable, ABC):

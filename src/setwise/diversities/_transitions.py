@@ -5,13 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
+from setwise._foundation._arguments import MOST_ENTRIES, BoolArray, FloatArray, IntArray
 from setwise.diversities._addition import Addition
 from setwise.diversities._groups import Concave, CountedLabels
 from setwise.fields._edges import as_edges, check_edges
 from setwise.fields._potentials._label_transition import LabelTransition
-
-_MOST_PAIRS = 1 << 30
 
 
 class TransitionDiversity(CountedLabels):
@@ -63,9 +61,9 @@ class TransitionDiversity(CountedLabels):
 
     def _members(self, labelings: IntArray, n_labels: int) -> BoolArray:
         check_edges(self.edges, labelings.shape[1])
-        if len(labelings) * n_labels**2 > _MOST_PAIRS:
+        if len(labelings) * n_labels**2 > MOST_ENTRIES:
             raise ValueError(
-                f"n_labels must leave at most {_MOST_PAIRS} pairs of labels to count, got "
+                f"n_labels must leave at most {MOST_ENTRIES} pairs of labels to count, got "
                 f"{n_labels} labels for {len(labelings)} items"
             )
         touch = np.zeros((len(labelings), n_labels, n_labels), np.bool_)

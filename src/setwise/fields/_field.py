@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
+from math import prod, sqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from setwise import _core
-from setwise._foundation._arguments import FloatArray, IntArray, as_array, as_float64, as_integers
+from setwise._foundation._arguments import (
+    LARGEST,
+    FloatArray,
+    IntArray,
+    as_array,
+    as_float64,
+    as_integers,
+)
 from setwise._foundation._base_classes import Immutable
 from setwise._foundation._html import Row, as_html
 from setwise._foundation._pictures import label_picture
@@ -22,7 +29,7 @@ from setwise.fields._pixels._grid import as_sides
 from setwise.fields._terms._base import Term
 from setwise.fields._terms._fold import Folded, fold
 
-_LARGEST = 1e150  # keeps sums and squares of energies finite
+_LARGEST = sqrt(LARGEST)  # sums of squares of energies stay finite
 
 
 class Field(Immutable):

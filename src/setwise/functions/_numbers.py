@@ -14,13 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
-from setwise._foundation._certificate import EPS, FEW_ROUNDINGS
+from setwise._foundation._certificate import EPS, FEW_ROUNDINGS, INTEGERS
 
 if TYPE_CHECKING:
     from setwise.functions._base import SetFunction
-
-# Float64 represents all integers up to this one.
-_INTEGERS = 2.0**53
 
 
 @dataclass(frozen=True)
@@ -43,7 +40,7 @@ class Numbers:
     @property
     def exact(self) -> bool:
         """Whether the differences of values are computed without any rounding."""
-        return self.unit > 0 and self.reach <= _INTEGERS * self.unit
+        return self.unit > 0 and self.reach <= INTEGERS * self.unit
 
     def value_error(self, n: int) -> float:
         """Return a bound on the rounding error of a value of F.
@@ -52,7 +49,7 @@ class Numbers:
         """
         whole = self.reach + self.base
         alone = self.reach == 0.0 and self.n_terms == 1
-        if alone or whole <= _INTEGERS * min(self.unit, self.base_unit):
+        if alone or whole <= INTEGERS * min(self.unit, self.base_unit):
             return 0.0
         return FEW_ROUNDINGS * (n + self.n_terms) * EPS * whole
 

@@ -13,10 +13,6 @@ from setwise.fields import Field
 from setwise.images._colors import ColorModel
 from setwise.inference._map._solve_map import solve_map
 
-# The largest number of rounds of colour models and labels. Five to twenty are usual, but the fit of
-# a mixture is not exact, so rounds may cycle.
-MOST_ROUNDS = 100
-
 
 def as_boxes(boxes: ArrayLike, shape: tuple[int, ...]) -> IntArray:
     """Return boxes (B, 2, d): first corners, and corners one past the last."""
@@ -67,12 +63,12 @@ def refit_until_still(
     barred = np.zeros((len(fixed), 2), np.bool_)
     barred[known, 1 - fixed[known]] = True
     seen: set[bytes] = set()
-    for _ in range(MOST_ROUNDS):
+    while True:
         unary = model.costs(labels, 2, covering=True)
         unary[barred] = np.inf
         field = field_of(unary)
+        # The fit of a mixture is not exact, so rounds may cycle. Three to twenty are usual.
         if not (labels == 1).any() or labels.tobytes() in seen:
-            break
+            return field
         seen.add(labels.tobytes())
         labels = completed(solve_map(field, tol=np.inf, init=labels)).labels
-    return field

@@ -15,10 +15,14 @@ from setwise.images._pixels import Pixels
 # The number of cells along each axis of the colour space, by the number of axes.
 _CELLS = {1: 256, 2: 64, 3: 32, 4: 16}
 # The share of the uniform density over all colours that is added to the density of a label, so that
-# a colour that the label has never had does not cost too much.
+# a colour that the label has never had does not cost too much. For boxes in five pictures, a
+# quarter of it changes up to 0.4 % of the labels, and four times as much 1.1 %.
 _FLOOR = 0.3
-_LEAST_COUNT = 1e-3  # the count, in pixels, of unmarked colours
+# The count, in pixels, of unmarked colours, far below the count of any marked one. For strokes in
+# five pictures, factors of 1/4 and 4 change no label.
+_LEAST_COUNT = 1e-3
 # The weight, in pixels, of the colours of a label that covers much of the image: about one stroke.
+# Factors of 1/4 and 4 change up to 0.02 % of the labels in such pictures.
 _STROKE = 1000.0
 # Costs of histograms and locations are rounded to multiples of 1 / STEPS nats. Their sums are then
 # exact, and a stroke over colours that were marked before changes almost no cost, so that the

@@ -11,7 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from setwise._foundation._arguments import SQUARABLE, IntArray, as_array
 
-_MOST_LABELS = 1000  # arrays of all pixels and labels must fit into memory
+# The most labels drawn: a wrong number in the marks shall not ask for an array of all pixels and
+# thousands of labels. Nobody draws a thousand.
+_MOST_LABELS = 1000
 
 
 @dataclass(frozen=True, eq=False)

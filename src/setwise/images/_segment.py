@@ -23,10 +23,12 @@ from setwise.inference._diverse._diverse import diverse
 from setwise.inference._map._solve_map import solve_map
 from setwise.inference._marginals._marginals import marginals
 
-# The tolerance of marginals whose entropy is only shown.
+# The tolerance of marginals whose entropy is only shown, in 256 shades.
 MARGINALS_TOL = 1e-2
-# The relative gap of the labels, and how many alternatives are found.
-_TOL, _ALTERNATIVES = 1e-3, 6
+# The relative gap at which a search for labels ends. Displays show tenths of a percent.
+TOL = 1e-3
+# The number of alternatives, as many as fit beside each other into the strip of the page.
+N_ALTERNATIVES = 6
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -136,7 +138,7 @@ class Segmentation(Record):
     @cached_property
     def alternatives(self) -> DiverseResult:
         """Six labellings of low energy, the best one first, from ``sw.diverse``."""
-        return completed(diverse(self.field, _ALTERNATIVES))
+        return completed(diverse(self.field, N_ALTERNATIVES))
 
     def overlay(
         self,
@@ -241,7 +243,7 @@ def segment(
         channel_axis=channel_axis,
         options=options,
     )
-    best = solve_map(field, tol=_TOL, time_limit=time_limit, n_jobs=n_jobs)
+    best = solve_map(field, tol=TOL, time_limit=time_limit, n_jobs=n_jobs)
     shown = as_bytes(as_pixels(image, channel_axis, field.shape))
     marks = None if scribbles is None else np.array(scribbles, np.int64)
     return Segmentation(field, best, shown, marks)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setwise import _core
+from setwise._foundation._threads import PAUSE
 from setwise.app._drawing._answers import (
     Alternative,
     AlternativeList,
@@ -37,13 +38,12 @@ from setwise.app._drawing._levels import (
     search_nbytes,
 )
 from setwise.app._drawing._memory import BACKGROUND_SECONDS
-from setwise.images._segment import MARGINALS_TOL
+from setwise.images._segment import MARGINALS_TOL, N_ALTERNATIVES, TOL
 from setwise.inference import DiverseProgress
 from setwise.inference._diverse._diverse import diverse
 from setwise.inference._map._solve_map import solve_map
 from setwise.inference._marginals._marginals import marginals
 
-N_ALTERNATIVES = 6  # as many as fit into the strip of the page
 ALTERNATIVES, UNCERTAINTY = "alternatives", "uncertainty"
 _PREVIEW, _MASK, _BACKGROUND, _PROOF = "preview", "mask", "background", "proof"
 _GUARANTEE = "guarantee"
@@ -54,11 +54,9 @@ _MOST_FOR_ALTERNATIVES, _MOST_FOR_UNCERTAINTY = 1_200_000, 320_000
 # About the size of pictures for alternatives of more than two labels, which take one search per
 # item: with 50,000 pixels, many lists do not end within BACKGROUND_SECONDS.
 _PIXELS_OF_MANY_LABELS = 20_000
-MASK_SECONDS = 60.0  # the time limit of a mask, longer than any picture of the page takes
-# A mask that took less than twice this time in seconds needs no preview: the next preview waits
-# this long for its mask. A delay of 15 ms is not noticed.
-_PREVIEW_DELAY = 0.015
-_PROOF_TOL = 1e-3  # the relative gap at which a proof stops: the page shows one digit of it
+# The time limit of a mask. Without one there is nothing to show, so it is far longer than the few
+# seconds that a picture of WORKING_PIXELS takes.
+MASK_SECONDS = 60.0
 
 
 class WorkQueue(Protocol):
@@ -239,7 +237,8 @@ class Work:
             return  # a full mask needs more than one cut, so only a preview follows the pen
         if self.answer is None or self.answer.version != state.version or self.answer.factor > 1:
             answer = self._best(state, self._until(MASK_SECONDS, "the mask"))
-            self._preview_delay = _PREVIEW_DELAY if answer.seconds < 2 * _PREVIEW_DELAY else 0.0
+            # A mask that takes less than two pauses needs no preview: the next waits for its mask.
+            self._preview_delay = PAUSE if answer.seconds < 2 * PAUSE else 0.0
             self._publish(answer)
         if not live:
             self._start(_BACKGROUND)
@@ -311,7 +310,7 @@ class Work:
                     lambda: solve_map(
                         level.field(state),
                         init=init,
-                        tol=_PROOF_TOL,
+                        tol=TOL,
                         time_limit=BACKGROUND_SECONDS,
                     ),
                 )

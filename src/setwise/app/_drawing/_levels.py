@@ -15,7 +15,6 @@ from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
 from setwise._foundation._threads import as_threads
 from setwise.app._drawing._strokes import MOST_LABELS, Marks
 from setwise.fields import Field, Potts
-from setwise.images._boxes import MOST_ROUNDS
 from setwise.images._colors import ColorModel
 from setwise.images._contrast import contrast_edges
 from setwise.images._field import LOCATION, SMOOTHNESS
@@ -117,16 +116,16 @@ class ImageLevel:
     def _solve_all(self, state: State) -> LevelSolution:
         labels = state.labels
         fixed, learned = _fixed(state)
-        found: LevelSolution | None = None
-        for _ in range(MOST_ROUNDS if state.boxes else 1):
-            before, found = found, self._solve(state, fixed, learned)
-            if before is not None and (before.labels == found.labels).all():
+        seen: set[int] = set()  # hashes of labellings: rounds may cycle
+        while True:
+            found = self._solve(state, fixed, learned)
+            now = hash(found.labels.tobytes())
+            if not state.boxes or now in seen:
                 break
-            if state.boxes:
-                learned = self._relearned(found, fixed, labels)
-                if len(np.unique(learned)) < len(labels):
-                    break
-        assert found is not None
+            seen.add(now)
+            learned = self._relearned(found, fixed, labels)
+            if len(np.unique(learned)) < len(labels):
+                break
         self._last = found
         return found
 

@@ -4,29 +4,31 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from math import ceil, floor
+from math import ceil, floor, isqrt, sqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from setwise._foundation._arguments import BoolArray
+from setwise._foundation._arguments import BATCH, BoolArray
 
 Marks = NDArray[np.int8]
 """(H, W): the label drawn on a pixel, -1 where there is none."""
 
+# Larger pictures are reduced to this size, and masks are enlarged again when they are exported. A
+# cut of this size takes 1.8 GB.
+WORKING_PIXELS = 4_000_000
 KINDS = ("brush", "erase", "box")
 MOST_LABELS = 9  # the page has a colour and a key for each
 # The longest stroke: a pen that moves for a quarter of an hour reports about 100,000 points.
 MOST_POINTS = 100_000
-# The most bytes of a stroke as JSON, about 80 for each of MOST_POINTS.
-MOST_STROKE_BYTES = 8 * 2**20
-LARGEST_RADIUS = 500.0  # a quarter of the side of the largest square picture to work on
+MOST_STROKE_BYTES = 80 * MOST_POINTS  # of JSON: a point is two floats of at most 25 letters
+LARGEST_RADIUS = sqrt(WORKING_PIXELS) / 4  # a quarter of the side of the largest square picture
 # The most pixels of the bounding boxes of all segments of a stroke, which take some seconds.
 MOST_WORK = 250_000_000
 # The side of the blocks in which pictures are converted and strokes are drawn, so that temporary
-# arrays take a few megabytes.
-BLOCK_SIDE = 512
+# arrays take a few megabytes: there are about four numbers per pixel.
+BLOCK_SIDE = isqrt(BATCH // 4)
 
 
 @dataclass(frozen=True)

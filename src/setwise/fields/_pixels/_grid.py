@@ -9,14 +9,11 @@ from math import comb, prod
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise._foundation._arguments import IntArray, as_array, as_count
+from setwise._foundation._arguments import BATCH, MOST_AXES, IntArray, as_array, as_count
 from setwise.fields._edges import Grid, remember_grid
 
 Offset = tuple[int, ...]
 
-# Arrays have at most 32 axes in NumPy 1, and one is needed for the directions.
-_MOST_SIDES = 31
-_MOST_NEIGHBORS = 1 << 20
 # The most edges, whose array takes a terabyte. An allocation may succeed beyond the memory of the
 # machine, so its failure cannot serve as the check.
 _MOST_EDGES = 1 << 36
@@ -89,8 +86,8 @@ def as_sides(shape: object) -> tuple[int, ...]:
     if not isinstance(given, Sequence) or isinstance(given, str | bytes):
         raise TypeError(f"shape must be a sequence of integers, got {type(shape).__name__}")
     sides = tuple(as_count(side, "shape") for side in given)
-    if len(sides) > _MOST_SIDES:
-        raise ValueError(f"shape must have at most {_MOST_SIDES} sides, got {len(sides)}")
+    if len(sides) > MOST_AXES:
+        raise ValueError(f"shape must have at most {MOST_AXES} sides, got {len(sides)}")
     return sides
 
 
@@ -130,8 +127,8 @@ def directions(connectivity: int | ArrayLike | None, dimensions: int) -> list[Of
     sizes = list(accumulate(comb(dimensions, count) * 2**count for count in changes))
     if wanted in changes:
         wanted = sizes[wanted - 1]
-    if wanted not in sizes or wanted > _MOST_NEIGHBORS:
-        few = [size for size in sizes if size <= _MOST_NEIGHBORS]
+    if wanted not in sizes or wanted > BATCH:
+        few = [size for size in sizes if size <= BATCH]
         listed = " or ".join(map(str, [*changes[: len(few)], *few]))
         raise ValueError(
             f"connectivity must be {listed} in {dimensions} dimensions, or a list of offsets, "

@@ -8,11 +8,16 @@ from math import fsum, prod
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise._foundation._arguments import LARGEST, FloatArray, IntArray, as_array, as_float64
+from setwise._foundation._arguments import (
+    LARGEST,
+    MOST_AXES,
+    FloatArray,
+    IntArray,
+    as_array,
+    as_float64,
+)
 from setwise.fields._terms._base import Numbers, Term, distinct
 from setwise.fields._terms._pairs import check_labels
-
-MOST_VARIABLES = 31  # numpy's arrays have at most 32 axes
 
 
 class CliqueTerm(Term):
@@ -137,9 +142,9 @@ class CliqueTerm(Term):
 def as_cliques(cliques: ArrayLike) -> IntArray:
     """Return different variables in each row, (C, k), as a new array."""
     array = as_array(cliques, "cliques")
-    if array.ndim != 2 or not 1 <= array.shape[1] <= MOST_VARIABLES:
+    if array.ndim != 2 or not 1 <= array.shape[1] <= MOST_AXES:
         raise ValueError(
-            f"cliques must have shape (C, k) with k from 1 to {MOST_VARIABLES}, got {array.shape}"
+            f"cliques must have shape (C, k) with k from 1 to {MOST_AXES}, got {array.shape}"
         )
     if array.size and array.dtype.kind not in "iu":
         raise TypeError(f"cliques must hold integers, got dtype {array.dtype}")

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from setwise import _core
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_numbers
+from setwise._foundation._certificate import EPS, MANY_ROUNDINGS
 from setwise.fields._edges import as_edges, check_edges
 from setwise.fields._terms._base import Numbers, Term, distinct, largest
 from setwise.fields._terms._pairs import PottsTerm, check_labels
@@ -18,7 +19,7 @@ from setwise.fields._terms._singles import ConstantTerm, UnaryTerm
 
 # A table counts as unaries plus Potts if the difference is at most this share of its largest entry,
 # which allows for the rounding of a table that was computed as such a sum.
-SPLIT_ROUNDING = 1e-14
+SPLIT_ROUNDING = MANY_ROUNDINGS * EPS
 
 
 class TableTerm(Term):

@@ -15,7 +15,7 @@ from setwise.fields._potentials._clique import CliquePotential
 from setwise.fields._uai._model import as_path
 
 # exp(-energy) is accurate up to this energy. A table with a higher entry is written as several
-# factors whose product it is, and is refused above _MOST_FACTORS.
+# factors whose product it is, and is refused above _MOST_FACTORS, since files grow with them.
 _HIGHEST = 700.0
 _MOST_FACTORS = 100
 

@@ -10,11 +10,10 @@ from numpy.typing import ArrayLike
 
 from setwise._foundation._arguments import FloatArray, as_array, as_choice, as_count, as_number
 from setwise._foundation._base_classes import Versioned
+from setwise._foundation._certificate import INTEGERS
 
 Part = Literal["whole", "submodular", "supermodular"]
 
-# Float64 represents all counts up to this one.
-_MOST_NEGATIVES = 1 << 53
 # The range of beta. Below, 1 + beta^2 would lose the digits of beta^2; above, the cubes of m beta^2
 # could overflow.
 BETAS = 1e-3, 1e15
@@ -111,7 +110,7 @@ class Ratio(Versioned):
 
     def _counts(self, n: ArrayLike, q: ArrayLike, most: int) -> tuple[FloatArray, FloatArray]:
         """Return counts of one shape; q is at most 2**53, up to which floats are exact."""
-        first, second = as_counts(n, "n", most), as_counts(q, "q", _MOST_NEGATIVES)
+        first, second = as_counts(n, "n", most), as_counts(q, "q", int(INTEGERS))
         try:
             np.broadcast_shapes(first.shape, second.shape)
         except ValueError:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from setwise._foundation._arguments import (
+    MOST_ENTRIES,
     FloatArray,
     IntArray,
     as_array,
@@ -17,8 +18,6 @@ from setwise._foundation._arguments import (
     as_sample_weights,
     require_some,
 )
-
-_MOST_ELEMENTS = 1 << 31
 
 Kind = Literal["rows", "columns", "cells", "groups", "sample"]
 Sets = Literal["auto", "rows", "columns", "cells", "groups", "sample"]
@@ -155,10 +154,10 @@ def _whole_numbers(weight: FloatArray) -> IntArray:
             f"sample_weight must be whole numbers when samples are elements of a set, got "
             f"{fractions[0]:g}"
         )
-    if weight.sum() > _MOST_ELEMENTS:
+    if weight.sum() > MOST_ENTRIES:
         raise ValueError(
-            "sample_weight must sum to at most 2**31 when samples are elements of a set, which "
-            f"are written out so many times, got {weight.sum():g}"
+            f"sample_weight must sum to at most {MOST_ENTRIES} when samples are elements of a set, "
+            f"which are written out so many times, got {weight.sum():g}"
         )
     return weight.astype(np.int64)
 

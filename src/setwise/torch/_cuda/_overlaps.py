@@ -7,12 +7,11 @@ from typing import Any, NamedTuple
 
 import torch
 
-from setwise.torch._cuda._driver import IN_REGISTERS, LABELS, SCORES, kernel, workspaces
+from setwise.torch._cuda._driver import IN_REGISTERS, LABELS, SCORES, THREADS, kernel, workspaces
 from setwise.torch._cuda._softmax import weights_of
 from setwise.torch._inputs._labels import void_label
 
 _ARGUMENTS = struct.Struct("<11Q7q8d")
-_THREADS = 512  # threads per block
 _ACTIVATIONS = {"none": 0, "softmax": 1, "sigmoid": 2}
 
 
@@ -72,7 +71,7 @@ class Overlaps:
             quotient.smooth,
             quotient.gamma,
         )
-        self._shared = 8 * (_THREADS // 32) * ((4 if soft else 3) * number + 1)
+        self._shared = 8 * (THREADS // 32) * ((4 if soft else 3) * number + 1)
 
     def _kernel(self, name: str) -> Any:
         return kernel(
@@ -81,7 +80,7 @@ class Overlaps:
             self._macros,
             self._shared if name == "sums" else 0,
             self._logits.device.index,
-            (_THREADS, 1),
+            (THREADS, 1),
             together=False,
         )
 

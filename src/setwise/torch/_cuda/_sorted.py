@@ -10,6 +10,7 @@ import torch
 from setwise.torch._cuda._driver import (
     LABELS,
     SCORES,
+    THREADS,
     constant,
     kernel,
     shared_memory,
@@ -22,9 +23,9 @@ _SOFTMAX = struct.Struct("<6Q7q")
 _SORTED = struct.Struct("<13Q5q3d2q3i4x")
 _RADIX = struct.Struct("<8Q3qi4x")
 _WINDOWS, _UNIT = constant("sorted.cu", "WINDOWS"), constant("sorted.cu", "UNIT")
-# The threads per block, the keys per thread and the blocks per multiprocessor of radix.cu.
-_THREADS, _ITEMS, _BLOCKS = 512, 12, 2
-_TILE = _THREADS * _ITEMS
+# The keys per thread and the blocks per multiprocessor of radix.cu.
+_ITEMS, _BLOCKS = 12, 2
+_TILE = THREADS * _ITEMS
 _LEAST = 2048  # the least elements per row: with fewer, most of a tile would be empty
 
 
@@ -214,9 +215,9 @@ def sorted_rows(keys: torch.Tensor, spare: torch.Tensor) -> tuple[Any, Any, Any]
     """
     (rows, n), device = keys.shape, keys.device
     macros = (("ITEMS", _ITEMS), ("BLOCKS", _BLOCKS))
-    shape = (_THREADS, _BLOCKS)
+    shape = (THREADS, _BLOCKS)
     count = kernel(("radix.cu",), "digits", macros, 0, device.index, shape, together=False)
-    shared = 4 * (256 * (_THREADS // 32) + 2 * _TILE + 512)  # bytes of struct Shared
+    shared = 4 * (256 * (THREADS // 32) + 2 * _TILE + 512)  # bytes of struct Shared
     sort = kernel(("radix.cu",), "sort", macros, shared, device.index, shape, together=False)
     if count is None or sort is None or not _LEAST <= n < 1 << 30:
         return (*torch.sort(keys, dim=1, descending=True), None)

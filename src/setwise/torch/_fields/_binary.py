@@ -24,7 +24,8 @@ from scipy.sparse.csgraph import connected_components
 
 from setwise._foundation._arguments import FloatArray, IntArray
 
-# Logits whose difference is at most this, relative to the largest logit, count as equal.
+# Logits whose difference is at most this, relative to the largest logit, count as equal: far above
+# the rounding of double precision, and far below the differences of logits in single precision.
 LEVEL = 1e-10
 
 

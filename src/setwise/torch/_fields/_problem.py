@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from setwise._foundation._arguments import MOST_ENTRIES
+from setwise._foundation._certificate import INTEGERS
 from setwise.torch._fields._graph import Graph
 
 
@@ -114,9 +116,10 @@ def _gains(rank: Tensor, size: Tensor, alpha: float) -> Tensor:
     return (left - 1).clamp(min=0) ** alpha - left**alpha + size ** (alpha - 1)
 
 
-# Levels are multiples of _STEP and at most _MOST_LEVEL: 2**31 of them have an exact sum in float64.
+# Levels are multiples of _STEP, far below which single precision still has digits: logits of 64 are
+# rounded by 4e-6. They are at most _MOST_LEVEL, so that the sum of one per pixel is exact.
 _STEP = 64.0
-_MOST_LEVEL = 2.0**28
+_MOST_LEVEL = _STEP * INTEGERS / MOST_ENTRIES
 
 
 class LevelledLogits(NamedTuple):

@@ -8,10 +8,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-# The same constants as in setwise.decisions._presence.
-_LEAST_SCALE, _MOST_STEPS = 1e-13, 60
+from setwise._foundation._certificate import EPS, FEW_ROUNDINGS, MANY_ROUNDINGS
+
+# As in setwise.decisions._presence, which needs the compiled kernels.
+_LEAST_SCALE = FEW_ROUNDINGS * MANY_ROUNDINGS * EPS
 _LEAST_PRESENCE = torch.finfo(torch.float64).tiny
-# The number of float64 probabilities that are held in memory at a time.
+# The number of float64 probabilities that are held in memory at a time, 256 MiB: a device works on
+# so many as fast as on more.
 _AT_ONCE = 1 << 25
 
 
@@ -57,10 +60,7 @@ def _independent(given: Tensor, presence: Tensor) -> tuple[Tensor, Tensor, Tenso
     active = (presence > 0) & ~short
     scale = torch.where(active, 1 / torch.where(active, presence, 1.0), 1.0)
     scale = torch.where(short, _LEAST_SCALE, scale)
-    for _ in range(_MOST_STEPS):
-        rows = active.nonzero()[:, 0]
-        if not len(rows):
-            break
+    while len(rows := active.nonzero()[:, 0]):
         some, c, there = p[rows], scale[rows], presence[rows]
         r = (c[:, None] * some).clamp(max=1.0)
         logs = torch.log1p(-r).sum(1)
@@ -72,5 +72,5 @@ def _independent(given: Tensor, presence: Tensor) -> tuple[Tensor, Tensor, Tenso
         step = torch.where(falls, value / slope.clamp(max=-1e-300), 0.0)
         c = (c - step).clamp(min=_LEAST_SCALE)
         scale[rows] = c
-        active[rows] = (step > 1e-16 * c) & (c > _LEAST_SCALE)
+        active[rows] = (step > EPS / 2 * c) & (c > _LEAST_SCALE)
     return (scale[:, None] * p).clamp(max=1.0).to(given.dtype), scale, presence

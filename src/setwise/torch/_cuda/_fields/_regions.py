@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from math import inf
+from math import ceil, inf, log
 from typing import NamedTuple
 
 import torch
@@ -16,7 +16,8 @@ _MOST_ROUNDS = 300  # the default limit of rounds
 _MOST_SWEEPS = 60  # the most sweeps of the grid per round
 _LARGEST = 22_528  # the most pixels of a region that fit into shared memory
 _BYTES = 10  # the bytes of shared memory per pixel
-_NEVER = -87.0  # the least log p whose exponential is not 0 in single precision
+# The least log p, -87, whose exponential is a normal number in single precision.
+_NEVER = float(ceil(log(torch.finfo(torch.float32).tiny)))
 
 
 class RegionAnswer(NamedTuple):
