@@ -81,6 +81,7 @@ def open_share(cut: Cut, side: int) -> float:
 
 MEMORY = """
 import sys; sys.path.insert(0, {here!r})
+import setwise as sw
 from benchmarks.shared.two_labels import blobs
 cut = blobs({shape}, {connectivity})
 field = sw.fields.Field(cut.unary) + sw.fields.Potts(cut.edges, cut.weights)
