@@ -38,8 +38,8 @@ from setwise.inference._editing._whole import solve_whole
 
 Callback = Callable[[EditProgress], object]
 
-# Voxels around a change in its first window, by the number of axes. The smallest of the tried
-# values with which more than 95 % of strokes are proved at once (benchmarks/edits.py).
+# Voxels around a change in its first window, by the number of axes. A larger halo proves more
+# strokes at once and makes each slower: benchmarks/edits.py measures both.
 _HALO = {1: 1024, 2: 128, 3: 16}
 
 _WHOLE = "the whole was solved again"
