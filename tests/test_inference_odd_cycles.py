@@ -47,6 +47,15 @@ def test_it_is_enumeration(seed):
     assert (best.method, best.converged, best.interrupted) == ("odd_cycles", True, False)
 
 
+@pytest.mark.parametrize("n", [1, 4])
+def test_variables_without_pairs_or_without_a_choice(n):
+    rng = np.random.default_rng(n)
+    for unary in (np.zeros((n, 2)), rng.normal(size=(n, 2)), [[np.inf, 2.0]] * n):
+        best = sw.solve_map(sw.fields.Field(unary), "odd_cycles")
+        assert best.exact
+        assert best.value == pytest.approx(np.min(unary, axis=1).sum())
+
+
 def test_dense_spin_glasses_need_branches_and_are_solved(monkeypatch):
     """Complete graphs, whose program with odd cycles has fractional solutions."""
     branches = []

@@ -37,7 +37,7 @@ from setwise.inference._map._result import MapProgress, MapResult
 # passes of another search take a few milliseconds.
 FEW_NUMBERS = 1 << 12
 # The work of a linear program beside other searches, about ten seconds.
-_BUDGET = 5e8
+_BUDGET = 3e8
 # The largest number of searches with reduced prices, each of which starts from the last labelling.
 _AGAIN = 4
 

@@ -148,7 +148,7 @@ class _OddCycles(MapSearch):
             found = longer if len(longer) > len(found) else found
         if len(found):
             self._program.drop_idle(multipliers)
-            self._program.add(found.taken(np.arange(min(len(found), len(y)))))
+            self._program.add(found)
             return
         fraction = np.minimum(y, 1.0 - y)
         if fraction.max(initial=0.0) <= _WHOLE:

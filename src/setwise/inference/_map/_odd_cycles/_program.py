@@ -122,6 +122,8 @@ class CutProgram:
     def solve(self) -> Solution | None:
         """Return a solution after some more pivots; None if the solver has failed."""
         size = self.n_rows + len(self._all)
+        if size == 0:
+            return Solution(np.zeros(0), np.zeros(0), True)
         steps = max(int(_WORK / size), _LEAST_STEPS)
         self._highs.setOptionValue("simplex_iteration_limit", steps)
         self._highs.run()

@@ -84,7 +84,7 @@ class Separation:
                     violations[rows],
                 )
             )
-        return _joined(found)
+        return _joined(found, len(y))
 
     def any(self, y: FloatArray) -> Inequalities:
         """Return violated inequalities of any cycles: one for each node on a violated cycle."""
@@ -104,11 +104,11 @@ class Separation:
         edges, in_f = np.divmod(walks[:total], 2)
         z = np.where(in_f > 0, 1.0 - y[edges], y[edges])
         violations = 1.0 - np.add.reduceat(z, starts[:-1]) if len(starts) > 1 else np.zeros(0)
-        return _joined([Inequalities(starts, edges, in_f > 0, violations)])
+        return _joined([Inequalities(starts, edges, in_f > 0, violations)], len(y))
 
 
-def _joined(parts: list[Inequalities]) -> Inequalities:
-    """Return all inequalities, each once, the most violated first."""
+def _joined(parts: list[Inequalities], most: int) -> Inequalities:
+    """Return the most violated inequalities, at most ``most``, each once, the worst first."""
     starts, rows = [np.zeros(1, np.int64)], 0
     for part in parts:
         starts.append(part.starts[1:] + rows)
@@ -125,6 +125,8 @@ def _joined(parts: list[Inequalities]) -> Inequalities:
     once = []
     numbers = 2 * joined.edges + joined.in_f
     for row in order.tolist():
+        if len(once) == most:
+            break
         key = np.sort(numbers[joined.starts[row] : joined.starts[row + 1]]).tobytes()
         if key not in seen:
             seen.add(key)

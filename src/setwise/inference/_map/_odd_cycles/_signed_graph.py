@@ -181,7 +181,9 @@ class SignedGraph:
         for _ in range(_MOST_CHAINS):
             # The change of the energy where a node changes its side.
             agree = self.weights * signs[i] * signs[j]
-            change = np.bincount(i, agree, self.n) + np.bincount(j, agree, self.n)
+            change = np.zeros(self.n)
+            np.add.at(change, i, agree)
+            np.add.at(change, j, agree)
             turned: list[int] = []
             total, best, kept = 0.0, -least, 0
             now = signs.copy()
