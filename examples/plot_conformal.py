@@ -75,4 +75,5 @@ plt.show()
 
 model.save("masks.json")
 again = sw.conformal.load("masks.json", field_of)
-print(bool((again.predict_set(images[:1])[0].outer == model.predict_set(images[:1])[0].outer).all()))
+ours, theirs = (m.predict_set(images[:1])[0].outer for m in (model, again))
+print(bool((ours == theirs).all()))

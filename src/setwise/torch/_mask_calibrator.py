@@ -10,6 +10,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from setwise._foundation._arguments import as_number, did_you_mean
+from setwise._foundation._base_classes import printed
 from setwise._foundation._keywords import hints_at_names
 from setwise.torch._inputs._labels import read_target
 from setwise.torch._inputs._sets import FLOATS
@@ -40,6 +41,9 @@ class MaskBounds(NamedTuple):
 
     inner: Tensor
     outer: Tensor
+
+    def __repr__(self) -> str:
+        return printed(self, self._fields)
 
 
 class MaskCalibrator(nn.Module):
