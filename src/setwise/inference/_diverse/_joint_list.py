@@ -15,7 +15,7 @@ from setwise.diversities._base import Diversity
 from setwise.diversities._concatenated import Concatenated
 from setwise.fields._field import Field
 from setwise.inference._conditioning._conditioned import Conditioned, Sums
-from setwise.inference._conditioning._magnitude import difference_below
+from setwise.inference._conditioning._magnitude import sum_below
 from setwise.inference._diverse._greedy_list import greedy_list
 from setwise.inference._diverse._list_search import Item, ListSearch, with_limit
 from setwise.inference._diverse._path._bias_cuts import BiasCuts
@@ -145,7 +145,7 @@ class _FoundList(ListSearch):
         return best, self._items[0][1]
 
     def another(self) -> Item:
-        return self._items[len(self)]
+        return self._items[len(self._found)]
 
 
 def _with_claim(result: DiverseResult, base: Conditioned, gap: float) -> DiverseResult:
@@ -187,18 +187,23 @@ def _by_moves(
     labelings = start.labelings[np.arange(m) % len(start.labelings)]
     search = _JointMoves(base.field, costs, labelings, n_jobs)
     ending = drive(search, silent)
-    labelings = search.items[np.argsort(field._energies(search.items), kind="stable")]
-    values = base.field._energies(labelings)
+    order = np.argsort(search.energies, kind="stable")
+    labelings, values = search.items[order], search.energies[order]
     gains = [diversity.gain_of(y, labelings[:k], field.n_labels) for k, y in enumerate(labelings)]
     lost = (len(base.field.unary) + m) * EPS * float(np.abs(values).sum() + np.abs(gains).sum())
     gap = max(float(values.sum()) - float(np.sum(gains)) - search.bound, 0.0)
     options = MapOptions.read(base.field)
-    bounds = [difference_below(value, gap / m) for value in values.tolist()]
     found = [
         options.result(
-            y, value, below, method="joint", n_iter=1, converged=True, sums=Sums(value, lost / m)
+            y,
+            value,
+            sum_below(value, -gap / m),
+            method="joint",
+            n_iter=1,
+            converged=True,
+            sums=Sums(value, lost / m),
         )
-        for y, value, below in zip(labelings, values.tolist(), bounds, strict=True)
+        for y, value in zip(labelings, values.tolist(), strict=True)
     ]
     result, ended = _handed_out(field, base, list(zip(found, gains, strict=True)), control)
     if ended:
@@ -224,7 +229,7 @@ class _JointMoves(Search[DiverseProgress]):
         self, field: Field, costs: FloatArray, start: IntArray, n_jobs: int | None
     ) -> None:
         self._field, self._costs, self._n_jobs = field, costs, n_jobs
-        self.items, self._energies, self.bound = start.copy(), field._energies(start), -np.inf
+        self.items, self.energies, self.bound = start.copy(), field._energies(start), -np.inf
 
     def step(self) -> bool:
         field, items = self._field, self.items
@@ -235,10 +240,10 @@ class _JointMoves(Search[DiverseProgress]):
             tilted = field.with_unary(field.unary + prices)
             found = completed(solve_map(tilted, tol=np.inf, init=items[i], n_jobs=self._n_jobs))
             value = float(field._energies(found.labels[None])[0])
-            before = self._energies[i] + prices[everyone, items[i]].sum()
+            before = self.energies[i] + prices[everyone, items[i]].sum()
             after = value + prices[everyone, found.labels].sum()
             if after < before - 1e-12 * (abs(before) + abs(after)):
-                items[i], self._energies[i], changed = found.labels, value, True
+                items[i], self.energies[i], changed = found.labels, value, True
         return not changed
 
     def finish(self) -> None:

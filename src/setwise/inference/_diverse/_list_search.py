@@ -66,7 +66,7 @@ class ListSearch(Search[DiverseProgress]):
 
     def step(self) -> bool:
         """Find one more item."""
-        if len(self) == 0:
+        if not self._found:
             self._add(*self.as_first(self.first()))
             self._watch.lap("first item")
         else:
@@ -76,16 +76,17 @@ class ListSearch(Search[DiverseProgress]):
                 return True
             self._add(*item)
         completed(self._found[-1])
-        return len(self) == self.m
+        return len(self._found) == self.m
 
     def _add(self, found: MapResult, gain: float) -> None:
         """Append an item. The last assignment completes it, in case Ctrl-C interrupts."""
-        base, labels = self.base, found.labels[None]
-        height = float(base.field._energies(labels)[0])
-        value = float(self.field._energies(labels)[0]) if base.is_changed else height
+        base, labels, apart = self.base, found.labels[None], found.gap
+        height = value = float(base.field._energies(labels)[0])
         lost = lost_of(found) + base.slack(height, height)
-        below = base.below(sum_below(height, -gain, -found.gap, -lost))
-        bound = min(below, sum_below(value, -gain, -found.gap))  # the gap does not shrink
+        bound = sum_below(height, -gain, -apart, -lost)
+        if base.is_changed:
+            value = float(self.field._energies(labels)[0])
+            bound = min(base.below(bound), sum_below(value, -gain, -apart))  # keeps the gap
         self._labels.append(found.labels)
         self._rows.append((value, gain, bound))
         self._found.append(found)
