@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
+#include "marginals/cell_blocks.hpp"
 #include "marginals/elimination_orders.hpp"
-#include "marginals/table_blocks.hpp"
 #include "marginals/tree_loops.hpp"
 #include "numeric/compensated_sum.hpp"
 #include "numeric/large_array.hpp"
@@ -336,7 +336,7 @@ class JunctionTree {
 
     // The tables of a clique as blocks: what is the same in each block, and the others.
     struct Inputs {
-        TableBlocks blocks;
+        CellBlocks blocks;
         std::vector<double> base;
         std::vector<const double*> values;
         std::vector<TablePlace> places;  // of the values, and then of what is written
@@ -358,7 +358,7 @@ class JunctionTree {
                     const auto& its = cliques_[child].separator;
                     if (std::find(its.begin(), its.end(), scope[k]) == its.end()) tasks[k] = 0;
                 }
-        Inputs found{TableBlocks(scope, cards, tasks), {}, {}, {}};
+        Inputs found{CellBlocks(scope, cards, tasks), {}, {}, {}};
         const Index n = found.blocks.inner_cells, count = cards.back();
         found.base.resize(static_cast<std::size_t>(n));
         const double* const unary = unary_.data() + starts_[clique.variable];

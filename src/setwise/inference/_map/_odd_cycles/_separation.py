@@ -122,7 +122,7 @@ def _joined(parts: list[Inequalities], most: int) -> Inequalities:
     )
     order = np.argsort(-joined.violations, kind="stable")
     seen: set[bytes] = set()
-    once = []
+    once: list[int] = []
     numbers = 2 * joined.edges + joined.in_f
     for row in order.tolist():
         if len(once) == most:

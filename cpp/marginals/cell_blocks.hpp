@@ -24,14 +24,14 @@ struct TablePlace {
     std::vector<std::int32_t> inner;  // offsets of the cells of a block
 };
 
-class TableBlocks {
+class CellBlocks {
   public:
     using Index = TableIndex;
 
     // The scope's last variable is the fastest. The outermost axes that `tasks` marks, as long as
     // they have at most `most_tasks` labellings, number the tasks.
-    TableBlocks(const std::vector<Index>& scope, const std::vector<Index>& cards,
-                const std::vector<std::uint8_t>& tasks)
+    CellBlocks(const std::vector<Index>& scope, const std::vector<Index>& cards,
+               const std::vector<std::uint8_t>& tasks)
         : scope_(scope), cards_(cards) {
         split_ = scope.size();
         while (split_ > 0 && inner_cells * cards[split_ - 1] <= most_cells)
