@@ -15,7 +15,8 @@ from sklearn.linear_model import LogisticRegression
 
 from setwise._foundation._arguments import FloatArray
 
-# Probabilities are clipped to [CERTAIN, 1 - CERTAIN] before a logit is taken.
+# Probabilities are clipped to [CERTAIN, 1 - CERTAIN] before a logit is taken: near the rounding
+# error of single precision, in which many classifiers compute them.
 CERTAIN = 1e-7
 METHODS = ("sigmoid", "isotonic")
 

@@ -36,8 +36,9 @@ from setwise.learning import (
 from setwise.learning._boosting._master import ACCURACY
 from setwise.learning._weak_learners._rows import respond
 
-# One learner is added per round for each _SCORES_A_COLUMN scores. With more scores a round costs
-# more, and more learners can be distinguished in one round.
+# One learner is added per round for each _SCORES_A_COLUMN scores, up to _MOST_COLUMNS. With more
+# scores a round costs more, and more learners can be distinguished in one round. Not tuned:
+# ``columns_per_round`` replaces them.
 _SCORES_A_COLUMN, _MOST_COLUMNS = 60_000, 8
 
 

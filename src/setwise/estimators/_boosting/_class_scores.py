@@ -35,7 +35,7 @@ from setwise.estimators._sets._folds import as_scoring
 
 METHODS = ("softmax", "sigmoid", "isotonic")
 # The ridge penalty on the biases of "softmax", relative to the examples' weights: it keeps the bias
-# finite for a class without held-out rows.
+# finite for a class without held-out rows, and is far below the weight of one row.
 _RIDGE = 1e-3
 
 

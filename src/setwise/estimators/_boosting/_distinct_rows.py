@@ -10,7 +10,8 @@ from scipy.sparse import issparse
 
 from setwise._foundation._arguments import FloatArray, IntArray
 
-# The number that replaces a missing value in a projection; it is unlikely to occur in data.
+# The number that replaces a missing value in a projection, for which any finite one is correct.
+# Data are unlikely to contain this one, the root of cos x = x, so that few rows share a projection.
 _STRANGE = 0.7390851332151607
 
 

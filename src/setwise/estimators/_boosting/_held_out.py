@@ -17,11 +17,15 @@ from setwise._foundation._arguments import (
     as_number,
 )
 
-# C is chosen by _FOLDS folds up to _FEW_ROWS rows, and by one held-out part above.
+# C is chosen by _FOLDS folds up to _FEW_ROWS rows, and by one held-out part above, which is then
+# large enough to order values of C that differ by a factor of 3. The guide documents them.
 _FOLDS, _FEW_ROWS = 3, 1000
-MANY_ROWS = 10_000  # early_stopping="auto" is on above this number of rows
+# early_stopping="auto" is on above this number of rows, as in scikit-learn's boosting.
+MANY_ROWS = 10_000
 _ENOUGH_ROWS = 20_000  # the most rows on which C is chosen; larger samples chose the same C
-_ROUNDING = 1e-6  # absorbs the rounding error of an index times a share
+# Absorbs the rounding error of an index times a share: more than the error below 1e9 rows, and less
+# than the distance of a product from an integer if the share is a ratio of integers up to 1000.
+_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,12 +14,15 @@ from setwise.learning._boosting._problem import Risk
 T = TypeVar("T")
 
 # The values of C on the path, relative to the least C with a nonzero weight, spaced by factors of
-# about 3.
+# about 3, and the one that a path tries first, and that is used if there are too few rows to hold
+# some out. The guide documents them.
 _RATIOS = (5.0, 15.0, 50.0, 150.0)
-USUAL = 50.0  # used if there are too few rows to hold some out, and the first on a path
-PATH_TOLERANCE = 0.1  # tolerance of the fits that choose C
-PATH_TIME = 0.5  # largest share of a time limit that the choice of C may take
-_FIXED = 100.0  # used if no C gives a weak learner a weight
+USUAL = 50.0
+# The least tolerance of the fits that choose C. It is coarse on purpose: they only have to order
+# values of C that differ by a factor of 3.
+PATH_TOLERANCE = 0.1
+# The largest share of a time limit that the choice of C may take: as much as the fit at that C.
+PATH_TIME = 0.5
 
 
 def least_c(risk: Risk, search: WeakLearnerSearch, *, grouped: bool = False) -> float:
@@ -39,7 +42,7 @@ def least_c(risk: Risk, search: WeakLearnerSearch, *, grouped: bool = False) -> 
     else:
         own = slice(offsets[column.segment], offsets[column.segment + 1])
         edge = -float(slope[own] @ column.response)
-    return 1.0 / edge if edge > 1e-9 else _FIXED / USUAL
+    return 1.0 / edge if edge > 1e-9 else 1.0  # without an edge there is no scale
 
 
 class PathOfC(Generic[T]):

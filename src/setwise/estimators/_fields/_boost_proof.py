@@ -8,8 +8,8 @@ from typing import NamedTuple
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._search import attempt
-from setwise.estimators._fields._field_oracle import ROUNDING
 from setwise.estimators._fields._field_risk import FieldRisk
+from setwise.inference._conditioning._magnitude import NEGLIGIBLE
 from setwise.learning import BoostFit
 
 
@@ -54,7 +54,7 @@ def prove(fit: BoostFit, risk: FieldRisk, C: float, deadline: Deadline) -> Boost
     if not ended:  # after Ctrl-C or a time limit there is no proof
         proof, ended = attempt(deadline.run, risk.prove, fit.scores)
     found, _, most = (0.0, 0.0, risk.at_most(fit.scores)) if proof is None else proof
-    rounding = ROUNDING * fit.zero
+    rounding = NEGLIGIBLE * fit.zero
     missed = price + C * found > fit.value + rounding
     known = C * (most - found) <= rounding
     value = max(price + C * most, fit.bound)

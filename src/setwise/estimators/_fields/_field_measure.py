@@ -17,7 +17,9 @@ Solve = Callable[[Sequence[Field]], list[IntArray]]
 # The candidates for the bias of a label. With each, this share of the nodes takes the label if
 # pairs are ignored.
 _SHARES = np.linspace(0.02, 0.98, 33)
-_SWEEPS = 2  # rounds over all labels, if there are more than two
+# Rounds over all labels, if there are more than two. Each takes 33 searches per label; the second
+# corrects the first labels for the biases of the last.
+_SWEEPS = 2
 TEMPERATURES = np.geomspace(1 / 16, 16, 9)
 
 

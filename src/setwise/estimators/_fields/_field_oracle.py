@@ -11,9 +11,9 @@ from setwise._foundation._arguments import FloatArray
 from setwise.estimators._fields._couplings import Couplings
 from setwise.estimators._fields._field_risk import FieldRisk
 from setwise.estimators._fields._graphs import Graphs
+from setwise.inference._conditioning._magnitude import NEGLIGIBLE
 
 Plane = tuple[float, FloatArray]
-ROUNDING = 1e-9  # relative to P(0): the tolerance of a relaxation
 
 
 class Proved(NamedTuple):
@@ -126,7 +126,7 @@ class FieldOracle:
 
     def _keep(self, w: FloatArray, least: float, most: float) -> None:
         if most < self.best.value:
-            self.best = Proved(w.copy(), most, most - least <= ROUNDING * self.zero)
+            self.best = Proved(w.copy(), most, most - least <= NEGLIGIBLE * self.zero)
 
     def _objective(self, w: FloatArray, risk: float) -> float:
         return 0.5 * float(w @ w) + self.C * risk

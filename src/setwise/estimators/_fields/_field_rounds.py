@@ -14,7 +14,8 @@ from setwise.estimators._fields._field_oracle import FieldOracle
 from setwise.learning import Fit, History, Progress
 from setwise.learning._relative_gap import share_left
 
-# The share of the tolerance that planes may use if the proof of the labels needs the rest.
+# The share of the tolerance that planes may use if the proof of the labels needs the rest. It is
+# not tuned.
 _SHARE = 0.1
 
 

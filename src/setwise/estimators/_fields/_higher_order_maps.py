@@ -14,10 +14,8 @@ from setwise.estimators._fields._potts_maps import BatchMaps, BoundedLabels
 from setwise.estimators._threads import executor_of
 from setwise.fields import Field
 from setwise.inference import MapResult
+from setwise.inference._map._enumerate import FEW_LABELINGS
 from setwise.inference._map._solve_map import solve_map
-
-# Up to this number of labellings, all are tried, which takes about a millisecond.
-_FEW = 1 << 14
 
 
 def best_maps(graphs: Graphs, couplings: Couplings, n_labels: int, n_jobs: int) -> BatchMaps:
@@ -53,7 +51,7 @@ class HigherOrderMaps(BatchMaps):
 
 
 def _prove(field: Field, start: IntArray | None) -> MapResult:
-    if field.n_variables * np.log(field.n_labels) <= np.log(_FEW):
+    if field.n_variables * np.log(field.n_labels) <= np.log(FEW_LABELINGS):
         return completed(solve_map(field, "enumerate", init=start, n_jobs=1))
     proof = completed(solve_map(field, "convex", init=start, n_jobs=1))
     if proof.exact:

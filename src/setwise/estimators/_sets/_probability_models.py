@@ -20,7 +20,8 @@ from setwise._foundation._deadline import Deadline
 from setwise.decisions._probabilities import SetProbabilities
 from setwise.estimators._calibration import CERTAIN
 
-# C of the logistic regression for presence, whose three features are all in units of logits.
+# C of the logistic regression for presence, whose three features are all in units of logits. It is
+# a weak penalty, which keeps the weights finite if the features separate the sets.
 _C = 10.0
 
 

@@ -35,7 +35,8 @@ from setwise.losses import Loss, get
 from setwise.losses._scoring._layout import Kind, Sets, arrange
 from setwise.losses._scoring._score import score_of_sets
 
-# Fewer sets are not enough to estimate how often one is empty.
+# Fewer sets are not enough to estimate how often one is empty. It is the default number of
+# folds, each of which needs a set.
 _LEAST_SETS = 5
 
 

@@ -11,7 +11,9 @@ from setwise._foundation._arguments import FloatArray, IntArray
 from setwise.estimators._thinning._trees import Trees
 from setwise.learning import Column
 
-_AT_ONCE = 10  # the largest number of columns that enter per round
+# The largest number of columns that enter per round. It is not tuned: columns without use get a
+# weight of 0, and those that are missing enter later.
+_AT_ONCE = 10
 
 
 @dataclass(eq=False)

@@ -17,9 +17,10 @@ from setwise.estimators._thinning._pool import TreePool
 from setwise.learning import BoostFit, struct_boost
 from setwise.learning._relative_gap import share_left
 
-_FACTOR = 3.0  # ratio of consecutive values of C
-_MOST_VALUES = 8
-_PATIENCE = 2  # values of C without a lower loss that end the search
+# The ratio of consecutive values of C, about that of the path of a booster; the largest number of
+# values, whose last is 6561 times the least useful C; and the number of values without a lower loss
+# that end the search, as a single one may be an accident of the folds.
+_FACTOR, _MOST_VALUES, _PATIENCE = 3.0, 8, 2
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,8 +20,11 @@ Look = NDArray[np.float32]
 # Grey values at 16 x 16; histograms of 9 directions in 4 x 4 cells, each block of 2 x 2 of them
 # divided by its length (N. Dalal, B. Triggs, Histograms of oriented gradients, 2005).
 FEATURES = {"pixels": 256, "hog": 324}
-_FINEST = 1024.0  # images of floats are rounded to 1 / _FINEST of a grey value
-_NOISE = 2.0  # contrast (root mean square, in grey values) below this counts as noise
+# Images of floats are rounded to 1 / _FINEST of a grey value, a power of two, so that bytes and the
+# same image as floats give the same sums, and finer than 16-bit images.
+_FINEST = 1024.0
+# Contrast (root mean square, in grey values) below this counts as noise. Not tuned.
+_NOISE = 2.0
 
 
 def grey(frame: NDArray[np.generic]) -> FloatArray:

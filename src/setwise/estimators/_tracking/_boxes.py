@@ -6,7 +6,8 @@ import numpy as np
 
 from setwise._foundation._arguments import FloatArray
 
-LARGEST = 1e6  # largest side in pixels: beyond any frame, and areas are exact
+# The largest side in pixels: beyond any frame, and areas of whole pixels are exact.
+LARGEST = 1e6
 _GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
 
 

@@ -27,6 +27,7 @@ from setwise.estimators._tracking._frames import as_box, as_frame, as_next_frame
 from setwise.estimators._tracking._memory import Example, TargetMemory
 from setwise.learning import Stump
 
+# The largest number of boxes that a parameter may ask for: their features take gigabytes.
 _MOST_BOXES = 1 << 24
 # The rounds of new stumps at the start, and in an update, which continues from the last stumps.
 _ROUNDS_AT_START, _ROUNDS = 30, 3

@@ -21,7 +21,9 @@ from setwise._foundation._arguments import (
 from setwise._foundation._base_classes import Record
 
 STRATEGIES = ("uniform", "quantile")
-_ROUNDING = 1e-3  # the rounding error of sums over many labels in half precision
+# Probabilities may be given in half precision. Sums over labels are computed in double precision,
+# so that their errors are at most half of this.
+_ROUNDING = float(np.finfo(np.float16).eps)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -12,7 +12,7 @@ from setwise._foundation._certificate import EPS, FEW_ROUNDINGS
 from setwise.fields._terms import CardinalityTerm, CountTerm
 from setwise.inference._relaxation._paths import paths_of
 
-CHAIN, COUNT, SIMPLEX, CONVEX = 0, 1, 2, 3
+CHAIN, COUNT, SIMPLEX, CONVEX = range(4)  # the numbers of the kinds in the kernel
 _NONE: IntArray = np.zeros(0, np.int64)
 
 

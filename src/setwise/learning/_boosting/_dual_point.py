@@ -5,11 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from setwise._foundation._arguments import FloatArray
-from setwise._foundation._certificate import EPS
-
-# The rounding error of an edge, in units of EPS times its size: it comes from the sums over the
-# multipliers of planes, their slopes, and the responses.
-_SUMS = 4
+from setwise._foundation._certificate import EPS, FEW_ROUNDINGS
 
 
 class DualPoint(NamedTuple):
@@ -37,5 +33,8 @@ class DualPoint(NamedTuple):
 
     @property
     def rounding(self) -> float:
-        """The error of the bound caused by the rounding of the edge."""
-        return _SUMS * EPS * self.size * self.bound if self.edge > 1.0 else 0.0
+        """The error of the bound caused by the rounding of the edge.
+
+        An edge is rounded in the sums over multipliers of planes, their slopes, and the responses.
+        """
+        return FEW_ROUNDINGS * EPS * self.size * self.bound if self.edge > 1.0 else 0.0

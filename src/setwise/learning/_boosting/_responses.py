@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from setwise._foundation._arguments import FloatArray
+from setwise.learning._boosting._master import ACCURACY
 from setwise.learning._boosting._problem import Column
 
-# Two responses are equal if 1 - cosine is below this: the simplex method could not distinguish them
-# from rounding errors.
-_SAME = 1e-9
-_BLOCK = 16  # responses per block of a sum, so that a block stays in the cache
+# The responses per block of a sum, not tuned: more rows do not speed up a product, and a block of
+# 10,000 scores takes about 1 MB.
+_BLOCK = 16
 
 
 class Responses:
@@ -82,14 +82,18 @@ class Responses:
         return product
 
     def resembles(self, column: Column) -> bool:
-        """Return whether a column in use is equal up to a positive factor and rounding."""
+        """Return whether a column in use is equal up to a positive factor and rounding.
+
+        They are equal if 1 - cosine is at most the tolerance of the linear program, which could not
+        distinguish them.
+        """
         segment = column.segment
         members = self._members.get(segment)
         if not members:
             return False
         matrix = self._matrix[segment][: len(members)]
         norms = np.array(self._norms[segment]) * norm(column.response)
-        return bool(np.any(matrix @ column.response >= (1.0 - _SAME) * norms))
+        return bool(np.any(matrix @ column.response >= (1.0 - ACCURACY) * norms))
 
 
 class SharedResponses:
@@ -144,7 +148,7 @@ class SharedResponses:
         """Return whether a column in use is equal up to a factor and rounding."""
         matrix = self._matrix()
         norms = np.sqrt(np.einsum("ij,ij->i", matrix, matrix)) * norm(column.response)
-        return bool(np.any(np.abs(matrix @ column.response) >= (1.0 - _SAME) * norms))
+        return bool(np.any(np.abs(matrix @ column.response) >= (1.0 - ACCURACY) * norms))
 
     def _matrix(self) -> FloatArray:
         """Return the responses as rows of a matrix, which is updated on demand."""

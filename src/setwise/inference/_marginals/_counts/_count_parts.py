@@ -12,18 +12,19 @@ import numpy as np
 
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
 from setwise.inference._marginals._counts._count_factors import Counted, CountLaws
+from setwise.inference._marginals._trees._tree_shares import ROUNDS
 
 # The initial share of a variable's entropy for its counts if it has edges too. With a quarter of it
 # the search takes two to ten times as many passes, and the interval is wider.
 FIRST = 0.3
-# The largest share of all counts of a variable. The trees need a positive rest.
+# The largest share of all counts of a variable. The trees need a positive rest. For two counts of
+# all variables 0.9 and 0.999 widen the interval by up to 4 and 24 %.
 MOST = 0.98
-# The least share of a count: with a share of 0 its part of the bound would not be smooth.
+# The least share of a count: with a share of 0 its part of the bound would not be smooth. A quarter
+# or four times as much change no interval of grids with counts.
 LEAST = 1e-3
-# The number of rounds that move the parts. Most searches end them before the third.
-ROUNDS = 8
 # The largest change of a logit by a Newton step. Without a limit strong functions of counts
-# diverge.
+# diverge. A quarter, or four times as much, takes up to two thirds more passes.
 LONGEST = 4.0
 
 
