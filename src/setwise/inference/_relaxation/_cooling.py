@@ -24,7 +24,7 @@ from setwise.inference._relaxation._projected_logits import Descent
 from setwise.inference._relaxation._relaxation import Relaxation
 
 # The factor by which the temperature falls from stage to stage. With three to five labels on grids
-# 0.075 takes up to a sixth more passes, and 0.7 up to two thirds more.
+# 0.075 takes up to a sixth more passes, and 0.7 up to three quarters more.
 COOLING = 0.3
 # The most passes of a stage. With 5 stages end too early, and bounds of grids are lower; 80 changes
 # nothing, because stages end before.
