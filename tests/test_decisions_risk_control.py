@@ -70,7 +70,7 @@ def test_the_risk_exceeds_alpha_with_probability_delta_at_most(
     repeats, failures, certified = 1000, 0, 0
     for losses in losses_of((repeats, n)):
         found = control_risk(losses, alpha, levels=LEVELS, delta=delta, order=order)
-        worst = truth[np.searchsorted(LEVELS, found.certified)].max(initial=0.0)
+        worst = truth[np.searchsorted(LEVELS, found.certified_levels)].max(initial=0.0)
         failures += worst > alpha + 1e-3
         certified += found.level is not None
     assert failures / repeats <= delta + 2.5 * np.sqrt(delta * (1 - delta) / repeats)

@@ -84,8 +84,8 @@ def test_wide_fields_are_refused_in_one_sentence(monkeypatch):
     field = sw.fields.Field(np.zeros((900, 2)))
     sentence = (
         r"elimination needs tables of at most 1.07e\+09 bytes \(width 26 or less with 2 labels\), "
-        r"got width 3\d: .*e\+1[12] bytes; use a machine with more memory, of which elimination may "
-        "take half, or let method='auto' choose another method"
+        r"got width 3\d: .*e\+1[12] bytes; use a machine with more memory, of which elimination "
+        "may take half, or let method='auto' choose another method"
     )
     with pytest.raises(ValueError, match=sentence):
         sw.marginals(field + sw.fields.Potts(sw.fields.grid_edges((30, 30)), 1.0), "elimination")

@@ -113,6 +113,7 @@ def wide() -> Iterator[Problem]:
     )
     score = sw.torch.SetScore("dice", n_classes=x.shape[1], ignore_index=255)
     yield "SetScore", lambda: score(x, classes).numpy()
+    yield "MaskCalibrator", guaranteed_masks
     x, y, _ = scores(torch.float64)
     for loss in (
         sw.losses.Jaccard() + sw.losses.Hamming(),
@@ -146,6 +147,15 @@ def wide() -> Iterator[Problem]:
     yield "FieldMAP", lambda: sw.torch.FieldMAP(0.7)(images)
     for name in ("FieldLikelihoodLoss", "FieldHingeLoss"):
         yield name, partial(both_ways, named(sw.torch, name)(0.7), images, labels)
+
+
+def guaranteed_masks() -> Any:
+    """Return the fields of ``MaskBounds`` for twenty images, calibrated on forty others."""
+    x, y, _ = scores(torch.float64, 60)
+    calibrator = sw.torch.MaskCalibrator(alpha=0.2)
+    calibrator.update(x.view(-1, 6)[:40], y.clamp(max=1).view(-1, 6)[:40])
+    calibrator.compute()
+    return [mask.numpy() for mask in calibrator(x.view(-1, 6)[40:])]
 
 
 def of_class(name: str, loss: Any, options: dict[str, Any], x: Any, y: Any) -> Any:

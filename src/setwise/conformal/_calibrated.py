@@ -166,7 +166,7 @@ def _written(control: RiskControl) -> dict[str, Any]:
         "n_examples": control.n_examples,
         "risk": _number_out(control.risk),
         "bound": _number_out(control.bound),
-        "certified": [_number_out(level) for level in control.certified.tolist()],
+        "certified": [_number_out(level) for level in control.certified_levels.tolist()],
         "sense": control.sense,
         "assumption": control.assumption,
         "words": control.words,
@@ -194,7 +194,7 @@ def _read(entry: dict[str, Any]) -> RiskControl:
         n_examples=int(entry["n_examples"]),
         risk=_number_in(entry["risk"]),
         bound=_number_in(entry["bound"]),
-        certified=np.array([_number_in(level) for level in entry["certified"]], np.float64),
+        certified_levels=np.array([_number_in(level) for level in entry["certified"]], np.float64),
     )
 
 

@@ -44,7 +44,7 @@ class RiskControl(Record):
     bound : float, tuple of float or None
         The least alpha for which the level would have been certified: (n risk + 1) / (n + 1) in
         expectation, an upper confidence bound on the risk in probability; None without a level.
-    certified : array of float
+    certified_levels : array of float
         All certified levels, in increasing order. In probability, the guarantee holds for all of
         them at once, so that any of them may be chosen.
 
@@ -67,7 +67,7 @@ class RiskControl(Record):
     n_examples: int
     risk: float | tuple[float, ...] | None
     bound: float | tuple[float, ...] | None
-    certified: FloatArray
+    certified_levels: FloatArray
 
     _printed = "level alpha delta n_examples risk bound sense assumption"
 
@@ -300,7 +300,7 @@ def control_of(
         n_examples=n,
         risk=risks[0] if single else risks,
         bound=bounds[0] if single else bounds,
-        certified=levels[certified],
+        certified_levels=levels[certified],
     )
 
 

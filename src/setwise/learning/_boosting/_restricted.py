@@ -19,8 +19,8 @@ from setwise.learning._boosting._smoothed import Smoothed
 from setwise.learning._boosting._timed import Timed
 from setwise.learning._relative_gap import BELOW_LEAST
 
-# Violations below this share of the risk at zero are rounding errors. With 1e-9, fits at C = 1e8 end
-# with a gap of 9e-4 (tests/test_estimators_struct_boost_surrogates.py).
+# Violations below this share of the risk at zero are rounding errors. With 1e-9, a fit at C = 1e8
+# ends with a gap of 9e-4 (tests/test_estimators_struct_boost_surrogates.py).
 _ROUNDING = 1e-10
 # The first step of the line search from the best weights towards the model's optimum, and the
 # factor by which steps grow. The first is small, because the minimum on the line is usually far
