@@ -11,6 +11,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -42,16 +43,21 @@ def stiff(side: int) -> Cut:
     return Cut(cut.shape, 6, unary, cut.edges, np.full(len(cut.edges), 0.5))
 
 
-def problems(*, quick: bool) -> list[tuple[str, Cut]]:
-    """Return the grids by kind, small ones first."""
+def problems(*, quick: bool) -> Iterator[tuple[str, Cut]]:
+    """Yield the grids by kind, small ones first."""
     flat = (200, 300) if quick else (500, 1000, 2000, 4000)
     deep = (32, 48) if quick else (64, 96, 128, 192, 256)
-    found = [(f"blobs, {side}²", blobs((side, side), 4)) for side in flat]
-    for side in flat[-3:]:
-        found += [(f"photograph {k}, {side}²", cut) for k, cut in photographs(side, most=2)]
-    found += [(f"blobs, {side}³", blobs((side,) * 3, 6)) for side in deep]
-    found += [(f"noise, {side}³", random_cut((side,) * 3, 6)) for side in deep[:4]]
-    return found + [(f"stiff noise, {side}³", stiff(side)) for side in deep[:3]]
+    for side in flat:
+        yield f"blobs, {side}²", blobs((side, side), 4)
+    for side in flat[-3:-1]:
+        for name, cut in photographs(side, most=2):
+            yield f"photograph {name}, {side}²", cut
+    for side in deep:
+        yield f"blobs, {side}³", blobs((side,) * 3, 6)
+    for side in deep[:3]:
+        yield f"noise, {side}³", random_cut((side,) * 3, 6)
+    for side in deep[:2]:
+        yield f"stiff noise, {side}³", stiff(side)
 
 
 def solve(cut: Cut, block: int) -> np.ndarray:

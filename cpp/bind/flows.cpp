@@ -328,7 +328,7 @@ bool cut_grid(In2<double> unary, In<Index> sides, In2<Index> steps, In<double> w
     require(block >= 0 && halo >= 0 && threads >= 1,
             "block, halo and threads must not be negative");
     setwise::BlockShape shape;
-    if (block > 0) shape = {block, halo, backwards};
+    if (block > 0) shape = {block, 0, halo, backwards};
     setwise::FieldCut cut;
     const auto offer = [&](auto solve) {
         return solve(grid, unary.data(), weights.data(), labels.data(), cut, poll_signals, threads,

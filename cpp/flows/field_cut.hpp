@@ -84,13 +84,23 @@ bool cut_grid(const GridNumbering& grid, const double* unary, const double* weig
               BlockShape shape = {}) {
     if (grid.directions().size() != pairs) return false;
     const std::int64_t n = grid.pixels(), count = grid.count();
-    double largest = 0;
-    for (std::int64_t e = 0; e < count; ++e) largest = std::max(largest, weights[e]);
-    largest = largest_that_matters(largest, unary, n);
+    constexpr std::int64_t stretch = std::int64_t(1) << 20;  // of numbers, for one thread at a time
+    std::vector<double> largest_of(static_cast<std::size_t>(count / stretch + 1), 0.0);
+    each_task(count / stretch + 1, n_threads, poll, [&](std::int64_t k, int) {
+        double most = 0;
+        for (std::int64_t e = k * stretch; e < std::min(count, (k + 1) * stretch); ++e)
+            most = std::max(most, weights[e]);
+        largest_of[static_cast<std::size_t>(k)] = most;
+    });
+    const double largest =
+        largest_that_matters(*std::max_element(largest_of.begin(), largest_of.end()), unary, n);
     const GridEnergy energy{&grid, unary, weights, CutUnits(largest, 2 * pairs * largest)};
     std::vector<Known> known(static_cast<std::size_t>(n), Known(open_voxel));
     GridCut<pairs>(energy, shape).solve(known.data(), n_threads, poll);
-    std::copy(known.begin(), known.end(), labels);
+    each_task(n / stretch + 1, n_threads, poll, [&](std::int64_t k, int) {
+        std::copy(known.data() + k * stretch, known.data() + std::min(n, (k + 1) * stretch),
+                  labels + k * stretch);
+    });
     // No other thread writes them any more.
     const auto* const sides = reinterpret_cast<const unsigned char*>(known.data());
     const auto border = [&](auto pay) {

@@ -28,8 +28,11 @@
 namespace setwise {
 
 struct BlockShape {
-    // Number of voxels of a core: the state of its window fits into a cache (benchmarks/blocks.py).
+    // Number of voxels of a core: the state of its window fits into a cache (benchmarks/block_cuts.py).
     std::int64_t voxels = std::int64_t(1) << 17;
+    // Smaller grids are one block on one thread: the faces of few blocks cost more than the cache
+    // gives (benchmarks/block_cuts.py).
+    std::int64_t least = 900'000;
     // Voxels that an earlier window left open are taken up from this far away.
     std::int64_t halo = 16;
     bool backwards = false;
@@ -39,7 +42,11 @@ template <int pairs>
 class GridCut {
   public:
     GridCut(const GridEnergy& energy, BlockShape shape)
-        : energy_(energy), grid_(*energy.grid), halo_(shape.halo), backwards_(shape.backwards) {
+        : energy_(energy),
+          grid_(*energy.grid),
+          least_(shape.least),
+          halo_(shape.halo),
+          backwards_(shape.backwards) {
         const std::vector<std::int64_t>& sides = grid_.sides();
         const auto extent = [&](std::size_t axis, std::int64_t side) {
             return std::min(sides[axis], axis + 1 < sides.size() ? side : long_rows * side);
@@ -64,7 +71,7 @@ class GridCut {
 
     // Write the label of every open voxel.
     void solve(Known* known, int n_threads, Poll poll) {
-        if (count_ > 1) {
+        if (count_ > 1 && (n_threads > 1 || grid_.pixels() >= least_)) {
             solve_blocks(known, n_threads, poll);
             std::vector<std::int64_t> open;
             const auto most = static_cast<std::size_t>(grid_.pixels() / few_open);
@@ -188,9 +195,9 @@ class GridCut {
 
     GridEnergy energy_;
     const GridNumbering& grid_;
-    std::int64_t halo_, count_ = 1;     // number of blocks
+    std::int64_t least_, halo_, count_ = 1;  // number of blocks
     bool backwards_;
-    std::vector<std::int64_t> counts_;  // of blocks, along each axis
+    std::vector<std::int64_t> counts_;       // of blocks, along each axis
 };
 
 }  // namespace setwise

@@ -140,7 +140,7 @@ inline void check_field_cut(std::mt19937& random) {
     std::vector<std::int64_t> labels(static_cast<std::size_t>(n)), others(labels);
     FieldCut cut;
     const auto offer = [&](auto solve) {
-        const BlockShape shape{1 + static_cast<std::int64_t>(random() % 20),
+        const BlockShape shape{1 + static_cast<std::int64_t>(random() % 20), 0,
                                static_cast<std::int64_t>(random() % 4), random() % 2 == 0};
         return solve(grid, unary.data(), weights.data(), labels.data(), cut, no_poll, 2, shape);
     };
