@@ -22,7 +22,7 @@ LISTS = [sw.diverse(field, 2) for field in FIELDS]
 
 
 def seen(control: conformal.RiskControl) -> Any:
-    return control.level, control.risk, control.bound, control.certified
+    return control.level, control.risk, control.bound, control.certified_levels
 
 
 def of_masks(masks: list[Any]) -> Any:
