@@ -233,7 +233,7 @@ inline void check_trees(std::mt19937& random, std::int64_t n, int n_threads) {
         const std::int64_t sides[] = {field.labels, field.labels};
         tree.add_factor(edges.data() + 2 * e, 2, sides, table.data());
     }
-    tree.plan(n % 2 ? 1e6 : 8.0, 1e6, [] {});
+    tree.plan(n % 2 ? 1e6 : 9.0, 1e6, [] {});  // a pair has nine cells at most
     if (std::abs(tree.log_partition(2, [] {}) - truth) > slack)
         throw std::runtime_error("elimination is not log Z");
     std::vector<double> expected(static_cast<std::size_t>(count));
