@@ -243,6 +243,15 @@ def edit_a_cut() -> bool:
     return sw.inference.EditableCut(unary, 1.0).add_seeds([[20, 20]], 1).proved
 
 
+def guarantee_masks() -> object:
+    rng = np.random.default_rng(0)
+    truths = rng.random((20, 36)) < 0.5
+    edges = sw.fields.Potts(sw.fields.grid_edges((6, 6)), 0.3)
+    costs = rng.normal(1.0 - 2.0 * truths)
+    fields = [sw.fields.Field(np.stack([0 * c, c], axis=1)) + edges for c in costs]
+    return sw.conformal.ConformalMasks(alpha=0.1).conformalize(fields, list(truths)).controls_
+
+
 CALLS = {
     "From scores to coefficients": fit_a_set_classifier,
     "From a field to a labelling": lambda: sw.solve_map(a_field()).label_image,
@@ -253,6 +262,7 @@ CALLS = {
     "A torch loss on the CPU": a_torch_loss,
     "Boosting": boost,
     "From probabilities to a set": decide_for_rows,
+    "From masks to a guarantee": guarantee_masks,
     "A stroke on the page": draw_on_the_page,
     "A stroke on a solved cut": edit_a_cut,
     "On dask": fit_on_dask,

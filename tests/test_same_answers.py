@@ -49,7 +49,7 @@ def test_one_bit_is_a_difference() -> None:
     "layer",
     [
         *("functions", "losses", "surrogates", "fields", "diversities", "inference", "learning"),
-        *("estimators", "images", "torch", ""),  # the last one is the root
+        *("estimators", "images", "conformal", "torch", ""),  # the last one is the root
     ],
 )
 def test_every_public_callable_has_a_problem(layer: str) -> None:

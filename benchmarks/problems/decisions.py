@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -38,4 +40,38 @@ def wide() -> Iterator[Problem]:
     p, weights = rng.random(12), rng.random(12)
     yield "weighted", partial(answer, p, "jaccard", weights=weights)
     yield "ragged", partial(answer, p, "dice", offsets=np.array([0, 3, 3, 12]))
+    yield from guarantees()
     yield "grouped", partial(answer, p, "dice", groups=rng.integers(0, 4, 12))
+
+
+def guarantees() -> Iterator[Problem]:
+    """Yield the levels of guaranteed masks, label sets and risks; none for builds without them."""
+    if not hasattr(sw, "conformal"):
+        return
+    rng = np.random.default_rng(0)
+    maps = rng.random((40, 30))
+    truths = rng.random((40, 30)) < maps
+    losses = np.sort(rng.random((40, 9)), axis=1)[:, ::-1]
+    for kind in ("ConformalMasks", "ConformalLabels"):
+        yield kind, partial(levels_of, getattr(sw.conformal, kind)(alpha=0.2), maps, truths)
+    yield "load", partial(stored, sw.conformal.ConformalLabels(alpha=0.2), maps, truths)
+    edges = sw.fields.Potts(sw.fields.grid_edges((5, 6)), 0.4)
+    fields = [sw.fields.Field(np.stack([0 * p, 1 - 2 * p], axis=1)) + edges for p in maps]
+    lists = [sw.diverse(field, 4) for field in fields]
+    model = sw.conformal.ConformalLists(alpha=0.5, tau=0.2, length=4)
+    yield "ConformalLists", partial(levels_of, model, lists, truths)
+    for delta in (None, 0.3):
+        control = sw.conformal.control_risk(losses, 0.4, delta=delta)
+        yield f"control_risk {delta}", lambda control=control: [control.level, control.bound]
+
+
+def levels_of(model: Any, X: Any, y: Any) -> Any:
+    controls = model.conformalize(X, list(y) if isinstance(X, list) else y).controls_
+    return [(control.level, control.risk) for control in controls.values()]
+
+
+def stored(model: Any, X: Any, y: Any) -> Any:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "model.json")
+        model.conformalize(X, y).save(path)
+        return sw.conformal.load(path).predict_set(X)
