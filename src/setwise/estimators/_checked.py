@@ -45,6 +45,8 @@ def refuse_label_lists(y: Any, *, several: bool = True) -> None:
     """Raise a ``ValueError`` for a list with the labels of each sample, instead of a matrix."""
     if not isinstance(y, list | tuple) and getattr(y, "dtype", None) != np.object_:
         return
+    if getattr(y, "ndim", 1) == 0:
+        return  # a single object, which other checks refuse
     rows = [row for row in y if isinstance(row, list | tuple | set | frozenset)]
     lengths = {len(row) for row in rows}
     plain = len(lengths) < 2 and not any(isinstance(row, set | frozenset) for row in rows)
