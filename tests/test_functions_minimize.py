@@ -56,6 +56,13 @@ def test_every_submodular_function_is_minimised(function, shift):
     assert_minimum(function + Cardinality(np.full(function.n + 1, shift)))
 
 
+@pytest.mark.parametrize("weight", [1e-2, 1e-5, 1e-7])
+def test_small_parts_beside_a_large_one_are_proved(weight):
+    """What all vertices share costs no digits of what they do not."""
+    large = Coverage([[], [], [], [], [0]], [1.0])
+    assert_minimum(large + Cut([[0, 1], [2, 3]], weights=weight, n=5))
+
+
 def grid(height, width):
     index = np.arange(height * width).reshape(height, width)
     across = np.stack([index[:, :-1].ravel(), index[:, 1:].ravel()], axis=1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from math import fsum, inf, nextafter
 from typing import TYPE_CHECKING
@@ -215,8 +215,7 @@ class _MinimumNorm(Search[Minimum]):
         records = [self._result()]
         for mask in (self._mask, self._corral.point() < 0):
             value = float(self.function._values(mask[None])[0])
-            for kept in _supports(weights):
-                mean = weights[kept] / weights[kept].sum()
+            for kept, mean in _means(self._corral.vertices, weights):
                 proof = prove(self.function, mask, [orders[k] for k in kept], mean)
                 if proof.fall > self._fall:
                     self._x, self._fall = proof.x, proof.fall
@@ -258,12 +257,23 @@ def last_gains(function: SetFunction) -> FloatArray:
     return gains
 
 
-def _supports(weights: FloatArray) -> list[IntArray]:
-    """Return all vertices, and those with weights above the rounding of a sum of weights.
+def _means(vertices: FloatArray, weights: FloatArray) -> Iterator[tuple[IntArray, FloatArray]]:
+    """Yield vertices and weights of a mean, any of which gives a valid bound.
 
-    Any mean gives a valid bound. A weight of 1e-18 may be a rounded 0, or it may be needed for a
-    coordinate of 1e20. So the proof tries both.
+    A weight of 1e-18 may be a rounded 0, or it may be needed for a coordinate of 1e20. So both all
+    vertices and those with weights above the rounding of a sum of weights are tried. The weights
+    lose digits if small coordinates stand beside large ones that all vertices share. So the point
+    of least norm is also computed from the differences of the vertices, in which these cancel.
     """
     every = np.arange(len(weights))
     heavy = np.flatnonzero(weights > MANY_ROUNDINGS * len(weights) * EPS)
-    return [every] if len(heavy) == len(weights) else [every, heavy]
+    for kept in [every] if len(heavy) == len(weights) else [every, heavy]:
+        mean = weights[kept] / weights[kept].sum()
+        yield kept, mean
+        first, *others = vertices[kept]
+        if others:
+            apart = np.stack(others, axis=1) - first[:, None]
+            shares = np.linalg.lstsq(apart, -first, rcond=None)[0]
+            again = np.append(1.0 - shares.sum(), shares)
+            if (again > 0.0).all():
+                yield kept, again / again.sum()
