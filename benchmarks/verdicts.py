@@ -35,10 +35,6 @@ WHY_NOT: dict[tuple[str, str], str] = {
     ("batch", "margin rescaling, Jaccard, loop of setwise"): LOOP,
     ("batch", "slack rescaling, Jaccard, loop of setwise"): LOOP,
     (
-        "conformal",
-        "calibration of 500 images",
-    ): "93 s of processor time on two threads; both processors were shared with other work",
-    (
         "diverse",
         "six alternatives of 320 x 213 pixels",
     ): "a list takes several cuts on a changing graph, the best labelling one cut",

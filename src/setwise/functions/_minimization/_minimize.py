@@ -262,8 +262,9 @@ def _means(vertices: FloatArray, weights: FloatArray) -> Iterator[tuple[IntArray
 
     A weight of 1e-18 may be a rounded 0, or it may be needed for a coordinate of 1e20. So both all
     vertices and those with weights above the rounding of a sum of weights are tried. The weights
-    lose digits if small coordinates stand beside large ones that all vertices share. So the point
-    of least norm is also computed from the differences of the vertices, in which these cancel.
+    lose digits if small coordinates stand beside large ones. So the point of least norm is also
+    computed from the differences of the vertices, in which what they share cancels, with each
+    coordinate in units of its largest difference: positive units do not change the best sets.
     """
     every = np.arange(len(weights))
     heavy = np.flatnonzero(weights > MANY_ROUNDINGS * len(weights) * EPS)
@@ -273,7 +274,9 @@ def _means(vertices: FloatArray, weights: FloatArray) -> Iterator[tuple[IntArray
         first, *others = vertices[kept]
         if others:
             apart = np.stack(others, axis=1) - first[:, None]
-            shares = np.linalg.lstsq(apart, -first, rcond=None)[0]
+            unit = np.abs(apart).max(axis=1)
+            unit[unit == 0.0] = inf
+            shares = np.linalg.lstsq(apart / unit[:, None], -first / unit, rcond=None)[0]
             again = np.append(1.0 - shares.sum(), shares)
             if (again > 0.0).all():
                 yield kept, again / again.sum()

@@ -20,7 +20,7 @@ from math import fsum, inf, nextafter
 import numpy as np
 
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
-from setwise._foundation._certificate import EPS, FEW_ROUNDINGS, HIDDEN
+from setwise._foundation._certificate import EPS, FEW_ROUNDINGS, HIDDEN, MANY_ROUNDINGS
 from setwise.functions._base import SetFunction
 from setwise.functions._numbers import gains_with_errors, numbers_of
 
@@ -94,8 +94,11 @@ def prove(
     open_ = over > 0
     excess = fsum(over[open_]) * (1 + FEW_ROUNDINGS * EPS * len(weights))
     numbers, loose = numbers_of(function), slack(function)
-    # A tie is a coordinate that is 0 up to rounding.
+    # A tie is a coordinate that is 0 up to rounding, also that of the weights: they come from a
+    # factorisation, whose errors are a small multiple of n roundings.
+    sizes = weights @ np.abs(vertices)
     ties = 4 * float(wrong[open_].sum())
+    ties += MANY_ROUNDINGS * (len(weights) + n) * EPS * float(sizes[open_].sum())
     if numbers.exact:
         # All values are multiples of the unit, and so is the excess of a set.
         excess = 0.0 if excess < numbers.unit else excess
