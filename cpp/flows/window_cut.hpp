@@ -31,7 +31,7 @@
 
 namespace setwise {
 
-// What is known of a voxel: its label, or nothing, before a window has had it in its core and after.
+// A voxel has a known label, or is open: not yet in the core of a window, or left open by one.
 enum : unsigned char { known_zero = 0, known_one = 1, open_voxel = 2, left_open = 3 };
 using Known = Relaxed<unsigned char>;  // other threads may read it at any time
 static_assert(sizeof(Known) == 1, "labels of a caller are bytes");

@@ -36,12 +36,12 @@ _MOST_SUM, _MOST_INCIDENT = 1 << 62, 1 << 50
 
 
 class Borders(NamedTuple):
-    r"""What the edges between a window and its outside cost each voxel (\*window)."""
+    r"""The costs of the edges between a window and its outside, for each voxel (\*window)."""
 
     ones: IntArray
-    """what label 1 costs if all voxels outside have label 0"""
+    """the cost of label 1 if all voxels outside have label 0"""
     zeros: IntArray
-    """what label 0 costs if all voxels outside have label 1"""
+    """the cost of label 0 if all voxels outside have label 1"""
 
 
 @dataclass(frozen=True, eq=False)

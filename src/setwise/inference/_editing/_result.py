@@ -41,7 +41,7 @@ class EditProgress(Record):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EditResult(Record):
-    """What a change of an editable cut did.
+    """The record of a change of an editable cut.
 
     Attributes
     ----------

@@ -146,7 +146,8 @@ def _close(
                 one, zero = forth[k][tails], hither[k][tails]
                 if sign < 0:
                     one, zero = zero, one
-                # What label 1 costs beside a neighbour with label 0, and label 0 beside a 1.
+                # Label 1 costs ``one`` beside a neighbour with label 0, and label 0 costs ``zero``
+                # beside a neighbour with label 1.
                 source[ids[exists]] += np.where(label == 0, one, 0)
                 sink[ids[exists]] += np.where(label == 1, zero, 0)
                 if sign > 0:
