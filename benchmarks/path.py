@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 
 import setwise as sw
-from setwise.learning import Planes, one_slack
+from setwise.learning import one_slack
+from setwise.learning._cutting_planes._fit import Planes
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.shared.measure import arguments, report

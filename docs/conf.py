@@ -7,9 +7,14 @@ import sys
 from importlib.metadata import version as installed_version
 from pathlib import Path
 
+from sphinx import addnodes
 from sphinx.application import Sphinx
 
-sys.path.insert(0, str(Path(__file__).parent))  # the gallery imports the order of its scripts
+DOCS = Path(__file__).parent
+sys.path.insert(0, str(DOCS))  # the gallery imports the order of its scripts
+sys.path.insert(0, str(DOCS.parent / "tests" / "helpers"))
+
+from public_api import DESCRIBED_WITH  # noqa: E402
 
 project = "setwise"
 author = "The setwise developers"
@@ -52,6 +57,8 @@ autodoc_typehints = "none"
 autosummary_generate = True
 autosummary_imported_members = True  # public names are re-exported by the folders' __init__
 autosummary_ignore_module_all = False
+# For the templates: the classes without a public name, by the name whose page describes them.
+autosummary_context = {"described_with": DESCRIBED_WITH}
 toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False  # autodoc documents them in full, on the page of their class
 
@@ -104,7 +111,16 @@ def skip_foreign(
     return True if home.startswith(("sklearn.", "torch.", "dask.", "distributed.")) else None
 
 
+def hide_private_modules(app: Sphinx, domain: str, objtype: str, content: addnodes.Node) -> None:
+    """Show a class without a public name under its name alone."""
+    for signature in content.parent.findall(addnodes.desc_signature):
+        if "._" in signature.get("module", ""):
+            for prefix in list(signature.findall(addnodes.desc_addname)):
+                prefix.parent.remove(prefix)
+
+
 def setup(app: Sphinx) -> None:
+    app.connect("object-description-transform", hide_private_modules)
     app.connect("autodoc-process-docstring", typeset_norms)
     app.connect("autodoc-skip-member", skip_foreign)
     app.connect("build-finished", copy_mathjax)

@@ -4,7 +4,7 @@ The set to answer
 
 A model gives the probability of each element to be in the set, but the answer must be a set. The
 best set depends on the loss: a threshold of 1/2 is optimal for the Hamming loss, and measures of
-overlap favour larger sets. :func:`setwise.decisions.decide` finds the set of least expected loss
+overlap favour larger sets. :func:`setwise.decide` finds the set of least expected loss
 and proves that it is optimal.
 """
 

@@ -47,7 +47,7 @@ for k, change in enumerate(display.changes[1:], start=2):
 
 # %%
 # The list can also be combined into one answer. The probability of a pixel is the share of the
-# biases for which it is in the set, and :func:`setwise.decisions.decide` returns the set of least
+# biases for which it is in the set, and :func:`setwise.decide` returns the set of least
 # expected Jaccard loss.
 
 answer = sw.decide(six.probabilities, "jaccard")

@@ -19,7 +19,8 @@ from dask_cluster import (  # noqa: F401
 )
 
 import setwise as sw
-from setwise.dask import FieldResults, FieldRow, map_fields
+from setwise.dask import map_fields
+from setwise.dask._maps._field_results import FieldResults, FieldRow
 
 IMAGES = np.random.default_rng(0).normal(size=(6, 5, 4))
 TASKS = {

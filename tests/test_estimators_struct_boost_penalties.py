@@ -13,7 +13,8 @@ from sklearn.datasets import load_iris
 
 import setwise as sw
 from setwise.estimators._boosting._class_risk import ClassRisk, LogisticClassRisk
-from setwise.learning import Step, StepSearch, StumpSearch, struct_boost
+from setwise.learning import StepSearch, StumpSearch, struct_boost
+from setwise.learning._weak_learners._steps import Step
 
 X, y = load_iris(return_X_y=True)
 

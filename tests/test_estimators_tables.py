@@ -13,7 +13,8 @@ from sklearn.utils import get_tags
 
 import setwise as sw
 from setwise.estimators._boosting._distinct_rows import distinct_rows
-from setwise.learning import CategoryStump, Stump
+from setwise.learning._weak_learners._category_stumps import CategoryStump
+from setwise.learning._weak_learners._stumps import Stump
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")

@@ -8,6 +8,9 @@ import pytest
 
 import setwise as sw
 from setwise._foundation._keywords import hints_at_names
+from setwise._foundation._progress import Progress
+from setwise.inference._map._result import MapProgress
+from setwise.inference._marginals._result import MarginalsProgress
 
 
 @pytest.mark.parametrize(
@@ -223,7 +226,7 @@ def test_the_logger_hears_marginals_without_a_callback(
         heard = sw.marginals(field, method)
     told = sw.marginals(field, method, callback=rounds.append)
     records = [record.args[0] for record in caplog.records]  # a labelling beneath is told of too
-    told_of = [now.value for now in records if isinstance(now, sw.inference.MarginalsProgress)]
+    told_of = [now.value for now in records if isinstance(now, MarginalsProgress)]
     assert told_of == [now.value for now in rounds]
     assert all("relative_gap" in record.getMessage() for record in caplog.records)
     assert plain.log_partition_upper == heard.log_partition_upper == told.log_partition_upper
@@ -235,7 +238,7 @@ def test_the_logger_hears_the_best_labelling_without_a_callback(
 ) -> None:
     unary = np.random.default_rng(0).normal(size=(36, 2))
     field = sw.fields.Field(unary) + sw.fields.Potts(sw.fields.grid_edges((6, 6)), 0.5)
-    rounds: list[sw.inference.MapProgress] = []
+    rounds: list[MapProgress] = []
     with caplog.at_level(logging.DEBUG, logger="setwise"):
         sw.solve_map(field, method)
     sw.solve_map(field, method, callback=lambda now: rounds.append(now))
@@ -271,7 +274,7 @@ def test_the_logger_hears_what_the_callback_of_a_learner_is_told(
 ) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 3))
-    rounds: list[sw.learning.Progress] = []
+    rounds: list[Progress] = []
     with caplog.at_level(logging.DEBUG, logger="setwise"):
         fit(X, X @ rng.normal(size=(3, 2)) > 0, lambda now: rounds.append(now))
     assert len(rounds) > 1

@@ -10,6 +10,7 @@ from PIL import Image
 
 import setwise as sw
 from setwise._foundation._pictures import PALETTE, data_uri, heat_picture, label_picture, png
+from setwise.images._segment import Segmentation
 
 
 def a_case() -> tuple[np.ndarray, np.ndarray]:
@@ -22,11 +23,11 @@ def a_case() -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.fixture(scope="module")
-def found() -> sw.images.Segmentation:
+def found() -> Segmentation:
     return sw.images.segment(*a_case())
 
 
-def test_a_segmentation_is_what_its_parts_say(found: sw.images.Segmentation) -> None:
+def test_a_segmentation_is_what_its_parts_say(found: Segmentation) -> None:
     field = sw.images.field_from_image(*a_case())
     best = sw.solve_map(field)
     np.testing.assert_array_equal(found.labels, best.labels)
@@ -44,7 +45,7 @@ def test_a_segmentation_is_what_its_parts_say(found: sw.images.Segmentation) -> 
     assert found.shape == (18, 24)
 
 
-def test_an_overlay_mixes_colours_and_image(found: sw.images.Segmentation) -> None:
+def test_an_overlay_mixes_colours_and_image(found: Segmentation) -> None:
     image, scribbles = a_case()
     assert (found.overlay(opacity=0.0, scribbles=False) == image).all()
     opaque = found.overlay(opacity=1.0)
@@ -102,7 +103,7 @@ def pictures_in(html: str) -> list[np.ndarray]:
     return [of_address(address) for address in re.findall(r'src="([^"]*)"', html)]
 
 
-def test_notebooks_show_a_table_and_pictures(found: sw.images.Segmentation) -> None:
+def test_notebooks_show_a_table_and_pictures(found: Segmentation) -> None:
     labels = label_picture(found.label_image)
     np.testing.assert_array_equal(labels, PALETTE[found.label_image])
     entropy = heat_picture(found.entropy_image, np.log(2))

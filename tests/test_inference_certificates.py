@@ -19,6 +19,7 @@ import setwise as sw
 from setwise.inference._conditioning._conditioned import Conditioned
 from setwise.inference._conditioning._magnitude import difference_above, difference_below
 from setwise.inference._map._methods import METHODS as RECORDS
+from setwise.inference._map._result import MapProgress
 
 METHODS = ("auto", *RECORDS)
 CONSTANTS = (1e7, -1e9)
@@ -331,7 +332,7 @@ def test_the_bound_of_a_start_has_all_digits() -> None:
 
 def test_stages_of_the_default_end_with_callbacks_and_tell_the_best_of_all() -> None:
     field = next(f for f in map(costly, range(40)) if not sw.solve_map(f, "expansion").exact)
-    told: list[sw.inference.MapProgress] = []
+    told: list[MapProgress] = []
     whole_search = sw.solve_map(field, callback=told.append)
     assert whole_search.method != "expansion" or "cheap" in whole_search.reason
     bounds = [progress.bound for progress in told]

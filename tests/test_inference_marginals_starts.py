@@ -13,6 +13,7 @@ from marginals_cases import CERTIFIED, STARTED, close, least_upper, small_grid, 
 
 import setwise as sw
 from setwise.inference._marginals import _batch as _marginals_batch
+from setwise.inference._marginals._result import MarginalsProgress
 
 
 def test_a_start_goes_on():
@@ -154,7 +155,7 @@ def test_callbacks_see_each_pass_and_end_it():
 
 @pytest.mark.parametrize("method", [m for m in taking(small_grid(0, 2)) if m != "elimination"])
 def test_an_interrupt_returns_what_there_is(method):
-    def stop(now: sw.inference.MarginalsProgress) -> None:
+    def stop(now: MarginalsProgress) -> None:
         if now.n_iter == 2:
             raise KeyboardInterrupt
 

@@ -11,7 +11,8 @@ from reference import smallest_cut
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_flow
 
-from setwise.inference import Flow, FlowGraph, maxflow
+from setwise.inference import FlowGraph, maxflow
+from setwise.inference._flows._maxflow import Flow
 
 INF = float("inf")
 E = [[0, 1]]

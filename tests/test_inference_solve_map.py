@@ -10,9 +10,10 @@ from reference import all_labelings
 
 import setwise as sw
 from setwise.fields._terms import KINDS
-from setwise.inference import MapProgress, MapResult
+from setwise.inference import MapResult
 from setwise.inference._conditioning._magnitude import trivial_bound
 from setwise.inference._map._methods import METHODS
+from setwise.inference._map._result import MapProgress
 
 SEEDS = range(3)
 IN_ROUNDS = [m for m, r in METHODS.items() if r.gives_bound and r.takes_start]

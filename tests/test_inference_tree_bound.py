@@ -15,6 +15,7 @@ from setwise.inference._map._messages._factor_graph import factors_of
 from setwise.inference._map._messages._tree_bound import TreeSweeps, has_pairs_only
 from setwise.inference._map._moves._expansion import expansion
 from setwise.inference._map._options import MapOptions
+from setwise.inference._map._result import MapProgress
 
 OF_PAIRS = [
     name
@@ -244,7 +245,7 @@ def test_a_callback_ends_the_passes() -> None:
     field = noise(16, 5, 1.0)
     heard: list[float] = []
 
-    def stop(progress: sw.inference.MapProgress) -> bool:
+    def stop(progress: MapProgress) -> bool:
         heard.append(progress.bound)
         return len(heard) == 8
 

@@ -23,7 +23,8 @@ from learner_registry import (
 )
 from strategies import arrays, masks
 
-from setwise.learning import Fit, one_slack
+from setwise.learning import one_slack
+from setwise.learning._cutting_planes._fit import Fit
 from setwise.surrogates import LovaszHinge
 
 # --------------------------------------------------------------------------------------------- laws

@@ -10,15 +10,11 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from sklearn.tree import DecisionTreeClassifier
 
-from setwise.learning import (
-    CategoryStump,
-    ClassifierSearch,
-    PerceptronSearch,
-    Stump,
-    StumpSearch,
-    WeakClassifier,
-)
+from setwise.learning import ClassifierSearch, PerceptronSearch, StumpSearch
 from setwise.learning._weak_learners import _tables
+from setwise.learning._weak_learners._category_stumps import CategoryStump
+from setwise.learning._weak_learners._classifiers import WeakClassifier
+from setwise.learning._weak_learners._stumps import Stump
 
 NAN = np.nan
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from learner_registry import SVM, Problem, assert_honest, each_learner
 
-from setwise.learning import Progress, one_slack
+from setwise._foundation._progress import Progress
+from setwise.learning import one_slack
 from setwise.learning._cutting_planes._learner import Learner
 
 

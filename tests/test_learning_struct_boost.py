@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from setwise.estimators._boosting._class_risk import ClassRisk
-from setwise.learning import BoostFit, Column, StumpSearch, struct_boost
+from setwise.learning import Column, StumpSearch, struct_boost
 from setwise.learning._boosting import _restricted
+from setwise.learning._boosting._boost_fit import BoostFit
 from setwise.learning._boosting._dual_point import DualPoint
 from setwise.learning._boosting._restricted import Restricted
 

@@ -9,9 +9,10 @@ from scipy.sparse import coo_array, csc_matrix, csr_array
 from strategies import arrays
 
 from setwise import _core
-from setwise.learning import Stump, StumpSearch
+from setwise.learning import StumpSearch
 from setwise.learning._weak_learners import _tables
 from setwise.learning._weak_learners._one_feature import midway
+from setwise.learning._weak_learners._stumps import Stump
 
 
 @st.composite

@@ -13,7 +13,8 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from strategies import arrays
 
-from setwise.learning import ClassifierSearch, PerceptronSearch, Stump, StumpSearch
+from setwise.learning import ClassifierSearch, PerceptronSearch, StumpSearch
+from setwise.learning._weak_learners._stumps import Stump
 
 
 @st.composite

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import pytest
 import skops.io
-from public_api import public_objects
+from public_api import interface
 from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
@@ -17,7 +17,21 @@ from sklearn.tree import DecisionTreeClassifier
 import setwise as sw
 from setwise import estimators, learning
 from setwise._foundation._base_classes import Versioned
+from setwise._foundation._progress import Progress
+from setwise.learning._boosting._boost_fit import BoostProgress
+from setwise.learning._weak_learners._category_stumps import CategoryStump
+from setwise.learning._weak_learners._classifiers import WeakClassifier
+from setwise.learning._weak_learners._perceptrons import Perceptron
+from setwise.learning._weak_learners._steps import Step
+from setwise.learning._weak_learners._stumps import Stump
 
+# The classes of ``setwise.learning``, exported or only described, that are no protocols.
+LEARNING = {
+    value.__name__: value
+    for name, value in interface()
+    if name.startswith("setwise.learning.") and isinstance(value, type)
+    if not getattr(value, "_is_protocol", False)
+}
 X, y = load_iris(return_X_y=True)
 X, y = X[::3], y[::3]
 rng = np.random.default_rng(0)
@@ -88,14 +102,14 @@ SHARP = DecisionTreeClassifier(max_depth=2)
 # By the name of a learner, a search or an executor: how to make it, and what it answers.
 OBJECTS = {
     "CategoryStump": (
-        lambda: learning.CategoryStump(1, (3.0, 4.0), (5.0,), -1),
+        lambda: CategoryStump(1, (3.0, 4.0), (5.0,), -1),
         lambda o: o.predict(X),
     ),
-    "Step": (lambda: learning.Step(1, 3.0, -0.5, 1.5), lambda o: o.predict(X)),
-    "Stump": (lambda: learning.Stump(1, 3.0, -1), lambda o: o.predict(X)),
-    "Perceptron": (lambda: learning.Perceptron(np.ones(4), -9.0), lambda o: o.predict(X)),
+    "Step": (lambda: Step(1, 3.0, -0.5, 1.5), lambda o: o.predict(X)),
+    "Stump": (lambda: Stump(1, 3.0, -1), lambda o: o.predict(X)),
+    "Perceptron": (lambda: Perceptron(np.ones(4), -9.0), lambda o: o.predict(X)),
     "WeakClassifier": (
-        lambda: learning.WeakClassifier(SHARP.fit(X, np.sign(WEIGHTS)), 1),
+        lambda: WeakClassifier(SHARP.fit(X, np.sign(WEIGHTS)), 1),
         lambda o: o.predict(X),
     ),
     "StepSearch": (
@@ -118,13 +132,13 @@ OBJECTS = {
     "BoostOptions": (lambda: learning.BoostOptions(slack="one"), lambda o: o.slack),
     "BoostHistory": (lambda: boosted().history, lambda o: o.gap),
     "BoostProgress": (
-        lambda: learning.BoostProgress(1, 2.0, 0.5, 0.75, 0.1, 0, 1, 1),
+        lambda: BoostProgress(1, 2.0, 0.5, 0.75, 0.1, 0, 1, 1),
         lambda o: o.value,
     ),
     "Fit": (lambda: planes(), lambda o: o.w),
     "History": (lambda: planes().history, lambda o: o.primal),
     "Planes": (lambda: planes().planes, lambda o: o.slopes),
-    "Progress": (lambda: learning.Progress(1, 2.0, 0.5, 0.75, 0.1), lambda o: o.value),
+    "Progress": (lambda: Progress(1, 2.0, 0.5, 0.75, 0.1), lambda o: o.value),
 }
 
 
@@ -165,9 +179,7 @@ def fitted(name):
 def test_every_estimator_and_learner_has_an_example():
     public = {name for name in sw.__all__ if isinstance(getattr(sw, name), type)}
     assert set(ESTIMATORS) == public | set(estimators.__all__)
-    classes = {name for name in learning.__all__ if isinstance(getattr(learning, name), type)}
-    protocols = {"Executor", "ExamplewiseRisk", "Risk", "WeakLearnerSearch"}
-    assert set(OBJECTS) == classes - protocols
+    assert set(OBJECTS) == set(LEARNING)
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -237,18 +249,14 @@ OTHER = {
 }
 VERSIONED = (
     {name: make for name, (make, _) in RESULTS.items()}
-    | {
-        name: make
-        for name, (make, _) in OBJECTS.items()
-        if issubclass(getattr(learning, name), Versioned)
-    }
+    | {name: make for name, (make, _) in OBJECTS.items() if issubclass(LEARNING[name], Versioned)}
     | {name: partial(fitted, name) for name in ESTIMATORS}
     | OTHER
 )
 
 
 def test_every_public_record_is_versioned():
-    records = {name: value for name, value in public_objects() if is_dataclass(value)}
+    records = {name: value for name, value in interface() if is_dataclass(value)}
     assert len(records) > 30
     assert not {name for name, value in records.items() if not issubclass(value, Versioned)}
 

@@ -42,48 +42,22 @@ LISTS = (
 )
 
 # What the library makes, and others only read; what one derives from; what has laws of its own.
-RECORDS = {
-    "setwise.conformal.MaskSet",
-    "setwise.conformal.RiskControl",
-    "setwise.functions.Check",
-    "setwise.functions.Decomposition",
-    "setwise.functions.Maximum",
-    "setwise.functions.Minimum",
-    "setwise.images.Segmentation",
-    "setwise.inference.DiverseProgress",
-    "setwise.inference.DiverseResult",
-    "setwise.inference.EditCertificate",
-    "setwise.inference.EditProgress",
-    "setwise.inference.EditResult",
-    "setwise.inference.Flow",
-    "setwise.inference.Guarantee",
-    "setwise.inference.LogPartitionGradient",
-    "setwise.inference.MapProgress",
-    "setwise.inference.MapResult",
-    "setwise.inference.MarginalsProgress",
-    "setwise.inference.MarginalsResult",
-    "setwise.inference.TuningProgress",
-    "setwise.inference.TuningResult",
-    "setwise.learning.BoostFit",
-    "setwise.learning.BoostHistory",
-    "setwise.learning.BoostProgress",
-    "setwise.learning.Column",
-    "setwise.inference.BiasPath",
-    "setwise.inference.CalibrationProgress",
-    "setwise.inference.Reliability",
-    "setwise.inference.Samples",
-    "setwise.inference.TemperatureCalibration",
-    "setwise.learning.Fit",
-    "setwise.learning.History",
-    "setwise.learning.Planes",
-    "setwise.learning.Progress",
-    "setwise.surrogates.Properties",
+WEAK_LEARNERS = {"CategoryStump", "Perceptron", "Step", "Stump", "WeakClassifier"}
+DESCRIBED = {
+    name for name, value in public_api.described_objects() if value.__name__ not in WEAK_LEARNERS
 }
 PROTOCOLS = {
-    "setwise.learning.ExamplewiseRisk",
-    "setwise.learning.Executor",
-    "setwise.learning.Risk",
-    "setwise.learning.WeakLearnerSearch",
+    name for name, value in public_api.described_objects() if getattr(value, "_is_protocol", False)
+}
+RECORDS = DESCRIBED | {
+    "setwise.decisions.Decision",
+    "setwise.inference.DiverseResult",
+    "setwise.inference.MapResult",
+    "setwise.inference.MarginalsResult",
+    "setwise.inference.Samples",
+    "setwise.inference.TemperatureCalibration",
+    "setwise.learning.Column",
+    "setwise.surrogates.Properties",
 }
 # Methods that a subclass defines. The library calls them with arguments that it has checked.
 HOOKS = {
@@ -99,7 +73,7 @@ ELSEWHERE = ("setwise.app.", "setwise.dask.", "setwise.torch.")
 def callables():
     """The name of every public callable, one where it has several, with its parameters."""
     named = {}
-    for name, value in public_api.public_objects():
+    for name, value in public_api.interface():
         known = any(example.startswith(f"{name}.") for example in EXAMPLES)  # what it can do
         if name in PROTOCOLS or (name in RECORDS and not known):
             continue

@@ -10,6 +10,7 @@ import numpy as np
 
 from benchmarks.problems import Problem
 from setwise import images
+from setwise.images._segment import Segmentation
 
 
 def drawn(shape: tuple[int, ...], channels: int = 3) -> tuple[np.ndarray, np.ndarray]:
@@ -33,7 +34,7 @@ def seen(image: np.ndarray, marks: np.ndarray | None = None, **options: Any) -> 
 
 
 def labeled(image: np.ndarray, marks: np.ndarray) -> Any:
-    found: images.Segmentation = images.segment(image, marks, n_jobs=1)
+    found: Segmentation = images.segment(image, marks, n_jobs=1)
     return [found.labels, found.value, found.bound, found.overlay()]
 
 

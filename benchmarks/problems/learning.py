@@ -13,6 +13,8 @@ from sklearn.tree import DecisionTreeClassifier
 from benchmarks.problems import Problem, Recorder, call, named
 from benchmarks.shared.multilabel import problem
 from setwise import learning
+from setwise.learning._weak_learners._perceptrons import Perceptron
+from setwise.learning._weak_learners._stumps import Stump
 
 
 class Hinge:
@@ -117,8 +119,8 @@ def wide() -> Iterator[Problem]:
             in_threads(),
             fit.planes,
             fit.history.primal,
-            learning.Stump(feature=1, threshold=0.5, sign=-1).predict(np.eye(3)),
-            learning.Perceptron(np.array([1.0, -1.0]), 0.5).predict(np.eye(2)),
+            Stump(feature=1, threshold=0.5, sign=-1).predict(np.eye(3)),
+            Perceptron(np.array([1.0, -1.0]), 0.5).predict(np.eye(2)),
         ],
     )
 

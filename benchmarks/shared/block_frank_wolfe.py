@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from setwise.learning import Fit
 from setwise.learning._cutting_planes._blocks import ExampleOracle, evaluate
+from setwise.learning._cutting_planes._fit import Fit
 from setwise.learning._cutting_planes._learner import Learner
 
 

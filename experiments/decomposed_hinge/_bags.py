@@ -16,6 +16,7 @@ import numpy as np
 
 import setwise as sw
 from experiments.shared.report import Estimate, estimate
+from setwise.learning._cutting_planes._fit import Fit
 
 TOLERANCE = 1e-3
 ROUNDS = 150
@@ -77,7 +78,7 @@ def risk(surrogate: Surrogate, bags: Bags) -> Callable[[np.ndarray], tuple[float
     return oracle
 
 
-def fit(surrogate: Surrogate, bags: Bags, C: float, rounds: int = ROUNDS) -> sw.learning.Fit:
+def fit(surrogate: Surrogate, bags: Bags, C: float, rounds: int = ROUNDS) -> Fit:
     """Minimise 1/2 |w|^2 + C times the sum over the bags, to TOLERANCE or for ``rounds`` rounds."""
     oracle = risk(surrogate, bags)
     return sw.learning.one_slack(oracle, bags.X.shape[1], C, tol=TOLERANCE, max_iter=rounds)

@@ -12,7 +12,8 @@ from typing import Protocol
 import numpy as np
 
 import setwise as sw
-from setwise.learning import Fit, one_slack
+from setwise.learning import one_slack
+from setwise.learning._cutting_planes._fit import Fit
 
 
 class Surrogate(Protocol):

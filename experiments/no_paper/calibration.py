@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 import setwise as sw
+from setwise.inference._calibration._reliability import Reliability
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from experiments.no_paper._calibrated_fields import (
@@ -62,7 +63,7 @@ def chosen(trials: KeptTrials, row: str, column: int, folds: np.ndarray) -> list
 
 def pooled(
     which: str, step: int, kept: list[str], row: str, points: list[Point], jobs: int
-) -> sw.inference.Reliability:
+) -> Reliability:
     """Return the reliability of a row's probabilities over all pixels, each image at its point."""
 
     def one(case: tuple[str, Point]) -> tuple[np.ndarray, np.ndarray]:

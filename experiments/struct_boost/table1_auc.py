@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 import setwise as sw
+from setwise.learning._boosting._boost_fit import BoostProgress
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from experiments.shared.report import Estimate, Table, arguments, parallel, report, result
@@ -128,7 +129,7 @@ def curves(name: str, seed: int) -> dict[str, dict[str, list[float]]]:
         rounds: list[tuple[float, ...]] = []
         start = time.process_time()
 
-        def note(p: sw.learning.BoostProgress, rounds=rounds, start=start) -> None:
+        def note(p: BoostProgress, rounds=rounds, start=start) -> None:
             rounds.append((p.n_columns, p.value, time.process_time() - start))
 
         ranker = sw.StructBoostRanker(

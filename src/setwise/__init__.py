@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     )
     from setwise import dask as dask
     from setwise import torch as torch
-    from setwise.decisions import decide
+    from setwise.decisions._decide import decide
     from setwise.estimators._boosting._struct_boost_classifier import StructBoostClassifier
     from setwise.estimators._boosting._struct_boost_ranker import StructBoostRanker
     from setwise.estimators._fields._field_boost import FieldBoost
@@ -88,7 +88,7 @@ _HOMES = {
     "StructBoostRanker": "estimators._boosting._struct_boost_ranker",
     "StructBoostTracker": "estimators._tracking._struct_boost_tracker",
     "calibrate_temperature": "inference._calibration._calibrate_temperature",
-    "decide": "decisions",
+    "decide": "decisions._decide",
     "diverse": "inference._diverse._diverse",
     "marginals": "inference._marginals._marginals",
     "sample": "inference._sampling._sample",

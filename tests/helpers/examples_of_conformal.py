@@ -11,6 +11,7 @@ from example_registry import array, listed, method
 
 import setwise as sw
 from setwise import conformal
+from setwise.decisions._risk_control import RiskControl
 
 LOSSES = np.linspace(1.0, 0.0, 4) * np.ones((12, 1))
 MAPS = np.random.default_rng(0).integers(0, 65, size=(12, 4)) / 64  # exact in any width
@@ -21,7 +22,7 @@ FIELDS = [sw.fields.Field(np.stack([0 * p, 1 - 2 * p], axis=1)) + CHAIN for p in
 LISTS = [sw.diverse(field, 2) for field in FIELDS]
 
 
-def seen(control: conformal.RiskControl) -> Any:
+def seen(control: RiskControl) -> Any:
     return control.level, control.risk, control.bound, control.certified_levels
 
 

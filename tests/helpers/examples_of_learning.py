@@ -10,7 +10,7 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
-from example_registry import EXAMPLES, Example, array, go_on, itself, listed, method
+from example_registry import EXAMPLES, Example, array, go_on, itself, listed, method, resolve
 from examples_of_fields import FIELD
 from scipy.sparse import diags_array
 from sklearn.ensemble import GradientBoostingClassifier
@@ -21,6 +21,7 @@ from sklearn.tree import DecisionTreeClassifier
 import setwise as sw
 from setwise import functions, learning, losses, plots, surrogates
 from setwise.learning import BoostOptions
+from setwise.learning._boosting._problem import WeakLearnerSearch
 
 # ------------------------------------------------------------------------------------- learning
 
@@ -65,7 +66,7 @@ def first_response(columns: list[learning.Column]) -> Any:
     return [(column.segment, column.response) for column in columns]
 
 
-def priced(search: learning.WeakLearnerSearch) -> Any:
+def priced(search: WeakLearnerSearch) -> Any:
     return first_response(search(np.resize(WEIGHTS, search.X.shape[0])))
 
 
@@ -149,7 +150,7 @@ LEARNERS: dict[str, dict[str, Any]] = {
 }
 for name, arguments in LEARNERS.items():
     listed(f"learning.{name}", lambda learner: learner.predict(ROWS), **arguments)
-    make = functools.partial(getattr(learning, name), **arguments)
+    make = functools.partial(resolve(f"setwise.learning.{name}"), **arguments)
     method(f"learning.{name}.predict", make, X=ROWS)
     method(f"learning.{name}.importances", make, n_features=2)
 

@@ -13,7 +13,8 @@ import reference
 from hypothesis import strategies as st
 from strategies import arrays
 
-from setwise.learning import Fit, n_slack, one_slack
+from setwise.learning import n_slack, one_slack
+from setwise.learning._cutting_planes._fit import Fit
 
 # What the reference knows its minimum to.
 TOLERANCE = 2e-6

@@ -32,7 +32,9 @@ from setwise._commands._pictures import (
 from setwise._foundation._imports import load
 from setwise._foundation._pictures import heat_picture
 from setwise._foundation._search import completed
+from setwise.conformal._masks import MaskSet
 from setwise.images._pixels import as_pixels
+from setwise.images._segment import Segmentation
 
 
 @click.command(
@@ -188,11 +190,11 @@ def _places(
 
 
 def _write(
-    found: sw.images.Segmentation,
+    found: Segmentation,
     image: str,
     places: dict[str, str],
     alternatives: int,
-    bounds: sw.conformal.MaskSet | None,
+    bounds: MaskSet | None,
 ) -> dict[str, Any]:
     """Write the requested files, and return their description for JSON."""
     mask = places["mask"]

@@ -6,15 +6,13 @@ from typing import Any
 from setwise.conformal._calibrated import Conformal, read_file
 from setwise.conformal._labels import ConformalLabels
 from setwise.conformal._lists import ConformalLists
-from setwise.conformal._masks import ConformalMasks, MaskSet
-from setwise.decisions._risk_control import RiskControl, control_risk
+from setwise.conformal._masks import ConformalMasks
+from setwise.decisions._risk_control import control_risk
 
 __all__ = [
     "ConformalLabels",
     "ConformalLists",
     "ConformalMasks",
-    "MaskSet",
-    "RiskControl",
     "control_risk",
     "load",
 ]

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_array
 from setwise._foundation._threads import Pool
 from setwise.fields import Field
-from setwise.inference import BiasPath, bias_path
+from setwise.inference import bias_path
+from setwise.inference._diverse._path._nested_path import BiasPath
 
 PATH, PROBABILITIES, STACK = "bias path", "probabilities", "stack of masks"
 # The level of the prediction without a guarantee: no bias, or an even chance. A stack has none.

@@ -6,8 +6,7 @@ try:
     from setwise.dask._dask_struct_boost_classifier import DaskStructBoostClassifier
     from setwise.dask._dask_struct_boost_ranker import DaskStructBoostRanker
     from setwise.dask._executor import DaskExecutor
-    from setwise.dask._maps._field_results import FieldResults, FieldRow
-    from setwise.dask._maps._map_fields import FieldMap, map_fields
+    from setwise.dask._maps._map_fields import map_fields
 except ModuleNotFoundError as error:
     missing = (error.name or "").partition(".")[0]
     if missing not in ("dask", "distributed", "zarr"):
@@ -22,8 +21,5 @@ __all__ = [
     "DaskSetClassifier",
     "DaskStructBoostClassifier",
     "DaskStructBoostRanker",
-    "FieldMap",
-    "FieldResults",
-    "FieldRow",
     "map_fields",
 ]

@@ -17,7 +17,8 @@ from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_s
 from setwise.dask._partitions import check_lengths, row_parts
 from setwise.dask._placement import BLOCKS_PER_THREAD
 from setwise.estimators._boosting._distinct_rows import _STRANGE, _filled, _projection
-from setwise.learning import Column, Executor, StumpSearch
+from setwise.learning import Column, StumpSearch
+from setwise.learning._executors import Executor
 from setwise.learning._weak_learners._one_feature import rounding_of
 from setwise.learning._weak_learners._rows import as_segments
 

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from setwise._foundation._arguments import as_count, as_flag, as_number
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._keywords import hints_at_names
-from setwise._foundation._progress import check_display, progress_callback
+from setwise._foundation._progress import Progress, check_display, progress_callback
 from setwise._foundation._threads import one_thread
 from setwise.dask._estimator import DaskEstimator, Phases
 from setwise.dask._field_shards import (
@@ -29,7 +29,6 @@ from setwise.dask._field_shards import (
 )
 from setwise.estimators._fields._field_rounds import FieldRounds
 from setwise.estimators._fields._field_svm import FieldSVM
-from setwise.learning import Progress
 
 
 class DaskFieldSVM(DaskEstimator, FieldSVM):

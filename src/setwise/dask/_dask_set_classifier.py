@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from setwise._foundation._arguments import FloatArray, as_count, as_flag, as_number
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._keywords import hints_at_names
-from setwise._foundation._progress import check_display, progress_callback
+from setwise._foundation._progress import Progress, check_display, progress_callback
 from setwise._foundation._threads import one_thread
 from setwise.dask._estimator import DaskEstimator, Phases
 from setwise.dask._partitions import lazily
@@ -34,7 +34,7 @@ from setwise.estimators._sets._certificates import warn_of_no_positive
 from setwise.estimators._sets._label_encoding import Encoding
 from setwise.estimators._sets._set_classifier import SetClassifier
 from setwise.estimators._sets._surrogate_choice import first_surrogate, own_loss
-from setwise.learning import Progress, one_slack
+from setwise.learning import one_slack
 from setwise.losses import Loss
 from setwise.losses._scoring._layout import Sets
 from setwise.losses._scoring._score import worst_losses

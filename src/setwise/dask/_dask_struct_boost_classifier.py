@@ -21,7 +21,8 @@ from setwise.estimators._boosting._held_out import Examples
 from setwise.estimators._boosting._struct_boost_classifier import StructBoostClassifier
 from setwise.estimators._boosting._taxonomy import label_code
 from setwise.estimators._checked import check_targets
-from setwise.learning import BoostOptions, BoostProgress
+from setwise.learning import BoostOptions
+from setwise.learning._boosting._boost_fit import BoostProgress
 from setwise.learning._boosting._options import read_options
 
 TAKEN = ("columns", "columns_per_round", "categorical_features", "monotonic_cst")

@@ -18,7 +18,8 @@ from setwise.dask._estimator import DaskBoosted, Phases, scores_of_table
 from setwise.estimators._boosting._held_out import Examples, known_places
 from setwise.estimators._boosting._rank_risk import as_groups, cut_points
 from setwise.estimators._boosting._struct_boost_ranker import LOSSES, StructBoostRanker
-from setwise.learning import BoostOptions, BoostProgress
+from setwise.learning import BoostOptions
+from setwise.learning._boosting._boost_fit import BoostProgress
 from setwise.learning._boosting._options import read_options
 
 

@@ -23,7 +23,8 @@ from setwise.dask._column_blocks import ColumnTable, FeatureRows
 from setwise.dask._executor import DaskExecutor, as_client
 from setwise.dask._partitions import lazily
 from setwise.estimators._boosting._path_of_c import USUAL, least_c
-from setwise.learning import BoostFit, BoostOptions, BoostProgress
+from setwise.learning import BoostOptions
+from setwise.learning._boosting._boost_fit import BoostFit, BoostProgress
 from setwise.learning._boosting._problem import Risk
 from setwise.learning._history import History
 from setwise.learning._weak_learners._traits import as_categorical, as_trends

@@ -23,8 +23,8 @@ from setwise.estimators._fields._graphs import (
 )
 from setwise.estimators._fields._higher_order_maps import best_maps
 from setwise.estimators._fields._potts_maps import BatchMaps, BoundedLabels
-from setwise.learning import Executor
 from setwise.learning._cutting_planes._parted_oracle import PartedOracle
+from setwise.learning._executors import Executor
 
 Widths = tuple[int, int, int]
 

@@ -28,8 +28,8 @@ from setwise.dask._set_shards import (
 from setwise.estimators._sets._certificates import is_certified
 from setwise.estimators._sets._label_encoding import Encoding, learn_encoding, weigh_classes
 from setwise.estimators._sets._surrogate_choice import first_surrogate, settled
-from setwise.learning import Executor
 from setwise.learning._cutting_planes._parted_oracle import PartedOracle
+from setwise.learning._executors import Executor
 from setwise.losses import Loss
 from setwise.losses._labels import read_labels
 from setwise.losses._scoring._layout import Arrangement, arrange

@@ -1,6 +1,5 @@
 """Decisions: the set of least expected loss, from the probabilities of any model."""
 
-from setwise.decisions._decide import decide
 from setwise.decisions._decision import Decision
 
-__all__ = ["Decision", "decide"]
+__all__ = ["Decision"]

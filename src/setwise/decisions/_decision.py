@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from setwise._foundation._arguments import BoolArray, FloatArray
+from setwise._foundation._base_classes import Versioned
 
 
 @dataclass(frozen=True, eq=False)
-class Decision:
+class Decision(Versioned):
     r"""The set of least expected loss that was found, with a bound for all other sets.
 
     For a single set the attributes are numbers and ``bool``; for rows, groups and ragged sets they
@@ -69,7 +70,7 @@ class Decision:
         return float(gap) if gap.ndim == 0 else gap
 
     def __repr__(self) -> str:
-        how = f"by {self.method}, for {self.law}"
+        how = f"by {self.method:.40}, for {self.law:.100}"
         if np.ndim(self.expected) == 0:
             chosen = int(np.count_nonzero(self.mask))
             proved = "exact" if self.exact else f"at most {self.regret_bound:.2g} above the best"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from joblib import effective_n_jobs
 
 from setwise._foundation._threads import MOST_THREADS, as_jobs
-from setwise.learning import Executor, Serial, Threads
+from setwise.learning import Serial, Threads
+from setwise.learning._executors import Executor
 
 
 def threads(n_jobs: int | None) -> int:

@@ -1,8 +1,8 @@
 """Set functions: families, the Lovász extension, checks, decomposition, minimisation."""
 
 from setwise.functions._base import SetFunction
-from setwise.functions._check import Check, check
-from setwise.functions._decomposition._decompose import Decomposition, decompose
+from setwise.functions._check import check
+from setwise.functions._decomposition._decompose import decompose
 from setwise.functions._families._cardinality import Cardinality
 from setwise.functions._families._concave import ConcaveOfModular
 from setwise.functions._families._counts import Counts
@@ -14,20 +14,14 @@ from setwise.functions._families._ratio import Ratio
 from setwise.functions._families._table import Table, tabulate
 from setwise.functions._lovasz import base_vertex, lovasz_extension
 from setwise.functions._maximization._maximize import maximize
-from setwise.functions._maximization._maximum import Maximum
 from setwise.functions._minimization._minimize import minimize
-from setwise.functions._minimization._minimum import Minimum
 
 __all__ = [
     "Cardinality",
-    "Check",
     "ConcaveOfModular",
     "Counts",
     "Coverage",
     "Cut",
-    "Decomposition",
-    "Maximum",
-    "Minimum",
     "Modular",
     "Oracle",
     "Ratio",

@@ -7,8 +7,9 @@ from typing import Literal
 import numpy as np
 
 from setwise._foundation._arguments import BoolArray
-from setwise.functions import Cardinality, Counts, Decomposition, SetFunction, decompose
+from setwise.functions import Cardinality, Counts, SetFunction, decompose
 from setwise.functions._base import empty_value
+from setwise.functions._decomposition._decompose import Decomposition
 from setwise.functions._families._compose import Sum
 from setwise.functions._families._counts import GRID_CELLS
 from setwise.losses._base import Loss

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise._foundation._arguments import FloatArray, as_array, as_flag, as_number, as_numbers
-from setwise.inference import Reliability, reliability
+from setwise.inference import reliability
+from setwise.inference._calibration._reliability import Reliability
 from setwise.plots._style import BLUE, FAINT, INK, as_axes, as_style, import_pyplot
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class ReliabilityDisplay:
     Parameters
     ----------
     prob_true, prob_pred, bin_weights : arrays of shape (n_bins,)
-        As in :class:`setwise.inference.Reliability`; NaN in empty bins.
+        As in the result of :func:`setwise.inference.reliability`; NaN in empty bins.
     ece : float, optional
         The expected calibration error, for the legend.
     name : str, optional

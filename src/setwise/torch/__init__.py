@@ -11,18 +11,17 @@ from typing import Any
 
 try:
     from setwise.torch._cross_entropy import WithCrossEntropy
-    from setwise.torch._decide import MaskDecision, decide
+    from setwise.torch._decide import decide
     from setwise.torch._decomposed import DecomposedHingeLoss, decomposed_hinge
-    from setwise.torch._fields._criterion import FieldLoss
     from setwise.torch._fields._field_hinge import FieldHingeLoss
     from setwise.torch._fields._field_likelihood import FieldLikelihoodLoss
-    from setwise.torch._fields._field_map import FieldLabels, FieldMAP
-    from setwise.torch._fields._field_marginals import FieldMarginals, FieldPosterior
+    from setwise.torch._fields._field_map import FieldMAP
+    from setwise.torch._fields._field_marginals import FieldMarginals
     from setwise.torch._instances import InstanceLoss
     from setwise.torch._lovasz_hinge import LovaszHingeLoss, lovasz_hinge
     from setwise.torch._lovasz_sigmoid import LovaszSigmoidLoss, lovasz_sigmoid
     from setwise.torch._lovasz_softmax import LovaszSoftmaxLoss, lovasz_softmax
-    from setwise.torch._mask_calibrator import MaskBounds, MaskCalibrator
+    from setwise.torch._mask_calibrator import MaskCalibrator
     from setwise.torch._overlaps import (
         DiceSemimetricLoss,
         JaccardMetricLoss,
@@ -47,21 +46,16 @@ __all__ = [
     "DecomposedHingeLoss",
     "DiceSemimetricLoss",
     "FieldHingeLoss",
-    "FieldLabels",
     "FieldLikelihoodLoss",
-    "FieldLoss",
     "FieldMAP",
     "FieldMarginals",
-    "FieldPosterior",
     "InstanceLoss",
     "JaccardMetricLoss",
     "LovaszHingeLoss",
     "LovaszSigmoidLoss",
     "LovaszSoftmaxLoss",
     "MarginRescalingLoss",
-    "MaskBounds",
     "MaskCalibrator",
-    "MaskDecision",
     "SetScore",
     "SlackRescalingLoss",
     "SoftDiceLoss",

@@ -242,7 +242,7 @@ def _decided(
             error = scale * (1e-12 + 8 * 2.2e-16 * (p.shape[1] + 8))
             proved = bool(torch.isfinite(expected).all())  # False if a score was not a number
             return mask & (p > 0), expected, expected - error, proved, "integrals"
-    from setwise.decisions import decide as on_host
+    from setwise.decisions._decide import decide as on_host
 
     counts = torch.full((len(p),), p.shape[1]) if valid is None else valid.sum(1).cpu()
     flat = (p if valid is None else p[valid]).cpu().double().numpy().reshape(-1)

@@ -34,9 +34,13 @@ class MaskBounds(NamedTuple):
     --------
     >>> import torch
     >>> import setwise as sw
-    >>> bounds = sw.torch.MaskBounds(torch.tensor([True, False]), torch.tensor([True, True]))
-    >>> (bounds.outer & ~bounds.inner).tolist()  # the band between them
-    [False, True]
+    >>> logits = torch.linspace(-3, 3, 60).reshape(20, 1, 3)
+    >>> calibrator = sw.torch.MaskCalibrator(alpha=0.2)
+    >>> calibrator.update(logits, (logits > 0).long())
+    >>> controls = calibrator.compute()
+    >>> bounds = calibrator(logits)
+    >>> bool((bounds.inner <= bounds.outer).all())
+    True
     """
 
     inner: Tensor

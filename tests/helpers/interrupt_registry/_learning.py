@@ -10,6 +10,7 @@ from interrupt_registry._calls import Call, long
 from interrupt_registry._inference import grid_field
 from setwise import fields, learning
 from setwise.inference._diverse._baseline_lists import perturbed_list
+from setwise.learning._boosting._problem import WeakLearnerSearch
 
 
 def examples(size: int, p: int = 6) -> tuple[np.ndarray, np.ndarray]:
@@ -73,7 +74,7 @@ def struct_boost_of_perceptrons(size: int) -> Call:
     return lambda: learning.struct_boost(risk, search, C=20.0, n_estimators=2 * size)
 
 
-def _search_with(make: Callable[[np.ndarray], learning.WeakLearnerSearch]) -> Callable[[int], Call]:
+def _search_with(make: Callable[[np.ndarray], WeakLearnerSearch]) -> Callable[[int], Call]:
     def call(size: int) -> Call:
         X, Y = examples(size)
         search, weights = make(X[: 20 * size]), 2.0 * Y[: 20 * size, 0] - 1.0
@@ -82,7 +83,7 @@ def _search_with(make: Callable[[np.ndarray], learning.WeakLearnerSearch]) -> Ca
     return call
 
 
-def _trees(X: np.ndarray) -> learning.WeakLearnerSearch:
+def _trees(X: np.ndarray) -> WeakLearnerSearch:
     from sklearn.tree import DecisionTreeClassifier
 
     return learning.ClassifierSearch(X, DecisionTreeClassifier(max_depth=2, random_state=0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator
 
-from public_api import public_objects
+from public_api import interface
 
 # Linear in what they are given, without a search: NumPy, or one pass of a kernel.
 SHORT_METHODS = {
@@ -115,7 +115,7 @@ def public_callables() -> Iterator[str]:
 
     Those of ``setwise.dask`` wait for other processes: tests/test_dask_learning.py.
     """
-    for name, value in public_objects():
+    for name, value in interface():
         if inspect.ismodule(value) or not callable(value) or name.startswith("setwise.dask."):
             continue
         home = f"{value.__module__.split('.')[1]}.{value.__name__}"

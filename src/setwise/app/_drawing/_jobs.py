@@ -39,8 +39,8 @@ from setwise.app._drawing._levels import (
 )
 from setwise.app._drawing._memory import BACKGROUND_SECONDS
 from setwise.images._segment import MARGINALS_TOL, N_ALTERNATIVES, TOL
-from setwise.inference import DiverseProgress
 from setwise.inference._diverse._diverse import diverse
+from setwise.inference._diverse._result import DiverseProgress
 from setwise.inference._map._solve_map import solve_map
 from setwise.inference._marginals._marginals import marginals
 

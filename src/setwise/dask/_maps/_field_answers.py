@@ -14,7 +14,7 @@ from setwise._foundation._search import completed
 from setwise._foundation._threads import one_thread
 from setwise._foundation._warnings import gathered_warnings
 from setwise.dask._maps._field_results import FieldRow, FieldStore
-from setwise.decisions import decide
+from setwise.decisions._decide import decide
 from setwise.fields import Field
 from setwise.inference._diverse._diverse import diverse
 from setwise.inference._map._solve_map import solve_map

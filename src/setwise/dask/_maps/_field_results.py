@@ -46,7 +46,7 @@ class FieldRow(Record):
 
     Examples
     --------
-    >>> from setwise.dask import FieldRow
+    >>> from setwise.dask._maps._field_results import FieldRow
     >>> FieldRow.failed(3, "3", ValueError("no pixels"), 0.5).error
     'ValueError: no pixels'
     """

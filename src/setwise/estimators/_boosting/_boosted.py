@@ -24,16 +24,15 @@ from setwise._foundation._warnings import callers_level
 from setwise.estimators._boosting._early_stopping import ScoreWatch
 from setwise.estimators._threads import threads
 from setwise.learning import (
-    BoostFit,
-    BoostProgress,
     ClassifierSearch,
     PerceptronSearch,
     StepSearch,
     StumpSearch,
-    WeakLearnerSearch,
     struct_boost,
 )
+from setwise.learning._boosting._boost_fit import BoostFit, BoostProgress
 from setwise.learning._boosting._master import ACCURACY
+from setwise.learning._boosting._problem import WeakLearnerSearch
 from setwise.learning._weak_learners._rows import respond
 
 # One learner is added per round for each _SCORES_A_COLUMN scores, up to _MOST_COLUMNS. With more

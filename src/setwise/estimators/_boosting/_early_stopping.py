@@ -11,7 +11,8 @@ from scipy.sparse import csr_array
 
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._progress import ForwardingCallback, stops
-from setwise.learning import BoostFit, BoostProgress, Column
+from setwise.learning import Column
+from setwise.learning._boosting._boost_fit import BoostFit, BoostProgress
 from setwise.learning._boosting._problem import Risk
 from setwise.learning._weak_learners._rows import respond
 

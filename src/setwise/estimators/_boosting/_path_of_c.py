@@ -8,8 +8,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from setwise.estimators._boosting._early_stopping import Verdict
-from setwise.learning import WeakLearnerSearch
-from setwise.learning._boosting._problem import Risk
+from setwise.learning._boosting._problem import Risk, WeakLearnerSearch
 
 T = TypeVar("T")
 

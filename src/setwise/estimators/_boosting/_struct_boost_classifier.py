@@ -25,7 +25,9 @@ from setwise.estimators._boosting._held_out import Examples, as_eval_set
 from setwise.estimators._boosting._taxonomy import label_code
 from setwise.estimators._checked import check_targets
 from setwise.estimators._sets._folds import as_scoring
-from setwise.learning import BoostOptions, BoostProgress, WeakLearnerSearch
+from setwise.learning import BoostOptions
+from setwise.learning._boosting._boost_fit import BoostProgress
+from setwise.learning._boosting._problem import WeakLearnerSearch
 
 SURROGATES = ("auto", "hinge", "logistic")
 PENALTIES = ("auto", "l1", "group")

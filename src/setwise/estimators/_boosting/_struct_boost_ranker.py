@@ -33,8 +33,10 @@ from setwise.estimators._boosting._list_risk import AveragePrecisionRisk, GainRi
 from setwise.estimators._boosting._rank_risk import RankRisk, as_groups, cut_points
 from setwise.estimators._boosting._validated import Validated
 from setwise.estimators._checked import check_targets
-from setwise.learning import BoostOptions, BoostProgress, WeakLearnerSearch
+from setwise.learning import BoostOptions
+from setwise.learning._boosting._boost_fit import BoostProgress
 from setwise.learning._boosting._options import read_options
+from setwise.learning._boosting._problem import WeakLearnerSearch
 
 # The fields of ``BoostOptions`` that apply to rankings.
 _TAKEN = (

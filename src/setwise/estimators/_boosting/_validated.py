@@ -29,9 +29,10 @@ from setwise.estimators._boosting._path_of_c import (
     PathOfC,
     least_c,
 )
-from setwise.learning import BoostFit, BoostOptions, BoostProgress, WeakLearnerSearch
+from setwise.learning import BoostOptions
+from setwise.learning._boosting._boost_fit import BoostFit, BoostProgress
 from setwise.learning._boosting._options import read_options
-from setwise.learning._boosting._problem import Risk
+from setwise.learning._boosting._problem import Risk, WeakLearnerSearch
 
 
 class HeldOut(NamedTuple):

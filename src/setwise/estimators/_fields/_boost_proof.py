@@ -10,7 +10,7 @@ from setwise._foundation._deadline import Deadline
 from setwise._foundation._search import attempt
 from setwise.estimators._fields._field_risk import FieldRisk
 from setwise.inference._conditioning._magnitude import NEGLIGIBLE
-from setwise.learning import BoostFit
+from setwise.learning._boosting._boost_fit import BoostFit
 
 
 class Thorough:

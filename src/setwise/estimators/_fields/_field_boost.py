@@ -32,7 +32,7 @@ from setwise.estimators._fields._field_search import FieldSearch, Indicators, Pl
 from setwise.estimators._fields._graphs import Graphs
 from setwise.estimators._fields._higher_order_maps import best_maps
 from setwise.estimators._threads import threads
-from setwise.learning import BoostProgress
+from setwise.learning._boosting._boost_fit import BoostProgress
 from setwise.learning._boosting._problem import WeakLearnerSearch
 from setwise.losses import Loss
 

@@ -19,7 +19,8 @@ from setwise._foundation._arguments import FloatArray, IntArray, as_choice, as_f
 from setwise._foundation._base_classes import Versioned
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._search import attempt, completed
-from setwise.decisions import Decision, decide
+from setwise.decisions import Decision
+from setwise.decisions._decide import decide
 from setwise.estimators._boosting._columns import takes_missing
 from setwise.estimators._fields._couplings import Couplings
 from setwise.estimators._fields._field_measure import TEMPERATURES, Measure, best_biases

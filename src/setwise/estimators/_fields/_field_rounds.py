@@ -9,9 +9,10 @@ import numpy as np
 
 from setwise._foundation._arguments import as_count, as_number
 from setwise._foundation._deadline import Deadline
-from setwise._foundation._progress import stops
+from setwise._foundation._progress import Progress, stops
 from setwise.estimators._fields._field_oracle import FieldOracle
-from setwise.learning import Fit, History, Progress
+from setwise.learning._cutting_planes._fit import Fit
+from setwise.learning._history import History
 from setwise.learning._relative_gap import share_left
 
 # The share of the tolerance that planes may use if the proof of the labels needs the rest. It is

@@ -13,7 +13,12 @@ from sklearn.exceptions import ConvergenceWarning
 from setwise._foundation._arguments import FloatArray, IntArray, as_flag, as_number
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._keywords import hints_at_names
-from setwise._foundation._progress import ForwardingCallback, check_display, progress_callback
+from setwise._foundation._progress import (
+    ForwardingCallback,
+    Progress,
+    check_display,
+    progress_callback,
+)
 from setwise._foundation._search import attempt
 from setwise._foundation._threads import one_thread
 from setwise.estimators._fields._field_model import FieldModel
@@ -23,7 +28,8 @@ from setwise.estimators._fields._field_rounds import FieldRounds
 from setwise.estimators._fields._graphs import Graphs
 from setwise.estimators._fields._higher_order_maps import best_maps
 from setwise.estimators._threads import threads
-from setwise.learning import Fit, Progress, one_slack
+from setwise.learning import one_slack
+from setwise.learning._cutting_planes._fit import Fit
 from setwise.learning._relative_gap import room_of
 from setwise.losses import Loss
 

@@ -7,7 +7,7 @@ import warnings
 from sklearn.exceptions import ConvergenceWarning
 
 from setwise._foundation._warnings import callers_level
-from setwise.learning import Fit
+from setwise.learning._cutting_planes._fit import Fit
 from setwise.losses._scoring._layout import Arrangement
 from setwise.surrogates import Surrogate
 

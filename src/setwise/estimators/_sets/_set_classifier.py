@@ -13,7 +13,7 @@ from scipy.special import expit
 from setwise._foundation._arguments import FloatArray, as_choice, as_flag
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._keywords import hints_at_names
-from setwise._foundation._progress import check_display, progress_callback
+from setwise._foundation._progress import Progress, check_display, progress_callback
 from setwise._foundation._threads import one_thread
 from setwise.estimators._calibration import METHODS, Calibration, needs_calibrate, words_of
 from setwise.estimators._sets._certificates import warn_of_gap, warn_of_no_positive
@@ -23,7 +23,8 @@ from setwise.estimators._sets._linear_model import LinearModel
 from setwise.estimators._sets._set_problem import SetProblem, pose
 from setwise.estimators._sets._surrogate_choice import first_surrogate, own_loss
 from setwise.estimators._threads import threads
-from setwise.learning import Fit, Progress, Serial, Threads
+from setwise.learning import Serial, Threads
+from setwise.learning._cutting_planes._fit import Fit
 from setwise.losses import Loss
 from setwise.losses._scoring._layout import Sets
 from setwise.surrogates import Surrogate

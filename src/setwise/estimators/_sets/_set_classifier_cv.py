@@ -33,7 +33,9 @@ from setwise.estimators._sets._set_classifier import SetClassifier
 from setwise.estimators._sets._set_problem import SetProblem, pose
 from setwise.estimators._sets._surrogate_choice import first_surrogate
 from setwise.estimators._threads import threads
-from setwise.learning import Executor, Fit, Serial, Threads
+from setwise.learning import Serial, Threads
+from setwise.learning._cutting_planes._fit import Fit
+from setwise.learning._executors import Executor
 from setwise.losses import Loss
 from setwise.losses._scoring._layout import Sets
 from setwise.surrogates import Surrogate

@@ -17,7 +17,8 @@ from setwise._foundation._base_classes import Versioned
 from setwise._foundation._deadline import Deadline
 from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._warnings import callers_level
-from setwise.decisions import Decision, decide
+from setwise.decisions import Decision
+from setwise.decisions._decide import decide
 from setwise.decisions._probabilities import SetProbabilities, read_probabilities
 from setwise.estimators._calibration import METHODS, Calibration, better_calibration
 from setwise.estimators._checked import checked_labels, naming_x

@@ -11,11 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from setwise._foundation._arguments import FloatArray, as_number
+from setwise._foundation._progress import Progress
 from setwise.estimators._sets._certificates import is_certified
 from setwise.estimators._sets._set_risk import LinearRisk
 from setwise.estimators._sets._surrogate_choice import first_surrogate, settled
-from setwise.learning import Executor, Fit, Progress, one_slack
+from setwise.learning import one_slack
+from setwise.learning._cutting_planes._fit import Fit
 from setwise.learning._dual_blocks._learn_linear import learn_linear, stages
+from setwise.learning._executors import Executor
 from setwise.losses import Loss
 from setwise.losses._scoring._layout import Arrangement, Sets, arrange
 from setwise.surrogates import Surrogate

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setwise._foundation._arguments import FloatArray, IntArray
-from setwise.learning import Executor, tree_sum
+from setwise.learning import tree_sum
 from setwise.learning._dual_blocks._linear_sets import LinearSets
+from setwise.learning._executors import Executor
 from setwise.losses._labels import Labels, read_labels
 from setwise.losses._scoring._layout import Arrangement
 from setwise.surrogates import Surrogate

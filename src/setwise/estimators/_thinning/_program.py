@@ -14,7 +14,8 @@ from setwise._foundation._threads import one_thread
 from setwise.estimators._boosting._class_risk import ClassRisk
 from setwise.estimators._boosting._path_of_c import PATH_TOLERANCE
 from setwise.estimators._thinning._pool import TreePool
-from setwise.learning import BoostFit, struct_boost
+from setwise.learning import struct_boost
+from setwise.learning._boosting._boost_fit import BoostFit
 from setwise.learning._relative_gap import share_left
 
 # The ratio of consecutive values of C, about that of the path of a booster; the largest number of

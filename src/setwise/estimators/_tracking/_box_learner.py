@@ -12,8 +12,8 @@ from setwise import _core
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise.estimators._tracking._box_features import Bytes
 from setwise.estimators._tracking._memory import Example
-from setwise.learning import Stump
 from setwise.learning._relative_gap import share_left
+from setwise.learning._weak_learners._stumps import Stump
 
 _TEMPERATURE = 0.05  # temperature of the soft maximum, in units of the overlap
 _PER_ROUND = 10  # the most stumps that are added per round, on different features

@@ -25,7 +25,7 @@ from setwise.estimators._tracking._box_learner import ByteStumps, learn
 from setwise.estimators._tracking._boxes import boxes_around, boxes_over, boxes_scaled, overlaps
 from setwise.estimators._tracking._frames import as_box, as_frame, as_next_frame, check_sides
 from setwise.estimators._tracking._memory import Example, TargetMemory
-from setwise.learning import Stump
+from setwise.learning._weak_learners._stumps import Stump
 
 # The largest number of boxes that a parameter may ask for: their features take gigabytes.
 _MOST_BOXES = 1 << 24

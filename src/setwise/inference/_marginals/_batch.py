@@ -29,10 +29,10 @@ def marginals_batch(
     fields : iterable of Field
         Fields of any sizes, for instance one per image.
     method, tol, max_iter, temperature, dtype
-        As in :func:`marginals`, for every field.
+        As in :func:`setwise.marginals`, for every field.
     n_jobs : int, optional
         The number of threads; None for all cores. The answers do not depend on it, and equal those
-        of :func:`marginals` to the last bit.
+        of :func:`setwise.marginals` to the last bit.
 
     Returns
     -------

@@ -25,13 +25,12 @@ class BoostHistory(History):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from setwise.learning import BoostHistory
-    >>> history = BoostHistory(
-    ...     *np.array([[2.0, 1.0], [0.5, 0.9], [0.0, 0.1]]), *np.array([[0, 1], [1, 3], [1, 3]])
-    ... )
-    >>> history.gap.round(2).tolist()
-    [1.5, 0.1]
+    >>> import setwise as sw
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]
+    >>> model = sw.StructBoostClassifier(C=10.0).fit(X, y)
+    >>> history = model.history_
+    >>> int(history.n_columns[0]), bool(history.gap[-1] <= history.gap[0])
+    (0, True)
     """
 
     n_columns: NDArray[np.int64]
@@ -52,9 +51,12 @@ class BoostProgress(Progress):
 
     Examples
     --------
-    >>> from setwise.learning import BoostProgress
-    >>> BoostProgress(1, 2.0, 0.5, 0.75, 0.1, n_columns=0, n_planes=1, n_cuts=1).value
-    2.0
+    >>> import setwise as sw
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]
+    >>> rounds = []
+    >>> model = sw.StructBoostClassifier(C=10.0).fit(X, y, callback=rounds.append)
+    >>> rounds[0].n_iter, rounds[0].value >= rounds[-1].value
+    (1, True)
     """
 
     n_columns: int

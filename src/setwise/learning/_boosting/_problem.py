@@ -34,11 +34,10 @@ class Column(Record):
     Examples
     --------
     >>> import numpy as np
-    >>> from setwise.learning import Column, Stump
-    >>> X = np.array([[0.0], [1.0]])
-    >>> stump = Stump(feature=0, threshold=0.5, sign=1)
-    >>> Column(stump, segment=0, response=stump.predict(X)).response.tolist()
-    [-1.0, 1.0]
+    >>> from setwise.learning import Column
+    >>> x = np.array([0.5, -2.0])
+    >>> Column("the first feature", segment=0, response=x)
+    Column(learner='the first feature', segment=0, response=array([ 0.5, -2. ]))
     """
 
     learner: Any

@@ -28,8 +28,10 @@ class CategoryStump(Record, OneFeature):
 
     Examples
     --------
-    >>> from setwise.learning import CategoryStump
-    >>> stump = CategoryStump(feature=0, positive=(0.0, 3.0), negative=(1.0,))
+    >>> import numpy as np
+    >>> import setwise as sw
+    >>> search = sw.learning.StumpSearch([[0.0], [1.0], [3.0]], categorical_features=[0])
+    >>> stump = search(np.array([1.0, -1.0, 1.0]))[0].learner
     >>> stump.predict([[0.0], [1.0], [3.0], [7.0]]).tolist()
     [1.0, -1.0, 1.0, 0.0]
     """

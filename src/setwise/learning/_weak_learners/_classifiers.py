@@ -35,10 +35,11 @@ class WeakClassifier(Versioned):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> import setwise as sw
     >>> from sklearn.tree import DecisionTreeClassifier
-    >>> from setwise.learning import WeakClassifier
-    >>> tree = DecisionTreeClassifier().fit([[0.0], [1.0]], [-1, 1])
-    >>> WeakClassifier(tree, sign=-1).predict([[0.2], [0.7]]).tolist()
+    >>> search = sw.learning.ClassifierSearch([[0.0], [1.0]], DecisionTreeClassifier(max_depth=1))
+    >>> search(np.array([1.0, -1.0]))[0].learner.predict([[0.2], [0.7]]).tolist()
     [1.0, -1.0]
     """
 

@@ -32,9 +32,11 @@ class Perceptron(Record):
     Examples
     --------
     >>> import numpy as np
-    >>> from setwise.learning import Perceptron
-    >>> Perceptron(np.array([1.0, -1.0]), 0.0).predict([[2.0, 1.0], [1.0, 2.0]]).tolist()
-    [1.0, -1.0]
+    >>> import setwise as sw
+    >>> X = np.array([[2.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.0, 2.0]])
+    >>> search = sw.learning.PerceptronSearch(X)
+    >>> search(np.array([1.0, -1.0, 1.0, -1.0]))[0].learner.predict(X).tolist()
+    [1.0, -1.0, 1.0, -1.0]
     """
 
     coef: FloatArray

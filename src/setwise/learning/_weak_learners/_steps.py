@@ -46,10 +46,14 @@ class Step(OneFeature):
 
     Examples
     --------
-    >>> from setwise.learning import Step
-    >>> step = Step(feature=1, threshold=0.5, low=-0.25, high=1.5)
-    >>> step.predict([[0.0, 0.0], [0.0, 1.0]]).tolist()
-    [-0.25, 1.5]
+    >>> import numpy as np
+    >>> import setwise as sw
+    >>> search = sw.learning.StepSearch([[0.0, 0.0], [0.0, 1.0]])
+    >>> step = search(np.array([-3.0, 4.0]))[0].learner
+    >>> step
+    Step(feature=1, threshold=0.5, low=-1.0, high=1.0, missing=0.0)
+    >>> step.predict([[0.0, 0.2], [0.0, 0.7]]).tolist()
+    [-1.0, 1.0]
     """
 
     feature: int

@@ -47,11 +47,14 @@ class Stump(OneFeature):
 
     Examples
     --------
-    >>> from setwise.learning import Stump
-    >>> Stump(feature=1, threshold=0.5, sign=-1).predict([[0.0, 0.0], [0.0, 1.0]]).tolist()
-    [1.0, -1.0]
-    >>> Stump(0, 0.5, sign=1, missing=-1).predict([[1.0], [float("nan")]]).tolist()
-    [1.0, -1.0]
+    >>> import numpy as np
+    >>> import setwise as sw
+    >>> search = sw.learning.StumpSearch([[0.0, 0.0], [0.0, 1.0]])
+    >>> stump = search(np.array([1.0, -1.0]))[0].learner
+    >>> stump
+    Stump(feature=1, threshold=0.5, sign=-1, missing=0)
+    >>> stump.predict([[0.0, 0.2], [0.0, 0.7], [0.0, float("nan")]]).tolist()
+    [1.0, -1.0, 0.0]
     """
 
     feature: int
