@@ -8,8 +8,8 @@ function and estimator (``problems``), and stores all arrays and numbers of the 
 values, bounds, gaps, labels, coefficients, gradients, rounds, methods, but no times. ``compare``
 prints which answers differ, are missing or are new, and which problems raise an error in both
 builds, and exits with status 1 if any does. A refactoring must cause no difference. ``--only`` runs
-some parts alone, and saves them into a file that has the others. One thread is used, so that two runs
-on one machine can be compared.
+some parts alone, and saves them into a file that has the others. One thread is used, so that two
+runs on one machine can be compared.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def compare(before: dict[str, np.ndarray], now: dict[str, np.ndarray], most: int
         "are missing": [name for name in before if name not in now],
         "are new": [name for name in now if name not in before],
         "fail in both builds": [
-            n for n in now if n in before and failed(before[n]) and failed(now[n])
+            name for name in before if name in now and failed(before[name]) and failed(now[name])
         ],
     }
     for kind, names in groups.items():
