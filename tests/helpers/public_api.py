@@ -42,7 +42,7 @@ DESCRIBED_WITH = {
         "inference._diverse._result.Guarantee",
     ),
     "setwise.marginals": ("inference._marginals._result.MarginalsProgress",),
-    "setwise.solve_map": ("inference._map._result.MapProgress", "_foundation._timings.Timings"),
+    "setwise.solve_map": ("inference._map._result.MapProgress", "_foundation._clock.Timings"),
     "setwise.conformal.ConformalMasks": ("conformal._masks.MaskSet",),
     "setwise.conformal.control_risk": ("decisions._risk_control.RiskControl",),
     "setwise.dask.map_fields": (
