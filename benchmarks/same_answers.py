@@ -6,9 +6,10 @@
 Runs the benchmarks' kinds of input at moderate sizes and small problems that reach every public
 function and estimator (``problems``), and stores all arrays and numbers of the answers by name:
 values, bounds, gaps, labels, coefficients, gradients, rounds, methods, but no times. ``compare``
-prints which answers differ, are missing or are new, and exits with status 1 if any does. A
-refactoring must cause no difference. ``--only`` runs some parts alone, and saves them into a file
-that has the others. One thread is used, so that two runs on one machine can be compared.
+prints which answers differ, are missing or are new, and which problems raise an error in both
+builds, and exits with status 1 if any does. A refactoring must cause no difference. ``--only`` runs
+some parts alone, and saves them into a file that has the others. One thread is used, so that two
+runs on one machine can be compared.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ import benchmarks.shared.chosen_build
 import benchmarks.shared.measure  # noqa: F401  one thread
 import setwise as sw
 from benchmarks.problems import MODULES, Failure, Refusal, problems
-from benchmarks.problems.answers import parts
+from benchmarks.problems.answers import FAILED, parts
 
 
 def run(modules: list[str] | None, verbose: bool) -> dict[str, np.ndarray]:
@@ -61,6 +62,11 @@ def run(modules: list[str] | None, verbose: bool) -> dict[str, np.ndarray]:
     )
     print(spent, flush=True)
     return kept
+
+
+def failed(answer: np.ndarray) -> bool:
+    """Return whether an answer stands for an error that no build should raise."""
+    return answer.dtype.kind == "U" and str(answer) == FAILED
 
 
 def alike(a: np.ndarray, b: np.ndarray) -> bool:
@@ -101,6 +107,9 @@ def compare(before: dict[str, np.ndarray], now: dict[str, np.ndarray], most: int
         "differ in the last digits": [name for name in differ if near(before[name], now[name])],
         "are missing": [name for name in before if name not in now],
         "are new": [name for name in now if name not in before],
+        "fail in both builds": [
+            name for name in before if name in now and failed(before[name]) and failed(now[name])
+        ],
     }
     for kind, names in groups.items():
         print(f"{len(names)} {kind}")

@@ -6,7 +6,7 @@ from math import inf
 
 import pytest
 
-from setwise._foundation._deadline import Deadline
+from setwise._foundation._clock import Deadline
 from setwise._foundation._search import Control, Ending, Search, attempt, completed, drive
 
 BY_USER = "a callback or Ctrl-C ended it"

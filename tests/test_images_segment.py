@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 import setwise as sw
-from setwise._foundation._pictures import PALETTE, data_uri, heat_picture, label_picture, png
+from setwise._foundation._display import PALETTE, data_uri, heat_picture, label_picture, png
 
 
 def a_case() -> tuple[np.ndarray, np.ndarray]:

@@ -380,7 +380,7 @@ def test_a_loss_of_another_size(loss, sentence):
 
 
 def test_too_many_itemsets(monkeypatch):
-    monkeypatch.setattr("setwise.losses._itemsets._MOST", 100)
+    monkeypatch.setattr("setwise.losses._concave._MOST_ITEMSETS", 100)
     with pytest.raises(ValueError, match="more than 100 frequent itemsets, got"):
         losses.ItemsetLoss.from_labels(np.ones((2, 10)), 0.5)
 

@@ -28,9 +28,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import setwise as sw
 from setwise import _core, learning
-from setwise._foundation._deadline import Deadline, TimeUp
+from setwise._foundation._clock import Deadline, Stopwatch, TimeUp, Timings
 from setwise._foundation._threads import Pool
-from setwise._foundation._timings import Stopwatch, Timings
 from setwise.inference._map._methods import METHODS as MAP_METHODS
 from setwise.inference._marginals._methods import METHODS as MARGINALS_METHODS
 

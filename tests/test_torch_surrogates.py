@@ -138,7 +138,7 @@ def test_every_dtype_within_its_precision(criterion, dtype, place, monkeypatch):
 @given(st.integers(0, 2**31), st.integers(1, 40), st.integers(1, 3))
 def test_plain_torch_equals_the_kernels(seed, n, rows):
     """Ties among the scores, all-positive and all-negative sets, void elements."""
-    from setwise.torch._dispatch import SURROGATES
+    from setwise.torch._operators._dispatch import SURROGATES
     from setwise.torch._reference._hinge import Sets
 
     rng = np.random.default_rng(seed)

@@ -14,6 +14,9 @@ from benchmarks.problems import OLDER, Failure, Refusal, named
 # The largest array in bytes that is stored; larger ones are stored as a digest.
 MOST = 1 << 18
 
+# The answers that stand for a call that was refused, and for an error that no build should raise.
+REFUSED, FAILED = "refused", "failed"
+
 # The public attributes of results, certificates, learners and histories; nothing that is a time.
 ATTRIBUTES = (
     *("value", "bound", "gap", "relative_gap", "exact", "certified", "converged", "interrupted"),
@@ -34,7 +37,7 @@ ATTRIBUTES = (
 def parts(name: str, answer: Any) -> Iterator[tuple[str, np.ndarray]]:
     """Yield the leaves of an answer as arrays, each with a path for a name."""
     if isinstance(answer, Refusal | Failure):
-        yield name, np.array("refused" if isinstance(answer, Refusal) else "failed")
+        yield name, np.array(REFUSED if isinstance(answer, Refusal) else FAILED)
     elif answer is None or isinstance(answer, str):
         yield name, np.array("None" if answer is None else answer)
     elif isinstance(answer, np.ndarray | np.generic | bool | int | float):

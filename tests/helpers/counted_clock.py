@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from setwise import _core
-from setwise._foundation import _deadline
+from setwise._foundation import _clock
 
 LIMIT = 60.0
 
@@ -25,14 +25,14 @@ class Clock:
 @contextmanager
 def counted(at: float = float("inf")) -> Iterator[Clock]:
     """Deadlines look at such a clock, at every poll of a kernel."""
-    clock, before = Clock(at), _deadline.clock
-    _deadline.clock = clock
+    clock, before = Clock(at), _clock.clock
+    _clock.clock = clock
     _core.watch_polls(lambda: None)
     try:
         yield clock
     finally:
         _core.watch_polls(None)
-        _deadline.clock = before
+        _clock.clock = before
 
 
 def moments(readings: int, most: int = 6) -> list[int]:

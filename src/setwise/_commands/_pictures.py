@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from setwise._commands._output import read_array, read_bytes, write_array, write_bytes
-from setwise._foundation._pictures import FORMATS, check_single
+from setwise._foundation._display import FORMATS, check_single
 
 # The most pixels of a picture, a bound on memory: 300 MB in colour. Larger ones come as .npy files.
 _MOST_PIXELS = 100_000_000

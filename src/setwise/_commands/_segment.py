@@ -29,8 +29,8 @@ from setwise._commands._pictures import (
     read_marks,
     write_picture,
 )
+from setwise._foundation._display import heat_picture
 from setwise._foundation._imports import load
-from setwise._foundation._pictures import heat_picture
 from setwise._foundation._search import completed
 from setwise.images._pixels import as_pixels
 

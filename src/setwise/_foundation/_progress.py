@@ -16,7 +16,7 @@ from typing import Generic, ParamSpec, TypeVar, cast
 from setwise._foundation._arguments import as_flag, check_callback
 from setwise._foundation._base_classes import Record
 from setwise._foundation._certificate import Certificate
-from setwise._foundation._deadline import without_time_limit
+from setwise._foundation._clock import without_time_limit
 
 P = TypeVar("P")
 Shown = TypeVar("Shown", bound="Progress")

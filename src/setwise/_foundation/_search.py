@@ -15,7 +15,7 @@ from time import perf_counter
 from typing import Generic, TypeVar
 
 from setwise._foundation import _kernels as _core
-from setwise._foundation._deadline import Deadline
+from setwise._foundation._clock import Deadline
 from setwise._foundation._progress import is_observed, stops
 
 P = TypeVar("P")

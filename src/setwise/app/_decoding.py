@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from setwise._foundation._arguments import as_array
+from setwise._foundation._display import FORMATS, check_single
 from setwise._foundation._imports import load
-from setwise._foundation._pictures import FORMATS, check_single
 from setwise.app._drawing._memory import MemoryBudget
 from setwise.app._drawing._strokes import BLOCK_SIDE, WORKING_PIXELS
 

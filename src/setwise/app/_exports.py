@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from setwise import _core
 from setwise._foundation._arguments import BoolArray, IntArray
-from setwise._foundation._pictures import png
+from setwise._foundation._display import png
 from setwise.app._decoding import MOST_PIXELS, Refused, decode
 from setwise.app._drawing._answers import AlternativeList
 from setwise.app._drawing._drawing import Drawing

@@ -26,7 +26,7 @@ from starlette.types import Send as ASGISend
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from setwise import _core
-from setwise._foundation._pictures import png
+from setwise._foundation._display import png
 from setwise.app import _exports
 from setwise.app._decoding import CODING_BYTES, MOST_BYTES, SAMPLES, Refused, decode, sample
 from setwise.app._drawing._drawing import Drawing

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from setwise._foundation._pictures import png
+from setwise._foundation._display import png
 from setwise._foundation._threads import PAUSE
 from setwise.app._decoding import working_picture
 from setwise.app._drawing._answers import MaskAnswer

@@ -21,8 +21,8 @@ from setwise._foundation._arguments import (
     as_number,
 )
 from setwise._foundation._base_classes import Record
+from setwise._foundation._display import Bytes
 from setwise._foundation._keywords import hints_at_names
-from setwise._foundation._pictures import Bytes
 from setwise.conformal._calibrated import Calibrate, Conformal, as_examples
 from setwise.conformal._families import NestedMasks, Profile, all_nested
 from setwise.decisions._risk_control import (

@@ -10,13 +10,13 @@ from distributed import Client
 from sklearn.utils.validation import check_is_fitted
 
 from setwise._foundation._arguments import as_choice, require_some, without_unit
-from setwise._foundation._deadline import Deadline
+from setwise._foundation._clock import Deadline
 from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._progress import check_display
 from setwise.dask._column_blocks import ColumnTable, distinct
 from setwise.dask._estimator import DaskBoosted, Phases, scores_of_table
 from setwise.estimators._boosting._boosted import columns_a_round
-from setwise.estimators._boosting._class_merit import as_class_weights, class_merit
+from setwise.estimators._boosting._class_risk import as_class_weights, class_merit
 from setwise.estimators._boosting._held_out import Examples
 from setwise.estimators._boosting._struct_boost_classifier import StructBoostClassifier
 from setwise.estimators._boosting._taxonomy import label_code

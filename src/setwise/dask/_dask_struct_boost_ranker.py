@@ -10,7 +10,7 @@ from distributed import Client
 from sklearn.utils.validation import check_is_fitted
 
 from setwise._foundation._arguments import as_choice, as_flag, without_unit
-from setwise._foundation._deadline import Deadline
+from setwise._foundation._clock import Deadline
 from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._progress import check_display
 from setwise.dask._column_blocks import ColumnTable

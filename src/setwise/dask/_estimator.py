@@ -17,7 +17,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from setwise._foundation._arguments import IntArray, as_number
-from setwise._foundation._deadline import Deadline
+from setwise._foundation._clock import Deadline
 from setwise._foundation._progress import ForwardingCallback, Progress, is_observed, stops
 from setwise.dask._column_blocks import ColumnTable, FeatureRows
 from setwise.dask._executor import DaskExecutor, as_client

@@ -19,8 +19,7 @@ from setwise._foundation._arguments import (
     as_integers,
 )
 from setwise._foundation._base_classes import Immutable
-from setwise._foundation._html import Row, as_html
-from setwise._foundation._pictures import label_picture
+from setwise._foundation._display import Row, as_html, label_picture
 from setwise._foundation._warnings import warn_caller
 from setwise.fields._base import Potential
 from setwise.fields._edges import grid_of

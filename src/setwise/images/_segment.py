@@ -10,9 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from setwise._foundation._arguments import FloatArray, IntArray, as_flag, as_number
 from setwise._foundation._base_classes import Record
-from setwise._foundation._html import as_html, certificate_rows
+from setwise._foundation._display import Bytes, as_html, certificate_rows, label_colors
 from setwise._foundation._keywords import hints_at_names
-from setwise._foundation._pictures import Bytes, label_colors
 from setwise._foundation._search import completed
 from setwise.fields import Field
 from setwise.images._field import FieldOptions, field_from_image

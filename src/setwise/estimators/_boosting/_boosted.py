@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from setwise._foundation._arguments import SQUARABLE, FloatArray, as_count, check_randomness
-from setwise._foundation._deadline import Deadline
+from setwise._foundation._clock import Deadline
 from setwise._foundation._progress import progress_callback
 from setwise._foundation._threads import one_thread
 from setwise._foundation._warnings import callers_level

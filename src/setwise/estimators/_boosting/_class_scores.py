@@ -25,7 +25,7 @@ from setwise._foundation._arguments import (
 )
 from setwise._foundation._base_classes import Versioned
 from setwise.estimators._boosting._boosted import importances
-from setwise.estimators._boosting._class_merit import class_merit
+from setwise.estimators._boosting._class_risk import class_merit
 from setwise.estimators._boosting._columns import Tabular, takes_missing
 from setwise.estimators._boosting._held_out import Examples, known_places
 from setwise.estimators._boosting._validated import HeldOut, Validated

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise._foundation._arguments import as_choice, as_sample_weights, require_some, without_unit
-from setwise._foundation._deadline import Deadline
+from setwise._foundation._clock import Deadline
 from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._progress import check_display
 from setwise.estimators._boosting._boosted import (
@@ -17,8 +17,7 @@ from setwise.estimators._boosting._boosted import (
     columns_a_round,
     make_search,
 )
-from setwise.estimators._boosting._class_merit import as_class_weights
-from setwise.estimators._boosting._class_risk import ClassRisk, LogisticClassRisk
+from setwise.estimators._boosting._class_risk import ClassRisk, LogisticClassRisk, as_class_weights
 from setwise.estimators._boosting._class_scores import METHODS, ClassScores
 from setwise.estimators._boosting._distinct_rows import distinct_rows
 from setwise.estimators._boosting._held_out import Examples, as_eval_set

@@ -22,7 +22,7 @@ from setwise._foundation._arguments import (
     without_unit,
 )
 from setwise._foundation._base_classes import Versioned
-from setwise._foundation._deadline import Deadline
+from setwise._foundation._clock import Deadline
 from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._progress import check_display
 from setwise.estimators._boosting._boosted import make_search

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray, as_choice, as_count, as_flag
-from setwise._foundation._deadline import Deadline
+from setwise._foundation._clock import Deadline
 from setwise.estimators._boosting._boosted import Boosted
 from setwise.estimators._boosting._early_stopping import Judge, ScoreWatch, Verdict
 from setwise.estimators._boosting._held_out import (

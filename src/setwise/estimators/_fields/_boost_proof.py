@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from setwise._foundation._arguments import FloatArray, IntArray
-from setwise._foundation._deadline import Deadline
+from setwise._foundation._clock import Deadline
 from setwise._foundation._search import attempt
 from setwise.estimators._fields._field_risk import FieldRisk
 from setwise.inference._conditioning._magnitude import NEGLIGIBLE

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from setwise._foundation._arguments import FloatArray, IntArray
-from setwise._foundation._deadline import Deadline
+from setwise._foundation._clock import Deadline
 from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._progress import check_display
 from setwise.estimators._boosting._boosted import (

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from setwise._foundation._arguments import FloatArray, IntArray, as_choice, as_flag, as_number
 from setwise._foundation._base_classes import Versioned
-from setwise._foundation._deadline import Deadline
+from setwise._foundation._clock import Deadline
 from setwise._foundation._search import attempt, completed
 from setwise.decisions import Decision, decide
 from setwise.estimators._boosting._columns import takes_missing

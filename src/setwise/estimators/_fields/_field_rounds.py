@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from setwise._foundation._arguments import as_count, as_number
-from setwise._foundation._deadline import Deadline
+from setwise._foundation._clock import Deadline
 from setwise._foundation._progress import stops
 from setwise.estimators._fields._field_oracle import FieldOracle
 from setwise.learning import Fit, History, Progress

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from setwise._foundation._arguments import FloatArray, IntArray, as_flag, as_number
-from setwise._foundation._deadline import Deadline
+from setwise._foundation._clock import Deadline
 from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._progress import ForwardingCallback, check_display, progress_callback
 from setwise._foundation._search import attempt

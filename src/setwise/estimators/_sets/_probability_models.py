@@ -16,7 +16,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.utils import _safe_indexing
 
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
-from setwise._foundation._deadline import Deadline
+from setwise._foundation._clock import Deadline
 from setwise.decisions._probabilities import SetProbabilities
 from setwise.estimators._calibration import CERTAIN
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from setwise._foundation._arguments import FloatArray, as_choice, as_flag
-from setwise._foundation._deadline import Deadline
+from setwise._foundation._clock import Deadline
 from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._progress import check_display, progress_callback
 from setwise._foundation._threads import one_thread

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
 from setwise._foundation._arguments import FloatArray, IntArray, as_flag, as_number
-from setwise._foundation._deadline import Deadline, TimeUp
+from setwise._foundation._clock import Deadline, TimeUp
 from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._search import completed
 from setwise._foundation._threads import one_thread

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from setwise._foundation._arguments import SQUARABLE, FloatArray, as_choice, as_sample_weights
 from setwise._foundation._base_classes import Versioned
-from setwise._foundation._deadline import Deadline
+from setwise._foundation._clock import Deadline
 from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._warnings import callers_level
 from setwise.decisions import Decision, decide

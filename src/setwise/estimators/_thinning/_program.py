@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
-from setwise._foundation._deadline import Deadline
+from setwise._foundation._clock import Deadline
 from setwise._foundation._threads import one_thread
 from setwise.estimators._boosting._class_risk import ClassRisk
 from setwise.estimators._boosting._path_of_c import PATH_TOLERANCE

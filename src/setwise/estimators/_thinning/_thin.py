@@ -20,7 +20,7 @@ from setwise._foundation._arguments import (
     require_some,
     without_unit,
 )
-from setwise._foundation._deadline import Deadline
+from setwise._foundation._clock import Deadline
 from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._warnings import callers_level
 from setwise.estimators._boosting._path_of_c import PATH_TIME

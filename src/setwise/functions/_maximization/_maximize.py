@@ -8,9 +8,8 @@ import numpy as np
 
 from setwise._foundation._arguments import as_choice, as_count, as_generator
 from setwise._foundation._certificate import HIDDEN
-from setwise._foundation._deadline import Deadline
+from setwise._foundation._clock import Deadline, Stopwatch
 from setwise._foundation._search import Control, Ending, drive
-from setwise._foundation._timings import Stopwatch
 from setwise.functions._base import SetFunction, as_set_function, empty_value
 from setwise.functions._maximization._greedy import Chosen, DoubleGreedy, Greedy
 from setwise.functions._maximization._maximum import Maximum

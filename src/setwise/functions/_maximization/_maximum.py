@@ -8,7 +8,7 @@ from typing import ClassVar
 from setwise._foundation._arguments import BoolArray, IntArray
 from setwise._foundation._base_classes import Record
 from setwise._foundation._certificate import Measured
-from setwise._foundation._timings import Timings
+from setwise._foundation._clock import Timings
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -17,10 +17,9 @@ from setwise._foundation._arguments import (
     as_number,
 )
 from setwise._foundation._certificate import EPS, MANY_ROUNDINGS, relative_gap
-from setwise._foundation._deadline import Deadline
+from setwise._foundation._clock import Deadline, Stopwatch
 from setwise._foundation._progress import displayed
 from setwise._foundation._search import Control, Search, drive
-from setwise._foundation._timings import Stopwatch
 from setwise.functions._base import SetFunction, as_set_function, empty_value
 from setwise.functions._minimization._minimum import Minimum
 from setwise.functions._minimization._proof import fall_of, mean_of, prove

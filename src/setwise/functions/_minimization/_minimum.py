@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from setwise._foundation._arguments import BoolArray, FloatArray
 from setwise._foundation._base_classes import Record
 from setwise._foundation._certificate import Measured
-from setwise._foundation._timings import Timings
+from setwise._foundation._clock import Timings
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -18,7 +18,7 @@ from setwise._foundation._arguments import (
     as_number,
     as_numbers,
 )
-from setwise._foundation._deadline import Deadline
+from setwise._foundation._clock import Deadline
 from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._progress import check_display, progress_callback
 from setwise._foundation._threads import Pool, as_threads

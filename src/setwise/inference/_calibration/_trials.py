@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
-from setwise._foundation._deadline import Deadline
+from setwise._foundation._clock import Deadline
 from setwise._foundation._progress import stops
 from setwise._foundation._search import attempt, completed
 from setwise._foundation._threads import Pool

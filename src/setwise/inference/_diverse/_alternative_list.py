@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
+from setwise._foundation._clock import Stopwatch
 from setwise._foundation._search import Control, completed
-from setwise._foundation._timings import Stopwatch
 from setwise.diversities._alternatives import Alternatives
 from setwise.diversities._hamming import DivMBest
 from setwise.fields._field import Field

@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise._foundation._arguments import IntArray, as_array, as_choice, as_count, as_integers
-from setwise._foundation._deadline import Deadline
+from setwise._foundation._clock import Deadline, Stopwatch
 from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._progress import check_display, progress_callback
 from setwise._foundation._search import Control
 from setwise._foundation._threads import as_threads
-from setwise._foundation._timings import Stopwatch
 from setwise.diversities._alternatives import Alternatives
 from setwise.diversities._base import Diversity
 from setwise.diversities._concatenated import Concatenated

@@ -8,8 +8,8 @@ import numpy as np
 
 from setwise._foundation._arguments import IntArray
 from setwise._foundation._certificate import relative_gap
+from setwise._foundation._clock import Stopwatch
 from setwise._foundation._search import Control
-from setwise._foundation._timings import Stopwatch
 from setwise.diversities._base import Diversity
 from setwise.diversities._concatenated import Concatenated
 from setwise.fields._field import Field

@@ -8,9 +8,8 @@ import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._certificate import EPS
-from setwise._foundation._deadline import Deadline
+from setwise._foundation._clock import Deadline, Stopwatch
 from setwise._foundation._search import Control, Search, completed, drive
-from setwise._foundation._timings import Stopwatch
 from setwise.diversities._base import Diversity
 from setwise.diversities._concatenated import Concatenated
 from setwise.fields._field import Field

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
+from setwise._foundation._clock import Stopwatch
 from setwise._foundation._search import Control, Ending, Search, completed, drive
-from setwise._foundation._timings import Stopwatch
 from setwise.diversities._base import Diversity
 from setwise.fields._field import Field
 from setwise.inference._conditioning._conditioned import Conditioned

@@ -8,10 +8,9 @@ import numpy as np
 
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
 from setwise._foundation._base_classes import Record
-from setwise._foundation._html import Row, as_html
-from setwise._foundation._pictures import label_picture
+from setwise._foundation._clock import Timings
+from setwise._foundation._display import Row, as_html, label_picture
 from setwise._foundation._progress import Progress
-from setwise._foundation._timings import Timings
 from setwise.fields._pixels._in_image import in_image
 
 _SHOWN = 6  # the most items that a notebook shows

@@ -20,7 +20,7 @@ from setwise._foundation._arguments import (
     as_list,
 )
 from setwise._foundation._base_classes import Record
-from setwise._foundation._deadline import Deadline
+from setwise._foundation._clock import Deadline
 from setwise._foundation._progress import Progress, check_display, progress_callback
 from setwise._foundation._search import Control, Search, completed, drive
 from setwise._foundation._threads import Pool, as_threads

@@ -20,10 +20,9 @@ from setwise._foundation._arguments import (
     as_number,
     check_callback,
 )
-from setwise._foundation._deadline import Deadline
+from setwise._foundation._clock import Deadline, Stopwatch
 from setwise._foundation._progress import is_observed, stops
 from setwise._foundation._threads import as_threads
-from setwise._foundation._timings import Stopwatch
 from setwise.fields._field import Field
 from setwise.inference._conditioning._conditioned import Conditioned, Sums
 from setwise.inference._conditioning._magnitude import NEGLIGIBLE, difference_below

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from setwise._foundation._arguments import IntArray
 from setwise._foundation._base_classes import Record
 from setwise._foundation._certificate import Certificate
-from setwise._foundation._html import as_html, certificate_rows
-from setwise._foundation._pictures import label_picture
+from setwise._foundation._clock import Timings
+from setwise._foundation._display import as_html, certificate_rows, label_picture
 from setwise._foundation._progress import Progress
-from setwise._foundation._timings import Timings
 from setwise.fields._pixels._in_image import in_image
 
 

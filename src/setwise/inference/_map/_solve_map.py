@@ -10,11 +10,10 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from setwise._foundation._certificate import relative_gap
-from setwise._foundation._deadline import Deadline, TimeUp
+from setwise._foundation._clock import Deadline, Stopwatch, TimeUp
 from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._progress import displayed, is_observed
 from setwise._foundation._search import attempt
-from setwise._foundation._timings import Stopwatch
 from setwise.fields._field import Field, as_field
 from setwise.inference._conditioning._conditioned import Conditioned
 from setwise.inference._conditioning._magnitude import NEGLIGIBLE

@@ -12,13 +12,12 @@ import numpy as np
 
 from setwise._foundation._arguments import FloatArray, as_count, as_generator, as_number
 from setwise._foundation._certificate import EPS, gap_over_value
-from setwise._foundation._deadline import Deadline, TimeUp
+from setwise._foundation._clock import Deadline, Stopwatch, TimeUp
 from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._methods import Method
 from setwise._foundation._progress import displayed
 from setwise._foundation._search import attempt, completed
 from setwise._foundation._threads import as_threads
-from setwise._foundation._timings import Stopwatch
 from setwise._foundation._warnings import callers_level
 from setwise.fields._field import Field, as_field
 from setwise.inference._conditioning._conditioned import Conditioned

@@ -9,10 +9,9 @@ import numpy as np
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._base_classes import Record
 from setwise._foundation._certificate import Certificate
-from setwise._foundation._html import Row, as_html
-from setwise._foundation._pictures import heat_picture, label_picture
+from setwise._foundation._clock import Timings
+from setwise._foundation._display import Row, as_html, heat_picture, label_picture
 from setwise._foundation._progress import Progress
-from setwise._foundation._timings import Timings
 from setwise.fields._pixels._in_image import in_image
 
 

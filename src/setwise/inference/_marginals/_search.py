@@ -12,9 +12,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from setwise._foundation._arguments import FloatArray
-from setwise._foundation._deadline import Deadline
+from setwise._foundation._clock import Deadline, Stopwatch
 from setwise._foundation._search import Control, Search, drive
-from setwise._foundation._timings import Stopwatch
 from setwise.fields._field import Field
 from setwise.inference._conditioning._magnitude import difference_above, difference_below
 from setwise.inference._marginals._result import MarginalsProgress

@@ -8,9 +8,8 @@ import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._base_classes import Record
-from setwise._foundation._html import Row, as_html
-from setwise._foundation._pictures import heat_picture
-from setwise._foundation._timings import Timings
+from setwise._foundation._clock import Timings
+from setwise._foundation._display import Row, as_html, heat_picture
 from setwise.fields._pixels._in_image import in_image
 
 

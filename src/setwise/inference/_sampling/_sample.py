@@ -16,10 +16,10 @@ from setwise._foundation._arguments import (
     as_integers,
     as_number,
 )
+from setwise._foundation._clock import Stopwatch
 from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._search import Control, Search, completed, drive
 from setwise._foundation._threads import as_threads
-from setwise._foundation._timings import Stopwatch
 from setwise.fields._field import Field, as_field
 from setwise.fields._terms import CliqueTerm
 from setwise.inference._conditioning._conditioned import Conditioned

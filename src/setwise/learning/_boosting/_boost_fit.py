@@ -12,8 +12,8 @@ from scipy.sparse import csr_array
 from setwise._foundation._arguments import FloatArray
 from setwise._foundation._base_classes import Record
 from setwise._foundation._certificate import Measured
+from setwise._foundation._clock import Timings
 from setwise._foundation._progress import Progress
-from setwise._foundation._timings import Timings
 from setwise.learning._boosting._problem import Column
 from setwise.learning._history import History
 from setwise.learning._relative_gap import measures

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from setwise._foundation._arguments import FloatArray
-from setwise._foundation._deadline import Deadline
-from setwise._foundation._timings import Stopwatch
+from setwise._foundation._clock import Deadline, Stopwatch
 
 A = TypeVar("A")
 

@@ -14,10 +14,9 @@ from setwise._foundation._arguments import (
     check_callback,
 )
 from setwise._foundation._certificate import HIDDEN, relative_gap
-from setwise._foundation._deadline import Deadline
+from setwise._foundation._clock import Deadline, Stopwatch
 from setwise._foundation._progress import Progress
 from setwise._foundation._search import Control, Search, drive
-from setwise._foundation._timings import Stopwatch
 from setwise.learning._cutting_planes._fit import Dual, Fit, Planes
 from setwise.learning._history import History, columns_of
 from setwise.learning._relative_gap import BELOW_LEAST, CANCELLED, ROUNDING, room_of

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from setwise._foundation._arguments import SQUARABLE, FloatArray, as_count, check_callback
-from setwise._foundation._deadline import Deadline
+from setwise._foundation._clock import Deadline
 from setwise._foundation._progress import Progress
 from setwise._foundation._search import attempt
 from setwise.learning._cutting_planes._fit import Fit, Planes, PlaneShares

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from setwise.losses import Loss
 from setwise.torch import _cpu
-from setwise.torch._dispatch import evaluate
 from setwise.torch._inputs._labels import check_classes, comparable, voids
+from setwise.torch._operators._dispatch import evaluate
 from setwise.torch._reference._buckets import bucketed
 from setwise.torch._reference._hinge import Answer, Sets, lovasz
 

@@ -14,8 +14,8 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from setwise.torch import _cuda
-from setwise.torch._dispatch import evaluate
 from setwise.torch._inputs._loss_words import loss_of
+from setwise.torch._operators._dispatch import evaluate
 
 
 def is_transformed() -> bool:

@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from setwise.torch._dispatch import evaluate
 from setwise.torch._inputs._loss_words import loss_of
+from setwise.torch._operators._dispatch import evaluate
 from setwise.torch._operators._eager import times
 from setwise.torch._operators._library import complete, operator
 
