@@ -120,7 +120,7 @@ def minimize(
     )
 
 
-# The default of tol. At this or a smaller one, a search goes on for a proof after the gap is within.
+# The default of tol. With it or less, a search whose gap is within tol goes on for a proof.
 _TIGHT = 1e-9
 # Coordinates whose sizes differ by no more than this factor share one unit. Of 1,468 functions with
 # weights of 1 beside 1e-2 to 1e-7, all are proved so; units for all took up to twice the passes on
