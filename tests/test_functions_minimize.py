@@ -1,5 +1,9 @@
 """Exact minimisation: brute force, certificates, ties, a second opinion by maximum flow."""
 
+import itertools
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import reference
@@ -24,6 +28,13 @@ from setwise.functions import (
 from setwise.functions._minimization._corral import Corral
 
 
+def unit(values):
+    """Return the largest number that divides all differences of the values."""
+    steps = [Fraction(value) - Fraction(values[0]) for value in values]
+    parts = math.lcm(*[step.denominator for step in steps])
+    return math.gcd(*[int(step * parts) for step in steps]) / parts
+
+
 def assert_certificate(function, result):
     """The value is that of the mask, the bound that of x, and x is in the base polytope."""
     values = tabulate(function).values
@@ -35,8 +46,9 @@ def assert_certificate(function, result):
     assert result.relative_gap == (0.0 if proved else result.excess / result.room)
     assert reference.in_base_polytope(values, result.x)
     from_x = values[0] + np.minimum(result.x, 0).sum()
-    # The values of integers and quarters are multiples of a unit: less than that is nothing.
-    assert result.bound <= from_x + 1e-12 * scale or result.value == result.bound < from_x + 1
+    # No value lies less than a unit below another, where all are multiples of it.
+    rounding = 1e-12 * scale
+    assert result.bound <= from_x + rounding or result.value == result.bound < from_x + unit(values)
     assert result.bound <= reference.minimum(values) + 1e-12 * scale
 
 
@@ -61,6 +73,25 @@ def test_small_parts_beside_a_large_one_are_proved(weight):
     """What all vertices share costs no digits of what they do not."""
     large = Coverage([[], [], [], [], [0]], [1.0])
     assert_minimum(large + Cut([[0, 1], [2, 3]], weights=weight, n=5))
+
+
+def test_tiny_edges_beside_one_item_are_proved():
+    """A tight gap does not end the search while edges of 1e-7 stand open beside a weight of 1."""
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        n = int(rng.integers(3, 8))
+        covers = rng.random(n) < 0.6
+        item = Coverage([[0] if covered else [] for covered in covers], np.ones(int(covers.any())))
+        edges = random_edges(rng, n, int(rng.integers(1, 5)))
+        small = Cut(edges, weights=10.0 ** -rng.integers(2, 8), n=n)
+        assert_minimum(item + small + Cardinality(np.ones(n + 1)))
+
+
+def test_every_directed_graph_of_five_edges_is_minimised():
+    """The corral keeps a new vertex whose weight is 0 after a step of rounding alone."""
+    arcs = list(itertools.permutations(range(4), 2))
+    for edges in itertools.combinations(arcs, 5):
+        assert minimize(Cut(edges, weights=1.512307, n=4, directed=True)).exact
 
 
 def grid(height, width):

@@ -71,12 +71,15 @@ class Corral:
                 self.weights = target
                 break
             # Move towards the target until a weight is zero, and remove the vertices of weight
-            # zero.
+            # zero. The new vertex, the last, has weight zero too after a step of 1e-17. It stays,
+            # unless its own weight is what falls.
             steps = self.weights[falling] / (self.weights[falling] - target[falling])
             step = float(steps.min())
             self.weights += step * (target - self.weights)
             self.weights[falling[steps == step]] = 0.0
-            for k in np.flatnonzero(self.weights <= EPS)[::-1]:
+            light = self.weights <= EPS
+            light[-1] = self.weights[-1] == 0.0 and target[-1] < 0
+            for k in np.flatnonzero(light)[::-1]:
                 self._delete(int(k))
             self.weights /= self.weights.sum()
         return not np.array_equal(x, self.weights @ self.points)
