@@ -220,6 +220,38 @@ def test_modules_can_be_copied_pickled_and_printed():
     assert repr(module) == "DecomposedHingeLoss(FBeta(beta=2), per_image=True)"
 
 
+MODULES = {
+    name: kind
+    for name, kind in vars(t).items()
+    if isinstance(kind, type) and issubclass(kind, torch.nn.Module)
+}
+NEEDED = {
+    "DecomposedHingeLoss": {"loss": "jaccard"},
+    "MarginRescalingLoss": {"loss": "jaccard"},
+    "SlackRescalingLoss": {"loss": "jaccard"},
+    "MaskCalibrator": {"alpha": 0.1},
+    "SetScore": {"loss": "jaccard", "n_classes": 3},
+    "WithCrossEntropy": {"criterion": t.LovaszSoftmaxLoss()},
+}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_of_another_version_says_so(name, monkeypatch):
+    module = MODULES[name](**NEEDED.get(name, {}))
+    pickle.loads(pickle.dumps(module))  # of the same version: no warning
+    origin = f"a stored {name} was made by version 0.0.7 of setwise, and this is version 0.0.8"
+    monkeypatch.setattr(sw, "__version__", "0.0.7")
+    stored = pickle.dumps(module)
+    monkeypatch.setattr(sw, "__version__", "0.0.8")
+    with pytest.warns(UserWarning) as caught:  # WithCrossEntropy holds another module
+        again = pickle.loads(stored)
+    assert str(caught[-1].message).startswith(origin)
+    assert repr(again) == repr(module)
+    unmarked = {key: value for key, value in vars(module).items() if key != "_made_by"}
+    with pytest.warns(UserWarning, match="was made by an earlier version"):
+        MODULES[name].__new__(MODULES[name]).__setstate__(unmarked)
+
+
 def test_bad_input_in_one_sentence():
     x, y = torch.zeros(2, 3), torch.zeros(2, 3)
     with pytest.raises(TypeError, match="input must be a tensor, got list"):

@@ -28,12 +28,12 @@ class Versioned:
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]
-        return {MADE_BY: _version(), **(state or {})}
+        return {MADE_BY: this_version(), **(state or {})}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._restore({name: value for name, value in state.items() if name != MADE_BY})
         made_by = state.get(MADE_BY, "an earlier version")
-        if made_by == _version():
+        if made_by == this_version():
             return
         self.__dict__[MADE_BY] = made_by
         lacking = [name for name in self._needed() if name not in self.__dict__]
@@ -57,7 +57,7 @@ class Versioned:
 
     def _origin(self) -> str:
         return (
-            f"it was made by {self.__dict__[MADE_BY]} of setwise, and this is {_version()}; "
+            f"it was made by {self.__dict__[MADE_BY]} of setwise, and this is {this_version()}; "
             "make it anew, or use the version that made it"
         )
 
@@ -70,7 +70,8 @@ class Versioned:
             return self.__getattribute__(name)  # raises the usual error
 
 
-def _version() -> str:
+def this_version() -> str:
+    """Return the version of setwise in words."""
     # No layer imports the root, which is loaded before all of them.
     return f"version {sys.modules['setwise'].__version__}"
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from setwise._foundation._arguments import did_you_mean
 from setwise.torch._cuda._overlaps import Quotient
@@ -20,6 +20,7 @@ from setwise.torch._inputs._class_targets import (
     of_classes,
     read_table,
 )
+from setwise.torch._inputs._module import Module
 from setwise.torch._inputs._sets import HALVES, check_flags, check_input
 from setwise.torch._inputs._softmax_options import SoftmaxOptions
 from setwise.torch._inputs._weights import changed, on_device, read_weight
@@ -154,7 +155,7 @@ def _in_plain_torch(
     return combined(values, counts, weight, options)
 
 
-class ClassLoss(nn.Module):
+class ClassLoss(Module):
     """The base class of the modules that compute a loss of class probabilities."""
 
     weight: Tensor | None

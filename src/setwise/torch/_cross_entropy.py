@@ -17,6 +17,7 @@ from setwise.torch._class_loss import ClassLoss, with_classes
 from setwise.torch._inputs._class_targets import read_table
 from setwise.torch._inputs._labels import comparable, read_target, voids
 from setwise.torch._inputs._margins import are_classes
+from setwise.torch._inputs._module import Module
 from setwise.torch._inputs._sets import same_shape
 from setwise.torch._inputs._weights import on_device
 from setwise.torch._lovasz_softmax import LovaszSoftmaxLoss
@@ -33,7 +34,7 @@ def _share(name: str, value: object) -> float:
     return share
 
 
-class WithCrossEntropy(nn.Module):
+class WithCrossEntropy(Module):
     r"""A convex combination of a set loss and cross-entropy.
 
     The value is :math:`s \, l + (1 - s) \, h`, where l is the set loss and h the mean cross-entropy

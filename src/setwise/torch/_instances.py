@@ -6,11 +6,12 @@ import math
 from typing import Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from setwise._foundation._arguments import did_you_mean
 from setwise.losses import Loss, get
 from setwise.torch._inputs._labels import comparable, voids
+from setwise.torch._inputs._module import Module
 from setwise.torch._inputs._sets import (
     INTEGERS,
     Reduction,
@@ -24,7 +25,7 @@ from setwise.torch._operators._library import compiled_with_operators
 Assign = Literal["background", "nearest"]
 
 
-class InstanceLoss(nn.Module):
+class InstanceLoss(Module):
     r"""The mean of a set loss over the components of a mask.
 
     The set of a component has its pixels as positives and a part of the background as negatives.

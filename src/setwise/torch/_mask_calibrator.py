@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 import torch.distributed as dist
-from torch import Tensor, nn
+from torch import Tensor
 
 from setwise._foundation._arguments import as_number, did_you_mean
 from setwise._foundation._base_classes import printed
 from setwise._foundation._keywords import hints_at_names
 from setwise.torch._inputs._labels import read_target
+from setwise.torch._inputs._module import Module
 from setwise.torch._inputs._sets import FLOATS
 from setwise.torch._operators._gather import gathered
 
@@ -50,7 +51,7 @@ class MaskBounds(NamedTuple):
         return printed(self, self._fields)
 
 
-class MaskCalibrator(nn.Module):
+class MaskCalibrator(Module):
     r"""Calibrate thresholds of logits so that inner and outer masks have guaranteed risks.
 
     The guarantees are those of ``sw.conformal.ConformalMasks``: on average over calibration sets

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import torch
 import torch.distributed as dist
-from torch import Tensor, nn
+from torch import Tensor
 
 from setwise._foundation._arguments import did_you_mean
 from setwise._foundation._keywords import hints_at_names
@@ -15,6 +15,7 @@ from setwise.losses import Loss, get
 from setwise.torch._inputs._averages import Average, mean_of_sets
 from setwise.torch._inputs._class_targets import of_classes
 from setwise.torch._inputs._labels import check_classes, comparable, read_target, voids
+from setwise.torch._inputs._module import Module
 from setwise.torch._inputs._sets import INTEGERS
 from setwise.torch._inputs._softmax_options import Classes, SoftmaxOptions, read_classes
 from setwise.torch._inputs._weights import changed, on_device, read_weight
@@ -22,7 +23,7 @@ from setwise.torch._operators._gather import gathered
 from setwise.torch._operators._library import with_doubles
 
 
-class SetScore(nn.Module):
+class SetScore(Module):
     r"""A score, 1 minus a set loss of predicted masks, accumulated over batches and ranks.
 
     With ``per_image=False`` the counts of all batches are summed and each class has one loss: for

@@ -27,6 +27,7 @@ from setwise.torch._fields._arguments import (
 )
 from setwise.torch._fields._graph import as_directions
 from setwise.torch._fields._problem import FieldProblem
+from setwise.torch._inputs._module import Module
 from setwise.torch._inputs._sets import check_flags
 from setwise.torch._operators._library import with_doubles
 
@@ -58,7 +59,7 @@ class Call:
         return self.batch.logits, self.weights, self.region_weights
 
 
-class FieldLayer(nn.Module):
+class FieldLayer(Module):
     """The base class of layers that hold a field over pixels; see ``FieldMarginals``."""
 
     raw_weight: nn.Parameter | None

@@ -7,9 +7,8 @@ from itertools import count
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from torch import nn
-
 from setwise.losses import Loss, get
+from setwise.torch._inputs._module import Module
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -53,7 +52,7 @@ def loss_of(word: str) -> Loss:
     return get(word) if loss is None else loss
 
 
-class HoldsLoss(nn.Module):
+class HoldsLoss(Module):
     """A module with a loss and its string; torch 2.11 compiles strings, but not objects."""
 
     def __init__(self, loss: Loss | str) -> None:
