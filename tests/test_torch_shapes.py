@@ -243,7 +243,9 @@ def test_a_module_of_another_version_says_so(name, monkeypatch):
     monkeypatch.setattr(sw, "__version__", "0.0.7")
     stored = pickle.dumps(module)
     monkeypatch.setattr(sw, "__version__", "0.0.8")
-    with pytest.warns(UserWarning) as caught:  # WithCrossEntropy holds another module
+    with pytest.warns(
+        UserWarning, match="made by version 0.0.7"
+    ) as caught:  # WithCrossEntropy holds another module
         again = pickle.loads(stored)
     assert str(caught[-1].message).startswith(origin)
     assert repr(again) == repr(module)
