@@ -62,5 +62,5 @@ class HoldsLoss(Module):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # A copy, and another process, have other strings.
-        super().__setstate__(state)  # type: ignore[no-untyped-call]
+        super().__setstate__(state)
         self._word = word_of(self.loss)
