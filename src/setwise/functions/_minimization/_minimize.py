@@ -180,6 +180,9 @@ class _MinimumNorm(Search[Minimum]):
         self._norm = min(self._norm, length)
         self._order = np.argsort(self._corral.point() / self._units, kind="stable")
         self.latest = self._result()
+        if self._has_tight_gap(self.tol) and self.n_iter >= self._proof_at:
+            self.latest = self._proved()
+            self._proof_at, self._delay = self.n_iter + self._delay, 2 * self._delay
         return not moved or self._idle > 100 + self.function.n
 
     def progress(self, n_iter: int, seconds: float) -> Minimum:
@@ -191,12 +194,12 @@ class _MinimumNorm(Search[Minimum]):
         A tight gap may be all that small parts have beside large ones. So the search goes on until
         its set is proved, for at most about n steps.
         """
-        if not self.latest.converged or not self.certified or tol > _TIGHT:
+        if not self._has_tight_gap(tol):
             return self.latest.converged
-        if self.n_iter >= self._proof_at:
-            self.latest = self._proved()
-            self._proof_at, self._delay = self.n_iter + self._delay, 2 * self._delay
         return self.latest.exact or self._delay > 2 * self.function.n
+
+    def _has_tight_gap(self, tol: float) -> bool:
+        return self.latest.converged and self.certified and tol <= _TIGHT
 
     def finish(self) -> None:
         """Prove the best set or, if it has the better proof, {x < 0}."""
