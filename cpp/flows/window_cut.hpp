@@ -110,10 +110,10 @@ class WindowCut {
         const std::size_t axes = grid_.sides().size();
         low_.resize(axes), size_.resize(axes), inner_.resize(axes), core_.resize(axes);
         for (std::size_t i = 0; i < axes; ++i) {
-            std::int64_t reach = 0;
-            for (const auto& d : grid_.directions()) reach = std::max(reach, std::abs(d.step[i]));
-            low_[i] = std::max<std::int64_t>(box[i].first - reach, 0);
-            size_[i] = std::min(box[i].second + reach, grid_.sides()[i]) - low_[i];
+            std::int64_t margin = 0;
+            for (const auto& d : grid_.directions()) margin = std::max(margin, std::abs(d.step[i]));
+            low_[i] = std::max<std::int64_t>(box[i].first - margin, 0);
+            size_[i] = std::min(box[i].second + margin, grid_.sides()[i]) - low_[i];
             inner_[i] = {box[i].first - low_[i], box[i].second - low_[i]};
             core_[i] = {core[i].first - low_[i], core[i].second - low_[i]};
         }

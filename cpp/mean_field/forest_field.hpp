@@ -196,12 +196,12 @@ class ForestField : public MeanField {
         for (Index k = first; k < last; ++k) {
             const double* const q = q_.data() + layout_.order[k] * n_labels_;
             const double* const fresh = fresh_.data() + k * n_labels_;
-            double paid = 0;
+            double expected = 0;
             for (Index j = 0; j < n_labels_; ++j) {
-                if (fresh[j] > 0) paid += fresh[j] * given_[k * n_labels_ + j];
+                if (fresh[j] > 0) expected += fresh[j] * given_[k * n_labels_ + j];
                 largest = std::max(largest, std::abs(fresh[j] - q[j]));
             }
-            inner.add(-paid);
+            inner.add(-expected);
         }
         inner_[task] = inner.value();
         return largest;

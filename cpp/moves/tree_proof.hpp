@@ -145,12 +145,12 @@ class TreeProof {
 
     // Omit labels whose own cost exceeds that of the present labelling.
     PaddedPairs pairs() const {
-        const double reach = value_ * (1.0 + 1e-9);
+        const double most = value_ * (1.0 + 1e-9);
         std::vector<double> unary(at(field_.n) * at(field_.labels));
         for (std::int64_t i = 0; i < field_.n; ++i)
             for (std::int64_t k = i * field_.labels; k < (i + 1) * field_.labels; ++k) {
                 const double above = field_.unary[k] - least_[at(i)];
-                unary[at(k)] = above <= reach ? above : std::numeric_limits<double>::infinity();
+                unary[at(k)] = above <= most ? above : std::numeric_limits<double>::infinity();
             }
         std::vector<std::int64_t> order(at(field_.n_edges));
         const auto ends = [&](std::int64_t e) {

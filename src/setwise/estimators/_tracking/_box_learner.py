@@ -104,8 +104,8 @@ def learn(
             now.features[used], now.thresholds[used], now.signs[used], weights[used], gap
         )
         responses = responses[used]
-        room = min(_PER_ROUND, n_estimators - len(now.features))
-        new = np.argsort(-np.abs(gains), kind="stable")[: max(room, 0)]
+        n_new = min(_PER_ROUND, n_estimators - len(now.features))
+        new = np.argsort(-np.abs(gains), kind="stable")[: max(n_new, 0)]
         new = new[np.abs(gains[new]) > _VIOLATED]
         if number == rounds or gap <= tol or len(new) == 0:
             break

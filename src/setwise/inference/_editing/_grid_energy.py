@@ -67,7 +67,7 @@ class GridEnergy:
         return self.unary.shape
 
     @property
-    def reach(self) -> tuple[int, ...]:
+    def margin(self) -> tuple[int, ...]:
         """The largest distance of two neighbours along each axis."""
         return tuple(int(far) for far in np.abs(np.array(self.steps)).max(axis=0, initial=0))
 
@@ -137,7 +137,7 @@ class GridEnergy:
 
         The sink's side of a cut has label 1.
         """
-        padded = grown(window, self.reach, self.sides)
+        padded = grown(window, self.margin, self.sides)
         there, back = self.capacities(padded)
         inner = within(window, padded)
         own = (slice(None), *inner)

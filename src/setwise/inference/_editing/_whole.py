@@ -128,7 +128,7 @@ def _close(
         found = np.argwhere(labels[core] == _OPEN)
         if not len(found):
             continue
-        padded = grown(core, energy.reach, energy.sides)
+        padded = grown(core, energy.margin, energy.sides)
         around = labels[padded]
         forth, hither = energy.capacities(padded)
         mine = found + [part.start - outer.start for part, outer in zip(core, padded, strict=True)]

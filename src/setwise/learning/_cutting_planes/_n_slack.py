@@ -93,8 +93,8 @@ class _NSlack(Learner):
             if height > block.slack(w) + FEW_ROUNDINGS * EPS * terms:
                 block.add(slope, height - float(along.sum()))
         # The dual is maximised as accurately as the gap requires.
-        room = self.value if self._is_first else self.room  # initially P(0) - 0
-        enough = max(self.tol * room, self.rounding)
+        gap_scale = self.value if self._is_first else self.gap_scale  # initially P(0) - 0
+        enough = max(self.tol * gap_scale, self.rounding)
         _maximize(blocks, w, self, 0.1 * enough / (self.C * max(len(blocks), 1)))
         self.know_blocks(self.C * np.array([float(b.offsets @ b.alpha) for b in blocks]), w)
         self._is_first = False

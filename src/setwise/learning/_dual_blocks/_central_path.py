@@ -58,7 +58,7 @@ class CentralPath:
         n, columns = X.shape
         # A set of weight 0 needs a positive dual too.
         self._X, self._prices = X, np.maximum(prices, 1e-9 * float(prices.mean()))
-        self._paid = prices
+        self._given_prices = prices
         self.W = np.zeros((p, columns))
         self.scores = np.zeros((n, p))
         self._tops = np.zeros(n)
@@ -103,11 +103,11 @@ class CentralPath:
         along = np.einsum("ikp,ip->ik", self._slopes, self.scores)
         highest = np.where(mask, self._heights + along, -np.inf)
         product = gap / float(self._counts.sum())
-        top, room = highest.max(axis=1), product / (_PART * self._prices)
-        self._tops = top + room
+        top, margin = highest.max(axis=1), product / (_PART * self._prices)
+        self._tops = top + margin
         # Added in this order, slacks stay positive even if scores of 1e10 would absorb the second
         # term.
-        self._slacks = np.where(mask, (top[:, None] - highest) + room[:, None], 1.0)
+        self._slacks = np.where(mask, (top[:, None] - highest) + margin[:, None], 1.0)
         self._duals = np.where(mask, np.maximum(self._duals, product / self._slacks), 0.0)
 
     def shares(self) -> FloatArray:
@@ -120,9 +120,9 @@ class CentralPath:
         """Return the linear part of the dual of the shares, and v with W = sum_i v_i x_i'."""
         shares = self.shares()
         K = shares.shape[1]
-        total = float(self._paid @ np.einsum("ik,ik->i", shares, self._heights[:, :K]))
+        total = float(self._given_prices @ np.einsum("ik,ik->i", shares, self._heights[:, :K]))
         v = np.einsum("ik,ikp->ip", shares, self._slopes[:, :K])
-        return total, -self._paid[:, None] * v
+        return total, -self._given_prices[:, None] * v
 
     def used(self) -> PlaneShares:
         """Return the planes of each set with positive shares, the largest first."""

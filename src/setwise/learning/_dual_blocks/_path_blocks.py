@@ -78,7 +78,7 @@ class PathBlocks(Blocks):
         self.total, v = self._path.dual()
         self.W = v.T @ self._X if self._sets.by_label else v.sum(axis=0, keepdims=True)
 
-    def improve(self, passes: int, tol: float, room: float) -> None:
+    def improve(self, passes: int, tol: float, gap_scale: float) -> None:
         """Add planes and make one step."""
         self._path.add(*self._risks())
         self.stuck = not self._path.step()

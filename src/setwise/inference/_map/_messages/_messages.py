@@ -102,13 +102,13 @@ class _MessagePasses(MapSearch):
         self.bound = min(max(self.bound, raised), value)
         values.append(value)
         self._bounds.append(self.bound)
-        self.sums = Sums(search.paid(), self._lost)
+        self.sums = Sums(search.magnitude(), self._lost)
         settled = self.options.settled(value, self.bound, self.sums, before)
         self.converged = settled or _has_stopped(values, self._bounds)
         return self.converged or (len(values) == _BEFORE_RIVALS and self.options.rival())
 
     def result(self, ending: Ending[MapProgress]) -> MapResult:
-        self.sums = Sums(self._search.paid(), self._lost)
+        self.sums = Sums(self._search.magnitude(), self._lost)
         return super().result(ending)
 
 

@@ -115,7 +115,7 @@ class _OddCycles(MapSearch):
         assert self.sums is not None
         found = self._program.bound(multipliers, *self._limits)
         lost = max(self.sums.lost, found.sums.lost + self._lost)
-        self.sums = Sums(max(self.sums.paid, found.sums.paid), lost, 4)
+        self.sums = Sums(max(self.sums.magnitude, found.sums.magnitude), lost, 4)
         if found.value > self._now.bound:
             self._now = self._now._replace(bound=found.value)
         if self._now.fixed:

@@ -150,12 +150,12 @@ class CutProgram:
         value = fsum(
             [self._graph.constant, *least.tolist(), *(-multipliers * self._limits).tolist()]
         )
-        paid = float(
+        magnitude = float(
             np.abs(weights).sum() + np.abs(priced).sum() + (multipliers * self._limits).sum()
         )
         # Each reduced cost is a sum of few numbers.
         depth = 4.0 + float(np.bincount(self._columns[priced != 0.0]).max(initial=0))
-        return CutBound(value, reduced, Sums(paid, EPS * depth * paid, depth=4))
+        return CutBound(value, reduced, Sums(magnitude, EPS * depth * magnitude, depth=4))
 
     def drop_idle(self, multipliers: FloatArray) -> None:
         """Drop the inequalities that have not been tight in several optima."""
