@@ -44,7 +44,7 @@ MASK = ("precision", "jaccard", "dice")
 # The number of levels that learn-then-test chooses among. They are quantiles of the scores on other
 # data, and a fixed sequence of tests pays nothing for more of them.
 _LEVELS = 200
-_FOLDS = 5
+_FOLDS = 5  # the default of scikit-learn
 # The colours of the inner mask and of the band, of the palette for labels.
 _COLORS: Bytes = np.array([[0, 114, 178], [230, 159, 0]], np.uint8)
 

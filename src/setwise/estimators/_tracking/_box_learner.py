@@ -15,10 +15,15 @@ from setwise.estimators._tracking._memory import Example
 from setwise.learning._relative_gap import share_left
 from setwise.learning._weak_learners._stumps import Stump
 
-_TEMPERATURE = 0.05  # temperature of the soft maximum, in units of the overlap
-_PER_ROUND = 10  # the most stumps that are added per round, on different features
-_SWEEPS = 5  # sweeps of coordinate descent per round
-_VIOLATED = 1.05  # the smallest edge of a stump that is added
+# The temperature of the soft maximum over boxes, in units of the overlap. A low temperature is near
+# to the maximum of the objective, a high one makes it smoother. Not tuned.
+_TEMPERATURE = 0.05
+# The work of a round: the most stumps that are added, on different features, and the sweeps of
+# coordinate descent over the weights. Not tuned: what a round leaves is left to the next one.
+_PER_ROUND, _SWEEPS = 10, 5
+# The least edge of a stump that is added. An edge above 1 lowers the objective; 1.05 omits stumps
+# that would hardly lower it. Not tuned.
+_VIOLATED = 1.05
 
 
 @dataclass(frozen=True)

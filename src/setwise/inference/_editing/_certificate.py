@@ -20,7 +20,8 @@ from setwise.inference._editing._sliceable import (
 )
 from setwise.inference._editing._stored_labels import LabelStore
 
-_SIDE = {1: 1 << 18, 2: 512, 3: 64}  # of a block, by the number of axes
+# The side of a block, by the number of axes: 2^18 voxels, a few megabytes of temporary arrays.
+_SIDE = {1: 1 << 18, 2: 512, 3: 64}
 
 
 def certify(energy: GridEnergy, edits: Edits, store: LabelStore, proved: bool) -> EditCertificate:

@@ -28,8 +28,11 @@ from setwise.inference._editing._sliceable import (
 )
 from setwise.inference._flows._flow_graph import FlowGraph
 
-_SLAB = 1 << 7  # the side of the blocks in which arrays are checked
-_MOST_READ = 1 << 22  # voxels of an array that are read for the costs of a few of them
+# The side of the blocks in which arrays are checked: 2^21 voxels in three dimensions, 16 MB.
+_SLAB = 1 << 7
+# The most voxels of a window that are read at once for the costs of a few of them, 32 MB of floats.
+# Beyond, the voxels are read in parts.
+_MOST_READ = 1 << 22
 # The sum of all capacities stays below 2**62. An incident capacity stays below 2**50, so that
 # costs are multiplied and rounded in float64 without another error.
 _MOST_SUM, _MOST_INCIDENT = 1 << 62, 1 << 50

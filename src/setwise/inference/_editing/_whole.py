@@ -32,7 +32,8 @@ MOST_AT_ONCE = 1 << 23  # voxels of one cut: about 1.5 GB with 6 neighbours
 # megabytes; benchmarks/edits.py measures how many voxels stay open.
 _BLOCK = {1: 1 << 20, 2: 1024, 3: 96}
 _HALO = {1: 1 << 10, 2: 32, 3: 12}
-_MOST_OPEN = 1 << 22  # open voxels that are cut without a second round with larger halos
+# The most open voxels that are cut at once without a second round with larger halos. Not tuned.
+_MOST_OPEN = 1 << 22
 _OPEN = 2
 
 Labels = NDArray[np.uint8]

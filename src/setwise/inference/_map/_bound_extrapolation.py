@@ -7,7 +7,7 @@ from math import inf
 
 # The reason why a search for a bound ended, as part of a sentence.
 AT_LIMIT = "the bound is at the limit of its relaxation, above tol"
-# A bound is at its limit if its remaining rise is below this share of the gap.
+# A bound is at its limit if its remaining rise is below this share of the gap. Not tuned.
 LITTLE = 0.03
 
 

@@ -20,8 +20,10 @@ from setwise.inference._relaxation._cooling import Stage, begin, stages
 from setwise.inference._relaxation._projected_logits import Descent
 from setwise.inference._relaxation._relaxation import Relaxation
 
+# The most passes for the bound of another method's labelling. Not tuned.
 CERTIFYING_PASSES = 200
-# The possible rise of the bound, relative to the possible gain, that counts as solved.
+# The possible rise of the bound, relative to the possible gain, that counts as solved: above
+# rounding errors. Not tuned.
 SOLVED = 1e-6
 
 

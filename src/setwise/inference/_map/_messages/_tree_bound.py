@@ -22,10 +22,13 @@ from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapProgress, MapResult
 from setwise.inference._map._search import MapSearch
 
+# The most passes, if ``max_iter`` is not given. Other conditions usually end a search before.
 _PASSES = 1000
-_LOOK = 4  # passes between two decoded labellings
+# The passes between two decoded labellings. Not tuned.
+_LOOK = 4
 # After moves from a decoded labelling, passes continue if the moves have left at most the share
 # _CLOSES of the gap, and if the gap is above the share _MUCH of the possible gain.
+# Not tuned.
 _CLOSES = 0.75
 _MUCH = 1e-3
 

@@ -14,7 +14,8 @@ from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
 from setwise.fields._field import Field
 from setwise.inference._map._messages._factor_graph import factors_of
 
-# The most chains of changes of a labelling, and the most changes of one after its best prefix.
+# The most chains of changes of a labelling, and the most changes of one after its best prefix. They
+# bound the work of improving a labelling, which needs no guarantee. Not tuned.
 _MOST_CHAINS = 20
 _LONGEST_CHAIN = 50
 
