@@ -13,10 +13,11 @@ from setwise.learning._cutting_planes._blocks import Block, ExampleOracle, evalu
 from setwise.learning._cutting_planes._fit import Fit
 from setwise.learning._cutting_planes._learner import MOST_WEIGHTS, Learner
 
-# If a sweep changes the weights of planes by at most this, its direction is a rounding error.
+# If a sweep changes the weights of planes by at most this, its direction is a rounding error: about
+# the square root of the precision of float64.
 _SURE = 1e-8
 # A line search follows every _LEAP sweeps. If the sweeps follow a long valley of the dual, their
-# joint step then has its direction.
+# joint step then has its direction. Not tuned.
 _LEAP = 30
 
 

@@ -15,7 +15,8 @@ from setwise.learning._dual_blocks._features import BlockFeatures
 # The target of passes as a share of the allowed gap. It is below 1 because the gap that a pass
 # measures set by set changes with the later steps of the same pass.
 ENOUGH = 0.8
-# The most passes of a stage, and of the first stage, which has no target for its gap.
+# The most passes of a stage, and of the first stage, which has no target for its gap. These numbers
+# were chosen by the trials of _learn_linear.py.
 _STAGE, _FIRST = 50, 3
 # If the weights are nearly known, stages are short during the first _FEW passes.
 _FEW = 80

@@ -10,17 +10,18 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from setwise._foundation._arguments import FloatArray
 from setwise.learning._cutting_planes._fit import PlaneShares
 
-# The share of the distance to the boundary that a step may go.
+# The share of the distance to the boundary that a step may go, as usual for interior-point methods.
 _NEAR = 0.99
-# The least factor by which a step reduces the mean product.
+# The least factor by which a step reduces the mean product: smaller ones ask for more than the
+# linearisation of a step can give. Not tuned.
 _CENTER = 0.01
 # The slack of a new plane is at least this share of its violation, and its dual at most this share
-# of C times the weight of the set.
+# of C times the weight of the set, so that a new plane starts away from the boundary. Not tuned.
 _PART = 0.3
 # Rounding errors: the length of a step at which the path ends, and the share of the risk by which a
 # new plane must be higher than all others.
 _TINY = 1e-6
-# The most steps. A dozen are usual for one label.
+# The most steps. A dozen are usual for one label, so a path that reaches the limit has failed.
 MOST_STEPS = 150
 
 

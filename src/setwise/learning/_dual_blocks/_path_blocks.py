@@ -14,7 +14,8 @@ from setwise.learning._dual_blocks._linear_sets import LinearSets
 # The most weights, and the most numbers of all planes: the matrix of a step and the planes then
 # take at most 64 megabytes each.
 _MOST_WEIGHTS, _MOST_NUMBERS = 2800, 1 << 23
-# The most planes per set. A new plane then replaces the one with the smallest share.
+# The most planes per set, which bounds memory. A new plane then replaces the one with the smallest
+# share. Not tuned.
 _KEPT = 64
 
 
