@@ -340,6 +340,7 @@ class BoundFieldBatch {
     }
 
     bool keeps_messages() const {
+        // Messages of at most 256 MiB are kept from one step to the next; larger ones are recomputed.
         constexpr std::size_t most_bytes = std::size_t(1) << 28;
         return batch_.edges.size() / 2 * static_cast<std::size_t>(batch_.labels + 3) <=
                most_bytes / sizeof(double);

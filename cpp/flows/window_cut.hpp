@@ -94,7 +94,7 @@ class WindowCut {
 
   private:
     using Offsets = std::array<std::int64_t, pairs>;
-    static constexpr unsigned char outside = 4;
+    static constexpr unsigned char outside = 4;  // the state of a voxel beyond the window
     static constexpr std::uint64_t all_open = 0x0101010101010101u * open_voxel;
 
     // The window is the core, the voxels within a halo around it that earlier windows have left open,

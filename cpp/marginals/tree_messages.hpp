@@ -112,7 +112,7 @@ class TreeMessages {
     }
 
   protected:
-    static constexpr Index rows = 1024;  // rows per task
+    static constexpr Index rows = 1024;  // rows per task: microseconds of work or more
     static constexpr double least_change = 1e-260;
 
     struct Work {

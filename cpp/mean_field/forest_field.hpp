@@ -91,7 +91,7 @@ class ForestField : public MeanField {
     }
 
   private:
-    static constexpr Index variables_a_task = 2048;
+    static constexpr Index variables_a_task = 2048;  // microseconds of work or more
 
     struct Work {
         explicit Work(Index n_labels)

@@ -105,6 +105,8 @@ class MessageSearch {
         }
     }
 
+    // The most rounds of coordinate descent from a decoded labelling; later passes decode again. Not
+    // tuned.
     static constexpr int most_rounds = 5;
 
     const FactorGraph graph_;

@@ -69,7 +69,7 @@ class BracketedMove : public Move {
             excess += EdgeHalf(field_, e, i, target_).excess;
         return excess;
     }
-    static constexpr int halo = 2;
+    static constexpr int halo = 2;  // levels of neighbours around a change; not tuned
     KeptFlows flows_;
 
   private:

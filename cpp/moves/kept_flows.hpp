@@ -119,6 +119,7 @@ class KeptFlows {
     }
 
   private:
+    // Flows of all labels are kept if they take at most 256 MiB; otherwise one is used for all labels.
     static constexpr std::size_t most_bytes = std::size_t(1) << 28;
 
     using Flow = MaxFlow<MoveGraph, double>;

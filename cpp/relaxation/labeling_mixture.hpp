@@ -62,6 +62,8 @@ class LabelingMixture {
     }
 
   private:
+    // The most steps, and the most halvings of an interval in a line search, which then has the width
+    // 1e-12. The mixture is improved again in the next round. Not tuned.
     static constexpr int most_steps = 60, most_halvings = 40;
 
     double count(std::int64_t j, std::int64_t s) const {

@@ -37,7 +37,7 @@ class PlacedNumbers {
     }
 
   private:
-    static constexpr std::uint64_t golden = 0x9e3779b97f4a7c15u;
+    static constexpr std::uint64_t golden = 0x9e3779b97f4a7c15u;  // of Splitmix64
     static std::uint64_t mix(std::uint64_t z) {
         z += golden;
         z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
