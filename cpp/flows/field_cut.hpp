@@ -33,7 +33,7 @@ struct FieldCut {
     double above_least = 0;  // the energy minus the least unary of every node
     // by how much another labelling may be better, 0 if that is a few units in the last place
     double lost = 0;
-    double rounding = 0;  // the same, however small
+    double rounding = 0;  // the same bound, also if it is only a few units in the last place
 };
 
 // `border(pay)` calls pay(weight or zero) for the edges in their order, with the weights of all

@@ -356,7 +356,7 @@ class WindowCut {
     std::shared_ptr<Topology> topology_;
     Flow flow_;
     Offsets offsets_{};
-    std::vector<std::int64_t> low_, size_, at_;  // of the window, and a place in it
+    std::vector<std::int64_t> low_, size_, at_;  // corner and sides of the window, a place in it
     Box inner_, core_;                           // in the window: what is solved, and the core
     std::int64_t nodes_ = 0;
     std::vector<unsigned char> state_;

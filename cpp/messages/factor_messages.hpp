@@ -118,7 +118,7 @@ class FactorMessages : public PairMessages {
                              g_.robust_truncations[r]);
     }
 
-    static constexpr int rounds = 2;  // rounds of giving back, which give back nearly all costs
+    static constexpr int rounds = 2;  // of returning costs; two return nearly all
 
     std::vector<double> count_;       // (members,): a cost of the labels in the pattern
     std::vector<double> robust_;      // (members, labels)
@@ -132,7 +132,7 @@ class FactorMessages : public PairMessages {
     ReleaseSpace space_;
 
   private:
-    // Split the costs of a factor into a part that it keeps and a part that it gives back.
+    // Split the costs of a factor into a part that it keeps and a part that it returns.
     template <class Solver, class Poll>
     void answer(Solver& solver, Poll poll) {
         held_ = costs_;

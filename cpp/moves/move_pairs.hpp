@@ -1,4 +1,5 @@
-// The pairwise terms of a field as rows of neighbours, and transitions between labels as tangents.
+// The pairwise terms of a field as rows of neighbours, and costs of transitions between labels,
+// linearised at the present labels.
 #pragma once
 
 #include <algorithm>

@@ -42,7 +42,7 @@ class ByteStumps:
         return np.where(above, self.signs[:, None], -self.signs[:, None])
 
     def scores(self, features: Bytes) -> FloatArray:
-        """Sum by a table of 256 entries for each feature that is used: (n, d) -> (n,)."""
+        """Return the scores (n,) of features (n, d), by a table of 256 values per used feature."""
         used, place = np.unique(self.features, return_inverse=True)
         tables = np.zeros((len(used), 256))
         above = np.arange(256) > self.thresholds[:, None]
