@@ -357,7 +357,7 @@ class WindowCut {
     Flow flow_;
     Offsets offsets_{};
     std::vector<std::int64_t> low_, size_, at_;  // corner and sides of the window, a place in it
-    Box inner_, core_;                           // in the window: what is solved, and the core
+    Box inner_, core_;  // ranges in the window: of what is solved, and of the core
     std::int64_t nodes_ = 0;
     std::vector<unsigned char> state_;
     std::vector<std::pair<FlowNode, std::int64_t>> faces_;  // edges to open voxels outside

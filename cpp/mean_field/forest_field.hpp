@@ -315,10 +315,10 @@ class ForestField : public MeanField {
     ForestLayout layout_;
     std::vector<Crossing> crossings_;
     std::vector<Index> crossing_starts_;
-    std::vector<double> inner_;    // H(Q_c) - E[edges of c] / t, summed for each task
+    std::vector<double> inner_;  // H(Q_c) - E[edges of c] / t, summed for each task
     std::vector<double> change_, least_,
-        tables_;                   // of the trees' edges: exp(-w / t), and tables divided by t
-    std::vector<Index> table_at_;  // (E,): -1 for Potts
+        tables_;                 // for the edges of the trees: exp(-w / t), and tables divided by t
+    std::vector<Index> table_at_;                   // (E,): -1 for Potts
     std::vector<double> b_, given_, fresh_, used_;  // the first three in the order of the variables
 };
 
