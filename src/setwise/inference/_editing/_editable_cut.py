@@ -49,7 +49,7 @@ _EARLIER = "an earlier update has no proof: call repair()"
 
 
 class _Reporter:
-    """Counts cuts and passes them to a callback."""
+    """A counter of cuts that reports each of them to a callback."""
 
     def __init__(self, callback: Callback | None) -> None:
         self._callback, self._begin, self.count = callback, perf_counter(), 0

@@ -88,7 +88,7 @@ class GridEnergy:
         return costs
 
     def costs(self, window: Window, edits: Edits) -> IntArray:
-        """Return what label 1 costs more than label 0 in a window, in units."""
+        """Return how much more label 1 costs than label 0 in a window, in units."""
         exact = self.exact_costs(window)
         if (changes := edits.read(window)) is None:
             return self.rounded(exact)

@@ -69,7 +69,7 @@ def solve_in_blocks(
     side: int,
     halo: int,
 ) -> tuple[Labels, bool]:
-    """Return the same by blocks of at most ``side`` voxels per axis and a halo around each.
+    """Solve the grid in blocks of at most ``side`` voxels per axis, with a halo around each.
 
     ``labels`` has the value 2 everywhere, and is overwritten.
     """

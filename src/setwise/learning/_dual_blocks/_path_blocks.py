@@ -28,7 +28,7 @@ def takes_steps(sets: LinearSets) -> bool:
 
 
 def fits_steps(n_weights: int, numbers: int) -> bool:
-    """Return whether the matrix of a step and arrays of so many numbers are small enough."""
+    """Return whether the matrix of a step and arrays of ``numbers`` entries are small enough."""
     return n_weights <= _MOST_WEIGHTS and numbers <= _MOST_NUMBERS
 
 
