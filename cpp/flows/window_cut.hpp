@@ -283,8 +283,7 @@ class WindowCut {
         const double* weights;
     };
 
-    // Return a range that contains all edges with open ends, if these are all in that range, or
-    // an empty one.
+    // Return the first range of edges whose ends are both open; an empty one if there is no such edge.
     std::pair<FlowNode, FlowNode> both_open(const Run& run, FlowNode size) const {
         const unsigned char *x = state_.data() + run.tail, *y = state_.data() + run.head;
         FlowNode low = 0;

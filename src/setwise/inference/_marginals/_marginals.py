@@ -422,5 +422,7 @@ def _as_start(
         array = getattr(init, name)
         if array is not None and not np.isfinite(array).all():
             raise ValueError(f"init must have finite {name}, got nan or inf in them")
-    state = init.state if init.method == record.name else None  # blocks are no messages
+    state = (
+        init.state if init.method == record.name else None
+    )  # another method has another kind of state
     return allowed(np.array(init.probabilities, np.float64), field), state
