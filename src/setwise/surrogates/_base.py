@@ -184,7 +184,7 @@ class Surrogate(Immutable, ABC):
 
 
 def times(factor: float, values: FloatArray, gradient: Scores) -> tuple[FloatArray, Scores]:
-    """Return both multiplied by a factor; the gradient keeps its precision."""
+    """Return values and gradient times a factor; the gradient keeps its precision."""
     if factor == 1:
         return values, gradient
     return factor * values, gradient * gradient.dtype.type(factor)

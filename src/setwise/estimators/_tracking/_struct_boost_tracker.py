@@ -52,7 +52,7 @@ _AS_IT_IS = np.ones(1)  # the scales of a search in one size
 
 
 class StructBoostTracker(Versioned, BaseEstimator):  # type: ignore[misc]
-    r"""Follow a box through a sequence of images.
+    r"""A tracker that follows a box through a sequence of images.
 
     The score of a box is a sum of decision stumps on its features, and the box of a frame is the
     best of about ``n_candidates`` boxes around the last one. Every ``update_every`` frames the

@@ -146,7 +146,7 @@ class Relaxation:
 
     @property
     def widths(self) -> FloatArray:
-        """Return how far the blocks can move two labels of each variable apart, (N,).
+        """The distances by which blocks can move two labels of each variable apart, (N,).
 
         A block of one label of a variable leaves the entries of the other labels at 0.
         """
