@@ -40,7 +40,7 @@ namespace {
 
 using namespace setwise;
 
-// Return the maximum over all sets of mistakes; loss(n, q) of the counts.
+// Return the maximum over all sets of mistakes, given loss(n, q) as a function of the counts.
 template <class Scalar, class Loss>
 double enumerate(const Row<Scalar>& row, Loss loss, Rescaling rule) {
     double best = -std::numeric_limits<double>::infinity();
