@@ -271,7 +271,7 @@ class BoundFieldBatch {
         }
     }
 
-    // labels (M,): the start, and the answer; energies and gaps (n,).
+    // `labels` (M,) holds the start and receives the answer; `energies` and `gaps` are (n,).
     void search(In<double> unary, In<double> edges, In<double> regions, In<double> costs,
                 Out<Index> labels, Out<double> energies, Out<double> gaps, bool prove,
                 int threads) {

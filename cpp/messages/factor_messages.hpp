@@ -25,8 +25,8 @@ class FactorMessages : public PairMessages {
           robust_(graph.robust_variables.size() * graph.labels, 0.0),
           clique_(graph.clique_variables.size() * graph.labels, 0.0) {}
 
-    // Let every count factor, robust region and table collect all costs of its variables and give
-    // back what it can. A count factor over all variables proposes its minimiser to offer(labels).
+    // Let every count factor, robust region and table collect all costs of its variables
+    // and return as much as possible. A count factor over all variables proposes its minimiser to offer(labels).
     template <class Offer, class Poll>
     void update_factors(bool forward, Offer offer, Poll poll) {
         if (g_.only_pairs()) return;
