@@ -189,10 +189,10 @@ class _MinimumNorm(Search[Minimum]):
         return self.latest
 
     def has_converged(self, tol: float) -> bool:
-        """Return whether the gap is within the tolerance and, if that is tight, the set proved.
+        """Return whether the gap is within the tolerance; a tight tolerance also needs a proof.
 
-        A tight gap may be all that small parts have beside large ones. So the search goes on until
-        its set is proved, for at most about n steps.
+        Beside large parts of F, small parts may contribute less than a tight tolerance. So the
+        search then goes on until its set is proved, for at most about n steps.
         """
         if not self._has_tight_gap(tol):
             return self.latest.converged
