@@ -479,7 +479,7 @@ def test_the_largest_part_is_that_of_the_graph():
             "resolution must be a share",
         ),
         (lambda f: inference.bias_path(picture(0, 3)), ValueError, "field must have two labels"),
-        (lambda f: inference.bias_path(f).labeling(1e9), ValueError, "bias must lie within"),
+        (lambda f: inference.bias_path(f).labeling(1e9), ValueError, "bias must lie in"),
         (lambda f: inference.bias_path(f).pieces([10**6]), ValueError, "numbers must"),
         (lambda f: inference.bias_path(f).pieces(0), ValueError, r"numbers must have shape \(m,\)"),
         (lambda f: inference.bias_path(f).labeling("0"), TypeError, "bias must"),
