@@ -81,7 +81,7 @@ class Surrogate(Immutable, ABC):
     def evaluate(self, rows: ScoredRows) -> tuple[FloatArray, Scores]:
         """Compute the value of each set and the gradient for each score, of checked rows.
 
-        ``rows.margins(i)`` are the products g y of set i, ``rows.labels.row(i)`` tells which
+        ``rows.margins(i)`` are the products g y of set i, ``rows.labels.row(i)`` says which
         elements are positive, and ``rows.labels.offsets[i]`` is the place of the first one in the
         gradient.
         """
