@@ -223,8 +223,8 @@ def labels(name: str, count: int, quick: bool):
     half = len(order) // 2
     model = MultiOutputClassifier(HistGradientBoostingClassifier(max_iter=60, random_state=0))
     model.fit(X[order[:half]], Y[order[:half]].astype(int))
-    told = model.predict_proba(X[order[half:]])
-    p = np.stack([columns[:, 1] for columns in told], axis=1)
+    per_label = model.predict_proba(X[order[half:]])
+    p = np.stack([columns[:, 1] for columns in per_label], axis=1)
     y = Y[order[half:]]
     kept = y.any(axis=1)  # MAPIE refuses rows without labels
     p, y = p[kept], y[kept]

@@ -12,7 +12,7 @@ from sklearn.metrics import get_scorer, roc_auc_score
 from sklearn.model_selection import GroupKFold, cross_validate
 
 import setwise as sw
-from setwise.estimators._boosting._early_stopping import Verdict
+from setwise.estimators._boosting._early_stopping import Evaluation
 from setwise.estimators._boosting._held_out import Examples, enough_of, folds, split_off
 from setwise.estimators._boosting._path_of_c import PathOfC, least_c
 
@@ -184,19 +184,19 @@ def test_c_is_chosen_by_rows_held_out():
 )
 def test_the_path_goes_on_as_long_as_it_gets_better(merits, tried, best):
     answers = iter(merits)
-    path = PathOfC(2.0, lambda C: (Verdict(next(answers), 1.0), C), lambda: True)
+    path = PathOfC(2.0, lambda C: (Evaluation(next(answers), 1.0), C), lambda: True)
     assert list(path.scores) == [2.0 * ratio for ratio in tried]
     assert path.C == path.left == 2.0 * best
-    once = PathOfC(2.0, lambda C: (Verdict(0.5, 1.0), C), lambda: False)
+    once = PathOfC(2.0, lambda C: (Evaluation(0.5, 1.0), C), lambda: False)
     assert list(once.scores) == [100.0]
 
 
 @pytest.mark.parametrize(("merits", "tried"), [([0.7], [150]), ([0.8, 0.75], [150, 50])])
 def test_the_path_of_another_surrogate_begins_where_the_first_was_best(merits, tried):
     first = iter([0.6, 0.7])
-    before = PathOfC(2.0, lambda C: (Verdict(next(first), 1.0), C), lambda: True)
+    before = PathOfC(2.0, lambda C: (Evaluation(next(first), 1.0), C), lambda: True)
     answers = iter(merits)
-    path = PathOfC(3.0, lambda C: (Verdict(next(answers), 1.0), C), lambda: True, before)
+    path = PathOfC(3.0, lambda C: (Evaluation(next(answers), 1.0), C), lambda: True, before)
     assert list(path.scores) == [3.0 * ratio for ratio in tried]
     assert path.C == 450.0
 

@@ -176,7 +176,7 @@ def test_a_search_over_losses_is_judged_by_one():
     ("name", "choices"), [("loss", ["jaccard", "hamming"]), ("sets", ["rows", "columns"])]
 )
 def test_a_search_that_compares_different_measures_warns(name, choices):
-    sentence = f"a search sets {name}, by which score judges"
+    sentence = f"a search sets {name}, with which score evaluates"
     with pytest.warns(UserWarning, match=sentence):
         GridSearchCV(SetClassifier(tol=0.1), {name: choices}, cv=2, refit=False).fit(X, Y)
     pipe = make_pipeline(StandardScaler(), SetClassifier(tol=0.1))

@@ -78,7 +78,7 @@ def boosted(m: int, slack: str, per_round: int, name: str) -> Any:
     rng = np.random.default_rng(m)
     X = rng.normal(size=(m, 6))
     y = np.where(X[:, 0] + 0.7 * X[:, 1] - 0.4 * X[:, 2] + 0.5 * rng.normal(size=m) > 0, 1.0, -1.0)
-    heard = Recorder("n_iter", "value", "bound")
+    rounds = Recorder("n_iter", "value", "bound")
     fit = learning.struct_boost(
         Hinge(y),
         search(name, X, 1),
@@ -86,9 +86,9 @@ def boosted(m: int, slack: str, per_round: int, name: str) -> Any:
         n_estimators=25,
         slack=slack,
         columns_per_round=per_round,
-        callback=heard,
+        callback=rounds,
     )
-    return {"fit": fit, "heard": heard}
+    return {"fit": fit, "rounds": rounds}
 
 
 def wide() -> Iterator[Problem]:

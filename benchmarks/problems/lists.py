@@ -69,9 +69,9 @@ def worth(diversity: d.Diversity, field: fields.Field) -> Any:
 
 
 def listed(make: Callable[[], fields.Field], m: int, diversity: Any, method: str) -> Any:
-    heard = Recorder("n_items", "value", "gain", "gap", "labels")
-    found = diverse(make(), m, diversity, method=method, n_jobs=1, callback=heard)
-    return {"result": found, "heard": heard}
+    rounds = Recorder("n_items", "value", "gain", "gap", "labels")
+    found = diverse(make(), m, diversity, method=method, n_jobs=1, callback=rounds)
+    return {"result": found, "rounds": rounds}
 
 
 def makers() -> Iterator[tuple[str, Shape, int, Callable[[], fields.Field]]]:

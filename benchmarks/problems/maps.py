@@ -20,10 +20,10 @@ def with_options(make: Callable[[], fields.Field], method: str) -> Any:
     """Solve from a start, in a random order, and record what the callback receives."""
     field = make()
     start = np.random.default_rng(0).integers(0, field.n_labels, field.n_variables)
-    heard = Recorder("n_iter", "value", "bound")
+    rounds = Recorder("n_iter", "value", "bound")
     options = {"rng": 7, "init": start, "tol": 1e-3, "max_iter": 20, "n_jobs": 1}
-    found = call(solve_map, field, method, callback=heard, **options)
-    return {"result": found, "heard": heard}
+    found = call(solve_map, field, method, callback=rounds, **options)
+    return {"result": found, "rounds": rounds}
 
 
 def wide() -> Iterator[Problem]:

@@ -24,15 +24,15 @@ PASSES = {"perturb": 5}
 
 def warm(make: Callable[[], fields.Field], method: str) -> Any:
     """Run a second search from a first answer, at another temperature, and record its progress."""
-    heard = Recorder("n_iter", "value", "relative_gap")
+    rounds = Recorder("n_iter", "value", "relative_gap")
     options = {"temperature": 1.7, "n_jobs": 1}
     first = marginals(make(), method, tol=1e-2, max_iter=50, **options)
     field = make()
     near = field.with_unary(field.unary + 0.1)
     second = call(
-        marginals, near, method, init=first, tol=1e-5, max_iter=100, callback=heard, **options
+        marginals, near, method, init=first, tol=1e-5, max_iter=100, callback=rounds, **options
     )
-    return {"first": first, "second": second, "heard": heard}
+    return {"first": first, "second": second, "rounds": rounds}
 
 
 def gradient(make: Callable[[], fields.Field]) -> Any:

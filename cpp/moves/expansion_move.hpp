@@ -94,7 +94,7 @@ class ExpansionMove : public BracketedMove {
             solve(poll);
             if (is_lazy_ && grow()) return false;
         }
-        if (judge(n_cost_layers_ > 0 && is_lazy_ ? savings() : 0.0)) return true;
+        if (assess(n_cost_layers_ > 0 && is_lazy_ ? savings() : 0.0)) return true;
         if (is_lazy_ && charge_costs()) {
             offer(never);
             return false;

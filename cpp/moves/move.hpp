@@ -257,7 +257,7 @@ class Move {
     // function that the cut minimised, apart from interpolation. Return whether the move is solved,
     // up to rounding. The sums are compensated: the cost of a seed's switch to its own label may be
     // 1e20, say, and smaller numbers must not be lost beside it.
-    bool judge(double unseen) {
+    bool assess(double unseen) {
         double magnitude = 0.0, slack = unseen + unproved_;
         count_answer();
         const Change change = change_of_answer(magnitude);

@@ -37,7 +37,7 @@ class SwapMove : public Move {
     bool round(Poll poll) {
         build([](Variable) { return false; });
         solve(poll);
-        return judge(0.0) || !refine();
+        return assess(0.0) || !refine();
     }
     double bound() const {
         return is_bounded_ ? bound_.value() : -std::numeric_limits<double>::infinity();

@@ -37,7 +37,8 @@ inline double score_by_truths(const std::vector<double>& p, const std::vector<do
 inline void check_decisions(std::mt19937& random) {
     std::uniform_real_distribution<double> uniform;
     const auto nothing = +[] {};
-    const bool jaccard = random() % 2 == 0, weighted = random() % 2 == 0, told = random() % 2 == 0;
+    const bool jaccard = random() % 2 == 0, weighted = random() % 2 == 0,
+               is_given = random() % 2 == 0;
     const double b = jaccard ? 1.0 : 0.25 + 2 * uniform(random);
     ExpectedRatio ratio(jaccard, b);
     // One object serves sets of all sizes, as in a thread.
@@ -50,15 +51,16 @@ inline void check_decisions(std::mt19937& random) {
         if (weighted)
             for (double& x : w) x = 0.1 + 5 * uniform(random);
         const double none = uniform(random) * 1e-2;
-        const auto best = ratio.best(p.data(), weighted ? w.data() : nullptr,
-                                     static_cast<std::int64_t>(n), told ? &none : nullptr, nothing);
+        const auto best =
+            ratio.best(p.data(), weighted ? w.data() : nullptr, static_cast<std::int64_t>(n),
+                       is_given ? &none : nullptr, nothing);
         if (best.k < 0 || best.k > static_cast<std::int64_t>(n) || !(best.score >= 0) ||
             best.score > best.most * (1 + 1e-8))
             throw std::runtime_error("a decision is out of range");
         if (n > 100) continue;
         double empty = 1;
         for (const double x : p) empty *= 1 - x;
-        double most = told ? none : empty;
+        double most = is_given ? none : empty;
         for (std::size_t k = 1; k <= n; ++k)
             most = std::max(most, score_by_truths(p, w, k, jaccard, b));
         if (std::abs(best.score - most) > 1e-10)

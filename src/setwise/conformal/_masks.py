@@ -488,8 +488,8 @@ class _Classified:
 
     def __call__(self, features: Any) -> FloatArray:
         array = _features(features)
-        told = self._model.predict_proba(array.reshape(-1, array.shape[-1]))
-        return np.asarray(told[:, -1], np.float64).reshape(array.shape[:-1])
+        p = self._model.predict_proba(array.reshape(-1, array.shape[-1]))
+        return np.asarray(p[:, -1], np.float64).reshape(array.shape[:-1])
 
 
 def _features(features: Any) -> NDArray[Any]:

@@ -17,7 +17,7 @@ from setwise.losses._labels import Labels
 
 # The probability that the true error exceeds the reported one. The error grows only with the square
 # root of its logarithm, so a small value costs little.
-_DOUBT = 1e-6
+_FAILURE = 1e-6
 # The largest number of sizes of candidate sets. Each size costs one evaluation of the loss on all
 # samples. With up to 64 elements all sizes are tried.
 _MOST_SIZES = 65
@@ -45,7 +45,7 @@ class Sampler:
 
     def width(self, events: int = 1) -> float:
         """Return the error, in units of the range, that holds for ``events`` means at once."""
-        return sqrt(log(2 * events / _DOUBT) / (2 * self.n_samples))
+        return sqrt(log(2 * events / _FAILURE) / (2 * self.n_samples))
 
     def expected_of_mistakes(self, function: SetFunction, wrong: FloatArray) -> tuple[float, float]:
         """Return the mean of an increasing function of independent mistakes, and its error."""

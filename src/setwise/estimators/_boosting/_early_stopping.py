@@ -17,14 +17,14 @@ from setwise.learning._boosting._problem import Risk
 from setwise.learning._weak_learners._rows import respond
 
 
-class Verdict(NamedTuple):
+class Evaluation(NamedTuple):
     """The score of held-out rows (higher is better) and their loss (lower is better)."""
 
     score: float
     loss: float
 
 
-class Judge:
+class Evaluator:
     """Held-out rows, on which each weak learner is evaluated once.
 
     Parameters
@@ -55,9 +55,9 @@ class Judge:
         scores: FloatArray = np.stack(list(own.values()), axis=1) @ responses
         return scores
 
-    def __call__(self, columns: Sequence[Column], w: FloatArray) -> Verdict:
+    def __call__(self, columns: Sequence[Column], w: FloatArray) -> Evaluation:
         scores = self.scores(columns, w)
-        return Verdict(float(self._merit(scores)), float(self._risk(scores.ravel())[0]))
+        return Evaluation(float(self._merit(scores)), float(self._risk(scores.ravel())[0]))
 
     def _place(self, learner: object) -> int:
         """Return the index of a learner's stored response."""
@@ -69,22 +69,22 @@ class Judge:
 
 
 class ScoreWatch:
-    """The scores of the judges per round, and the weights with the best score of the first.
+    """The scores of the evaluators per round, and the weights with the best score of the first.
 
     Parameters
     ----------
-    judges : mapping of names
+    evaluators : mapping of names
     patience : int, optional
         The fit ends after ``patience`` rounds without a better score or a smaller loss of the first
-        judge. Rounds before the first weight do not count. None disables this.
+        evaluator. Rounds before the first weight do not count. None disables this.
     """
 
-    def __init__(self, judges: Mapping[str, Judge], patience: int | None = None) -> None:
-        self._judges, self._patience = judges, patience
-        self.verdicts: dict[str, list[Verdict]] = {name: [] for name in judges}
+    def __init__(self, evaluators: Mapping[str, Evaluator], patience: int | None = None) -> None:
+        self._evaluators, self._patience = evaluators, patience
+        self.evaluations: dict[str, list[Evaluation]] = {name: [] for name in evaluators}
         self.stopped = False
         self.best: BoostProgress | None = None
-        self.verdict = Verdict(-np.inf, np.inf)
+        self.evaluation = Evaluation(-np.inf, np.inf)
         self._least, self._idle = np.inf, 0
         self._sizes: set[int] = set()
 
@@ -95,28 +95,32 @@ class ScoreWatch:
 
         def look(progress: BoostProgress) -> bool:
             now = {
-                name: judge(progress.columns, progress.w) for name, judge in self._judges.items()
+                name: evaluator(progress.columns, progress.w)
+                for name, evaluator in self._evaluators.items()
             }
-            for name, verdict in now.items():
-                self.verdicts[name].append(verdict)
+            for name, evaluation in now.items():
+                self.evaluations[name].append(evaluation)
             if now:
                 self._weigh(progress, next(iter(now.values())))
-            scores = {name: verdict.score for name, verdict in now.items()}
+            scores = {name: evaluation.score for name, evaluation in now.items()}
             asked = stops(callback, replace(progress, scores=scores))
             return asked or self.stopped
 
         return ForwardingCallback(look)
 
-    def _weigh(self, progress: BoostProgress, verdict: Verdict) -> None:
+    def _weigh(self, progress: BoostProgress, evaluation: Evaluation) -> None:
         self._sizes.add(len(progress.w))
-        better = (verdict.score, -verdict.loss) > (self.verdict.score, -self.verdict.loss)
+        better = (evaluation.score, -evaluation.loss) > (
+            self.evaluation.score,
+            -self.evaluation.loss,
+        )
         if better:
-            self.best, self.verdict = progress, verdict
-        if better or verdict.loss < self._least or not progress.w.any():
+            self.best, self.evaluation = progress, evaluation
+        if better or evaluation.loss < self._least or not progress.w.any():
             self._idle = 0
         else:
             self._idle += 1
-        self._least = min(self._least, verdict.loss)
+        self._least = min(self._least, evaluation.loss)
         self.stopped = self._patience is not None and self._idle >= self._patience
 
     def at_best(self, fit: BoostFit, offsets: IntArray) -> BoostFit:
@@ -146,6 +150,6 @@ class ScoreWatch:
     def results(self) -> dict[str, dict[str, list[float]]]:
         """The score and the loss of each set, one number per round."""
         return {
-            name: {"score": [v.score for v in verdicts], "loss": [v.loss for v in verdicts]}
-            for name, verdicts in self.verdicts.items()
+            name: {"score": [v.score for v in evaluations], "loss": [v.loss for v in evaluations]}
+            for name, evaluations in self.evaluations.items()
         }

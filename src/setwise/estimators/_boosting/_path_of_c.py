@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from setwise.estimators._boosting._early_stopping import Verdict
+from setwise.estimators._boosting._early_stopping import Evaluation
 from setwise.learning._boosting._problem import Risk, WeakLearnerSearch
 
 T = TypeVar("T")
@@ -51,7 +51,7 @@ class PathOfC(Generic[T]):
 
     Parameters
     ----------
-    attempt : C -> (verdict, other results of the fit)
+    attempt : C -> (evaluation, other results of the fit)
     more : () -> bool
         Whether there is time for another value.
     before : PathOfC, optional
@@ -62,7 +62,7 @@ class PathOfC(Generic[T]):
     def __init__(
         self,
         least: float,
-        attempt: Callable[[float], tuple[Verdict, T]],
+        attempt: Callable[[float], tuple[Evaluation, T]],
         more: Callable[[], bool],
         before: PathOfC[T] | None = None,
     ) -> None:
@@ -93,9 +93,9 @@ class PathOfC(Generic[T]):
     def _try(self, place: int) -> bool:
         """Try the value at an index of the path, and return whether it is the best so far."""
         C = _RATIOS[place] * self._least
-        verdict, left = self._attempt(C)
-        self.scores[C] = verdict.score
-        now = verdict.score, -verdict.loss
+        evaluation, left = self._attempt(C)
+        self.scores[C] = evaluation.score
+        now = evaluation.score, -evaluation.loss
         better = self._best is None or now > self._best
         if better:
             self._best, self.place, self.left = now, place, left

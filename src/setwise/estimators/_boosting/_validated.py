@@ -13,7 +13,7 @@ import numpy as np
 from setwise._foundation._arguments import FloatArray, as_choice, as_count, as_flag
 from setwise._foundation._clock import Deadline
 from setwise.estimators._boosting._boosted import Boosted
-from setwise.estimators._boosting._early_stopping import Judge, ScoreWatch, Verdict
+from setwise.estimators._boosting._early_stopping import Evaluation, Evaluator, ScoreWatch
 from setwise.estimators._boosting._held_out import (
     MANY_ROWS,
     Examples,
@@ -131,8 +131,8 @@ class Validated(Boosted):
             if hold_out and not stopping:
                 outside = self._try(parts, self.C_, patience, Deadline(), options)[1]
         risk = self._risk(examples)
-        judges = {name: self._judge(part) for name, part in watched.items()}
-        watch = ScoreWatch(judges, patience)
+        evaluators = {name: self._evaluator(part) for name, part in watched.items()}
+        watch = ScoreWatch(evaluators, patience)
         fit = self._boost(risk, search, deadline, callback, C=self.C_, watch=watch, **options)
         stopped = watch.stopped
         fit = replace(fit, interrupted=fit.interrupted and not stopped)
@@ -142,8 +142,8 @@ class Validated(Boosted):
             self.best_iteration_ = watch.best.n_iter
             stopped = stopped or self.best_iteration_ < fit.n_iter
             fit = watch.at_best(fit, risk.offsets)
-            judge = next(iter(judges.values()))
-            outside = [HeldOut(parts[0][1], judge.scores(fit.columns, fit.w))]
+            evaluator = next(iter(evaluators.values()))
+            outside = [HeldOut(parts[0][1], evaluator.scores(fit.columns, fit.w))]
         shared = options.get("columns") == "shared"
         self._store(fit, len(risk.offsets) - 1, stopped=stopped, shared=shared)
         return examples, fit, outside
@@ -153,8 +153,8 @@ class Validated(Boosted):
             return evaluated or n_rows > MANY_ROWS
         return bool(self.early_stopping)
 
-    def _judge(self, examples: Examples) -> Judge:
-        return Judge(self._design(examples.X), self._risk(examples), self._merit(examples))
+    def _evaluator(self, examples: Examples) -> Evaluator:
+        return Evaluator(self._design(examples.X), self._risk(examples), self._merit(examples))
 
     def _choose(
         self,
@@ -210,15 +210,15 @@ class Validated(Boosted):
         patience: int | None,
         deadline: Deadline,
         options: dict[str, Any],
-    ) -> tuple[Verdict, list[HeldOut]]:
-        """Fit with C to each part; return the mean verdict and the scores of held-out rows."""
-        verdicts: list[Verdict] = []
+    ) -> tuple[Evaluation, list[HeldOut]]:
+        """Fit with C to each part; return the mean evaluation and the scores of held-out rows."""
+        evaluations: list[Evaluation] = []
         outside: list[HeldOut] = []
         for train, held in parts:
-            if verdicts and deadline.over():
+            if evaluations and deadline.over():
                 break
-            judge, risk = self._judge(held), self._risk(train)
-            watch = ScoreWatch({"": judge} if patience else {}, patience)
+            evaluator, risk = self._evaluator(held), self._risk(train)
+            watch = ScoreWatch({"": evaluator} if patience else {}, patience)
             search = self._search(train)
             with warnings.catch_warnings():  # only the last fit warns
                 warnings.simplefilter("ignore")
@@ -235,7 +235,7 @@ class Validated(Boosted):
             if fit.interrupted and not watch.stopped:
                 raise KeyboardInterrupt
             fit = watch.at_best(fit, risk.offsets)
-            verdicts.append(judge(fit.columns, fit.w))
-            outside.append(HeldOut(held, judge.scores(fit.columns, fit.w)))
-        score, loss = np.mean(verdicts, axis=0)
-        return Verdict(float(score), float(loss)), outside
+            evaluations.append(evaluator(fit.columns, fit.w))
+            outside.append(HeldOut(held, evaluator.scores(fit.columns, fit.w)))
+        score, loss = np.mean(evaluations, axis=0)
+        return Evaluation(float(score), float(loss)), outside

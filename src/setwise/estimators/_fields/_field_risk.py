@@ -93,14 +93,14 @@ class FieldRisk:
     def afresh(self, scores: FloatArray) -> tuple[float, FloatArray]:
         """Return the risk and a subgradient with labels that are searched from another start."""
         unary, weights = self._energies(scores)
-        risks, labels = self._judge(unary, scores, self._maps.afresh(unary, weights))
+        risks, labels = self._better_than_truth(unary, scores, self._maps.afresh(unary, weights))
         return float(risks.mean()), self._slopes(labels) / len(risks)
 
     def prove(self, scores: FloatArray) -> tuple[float, FloatArray, float]:
         """Return the risk and a subgradient by a full search, and an upper bound of the risk."""
         unary, weights = self._energies(scores)
         found, bounds = self._maps.prove(unary, weights)
-        risks, labels = self._judge(unary, scores, found)
+        risks, labels = self._better_than_truth(unary, scores, found)
         truth = self._couplings.sums(unary[self._every, self._truth], self._true_cut * weights)
         most = np.maximum(truth - bounds, risks)  # the loss of the truth is 0
         return float(risks.mean()), self._slopes(labels) / len(risks), float(most.mean())
@@ -123,9 +123,9 @@ class FieldRisk:
     def _violations(self, scores: FloatArray) -> tuple[FloatArray, IntArray]:
         """Return the risks (n,) and the labels (M,) that attain them."""
         unary, weights = self._energies(scores)
-        return self._judge(unary, scores, self._maps(unary, weights))
+        return self._better_than_truth(unary, scores, self._maps(unary, weights))
 
-    def _judge(
+    def _better_than_truth(
         self, unary: FloatArray, scores: FloatArray, labels: IntArray
     ) -> tuple[FloatArray, IntArray]:
         """Return the risks at these labels, or at the truth where they are no better."""

@@ -159,7 +159,7 @@ class LinearModel(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         if changed is None or not _in_a_search():
             return
         warnings.warn(
-            f"a search sets {changed}, by which score judges, so that it compares scores of "
+            f"a search sets {changed}, with which score evaluates, so that it compares scores of "
             "different measures: give it scoring=sw.losses.scorer(...)",
             UserWarning,
             stacklevel=callers_level(),

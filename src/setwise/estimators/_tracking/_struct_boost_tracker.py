@@ -39,7 +39,7 @@ _FOR_LABELED = 4
 # farther. Not tuned.
 _WIDER = 1.5
 # An update rejects a box whose confidence is below ``unsure_below`` by more than this. Not tuned.
-_ON_SIGHT = 0.1
+_REJECTED_BELOW = 0.1
 # A lost object is searched on a grid. The best _PLACES boxes of the grid are refined by _NEARBY
 # boxes within _NEAR_RADIUS around each. They bound the work of such a frame and are not tuned.
 _PLACES, _NEARBY, _NEAR_RADIUS = 3, 150, 0.15
@@ -264,7 +264,7 @@ class StructBoostTracker(Versioned, BaseEstimator):  # type: ignore[misc]
                 memory = memory.with_found(example, self.memory, self.reservoir)
             else:
                 n_unseen = self._n_unseen + 1
-                if confidence < self.unsure_below - _ON_SIGHT:
+                if confidence < self.unsure_below - _REJECTED_BELOW:
                     found = self.box_
         n_frames = self.n_frames_ + 1
         stumps = self._stumps

@@ -116,7 +116,7 @@ class HammingSearch:
         closed = max(problem.tolerance, _CLOSED * problem.tables.spread)
         for _ in range(0, _MOST_BRANCHES, 2):
             leaf = min(leaves, key=lambda node: node.bound)
-            variable = self._in_doubt(leaf)
+            variable = self._undecided(leaf)
             if best.value - leaf.bound <= closed or variable is None:
                 break
             leaves.remove(leaf)
@@ -130,7 +130,7 @@ class HammingSearch:
                 best = self._mix_all(problem, self._best_kept(problem, best), half)
         return best, min(leaves, key=lambda node: node.bound), n_cuts
 
-    def _in_doubt(self, node: Bounded) -> int | None:
+    def _undecided(self, node: Bounded) -> int | None:
         """Return a variable of the largest part in which labellings of a mixture differ."""
         if len(node.mixture) < 2:
             return None

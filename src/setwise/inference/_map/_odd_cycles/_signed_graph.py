@@ -158,8 +158,8 @@ class SignedGraph:
         These are the edges of a spanning forest of the largest sum of abs(y - 1/2).
         """
         i, j = self.edges.T
-        doubt = 2.0 - np.abs(2.0 * y - 1.0)  # not 0, which would be no edge
-        matrix = csr_array((doubt, (i, j)), shape=(self.n, self.n))
+        uncertainty = 2.0 - np.abs(2.0 * y - 1.0)  # not 0, which would be no edge
+        matrix = csr_array((uncertainty, (i, j)), shape=(self.n, self.n))
         forest = minimum_spanning_tree(matrix)
         _, part = connected_components(forest, directed=False)
         sides: IntArray = np.zeros(self.n, np.int64)
