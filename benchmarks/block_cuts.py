@@ -61,7 +61,7 @@ def problems(*, quick: bool) -> Iterator[tuple[str, Cut]]:
 
 
 def solve(cut: Cut, block: int) -> np.ndarray:
-    """Return the labels by blocks of about so many voxels, 0 for the usual ones."""
+    """Return the labels by blocks of about ``block`` voxels; 0 stands for the default size."""
     grid = grid_of(cut.edges)
     assert grid is not None
     labels, answer = np.empty(len(cut.unary), np.int64), np.empty(5)

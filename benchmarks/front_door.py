@@ -377,7 +377,7 @@ def dimacs(rows: Rows, *, quick: bool) -> None:
 
 
 def growth(*, quick: bool) -> dict[str, list[tuple[int, float]]]:
-    """Return the seconds by pixels (two labels, also of PyMaxflow) and by labels."""
+    """Return seconds for several sizes (two labels, also with PyMaxflow) and numbers of labels."""
     grown: dict[str, list[tuple[int, float]]] = {"solve_map": [], "PyMaxflow": [], "labels": []}
     for side in (64, 128) if quick else (64, 128, 256, 512, 1000, 1414, 2000):
         cut = blobs((side, side), 4)

@@ -87,7 +87,7 @@ class Verdict:
     met: bool
 
     def why(self) -> str:
-        """Return the reason why it is not met, or an empty text if it is."""
+        """Return the reason why the goal is not met, or an empty text if it is."""
         if self.met:
             return ""
         for (benchmark, start), reason in WHY_NOT.items():

@@ -2,15 +2,14 @@ r"""
 Answers on a budget
 ===================
 
-With ``time_limit``, :func:`setwise.solve_map` stops after the given number of seconds and
-returns the best labelling found so far, with a valid bound. At any limit, the difference of the two
-says how far the energy can be from the optimum.
+With ``time_limit``, :func:`setwise.solve_map` stops after the given number of seconds and returns
+the best labelling found so far, with a valid bound. At any limit, the difference between its energy
+and the bound is the largest possible distance to the optimum.
 """
 
 # %%
-# The example is a noisy photograph, to be labelled with eight of its own colours. Each pixel
-# prefers the colours near its own, and neighbours prefer to agree, less so across the edges of the
-# photograph.
+# The example labels a noisy photograph with eight of its own colours. Each pixel prefers the
+# colours near its own, and neighbours prefer to agree, less so across the edges of the photograph.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -60,8 +59,8 @@ for budget, best in zip(budgets, answers, strict=True):
     print(f"{budget} s: energy {best.value:.0f}, none below {best.bound:.0f}; {best.reason}")
 
 # %%
-# At the top, the value falls and the bound rises; the energy of the best labelling lies between
-# them. At the bottom are the labellings for each budget.
+# At the top, the value falls and the bound rises, and the energy of the best labelling lies between
+# them. At the bottom, the figure shows the labelling of each budget.
 
 hues = ("#d95f02", "#7570b3", "#1b9e77")
 palette = np.clip(color.lab2rgb(centers[None])[0], 0, 1)

@@ -11,7 +11,7 @@ draws whole labellings at this temperature.
 
 # %%
 # The images contain a few discs and noise. The unaries underestimate the noise, so they are three
-# times too confident, and the pairs are too strong in proportion.
+# times too confident, and the weights of the pairs are too large in proportion.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -40,10 +40,10 @@ fields = [
 ]
 
 # %%
-# The grid contains temperatures, and scales of the unaries at each of them. Six images are used for
-# the choice and for cross-validation, which estimates the score on new images; four others are used
-# for the figure. Here the method and the grid are given. By default the method is chosen too, and
-# the search is not limited to a grid.
+# The grid contains temperatures, and scales of the unaries for each temperature. Six images are
+# used for the choice and for cross-validation, which estimates the score on new images. Four other
+# images are used for the figure. This example sets the method and the grid. By default the method
+# is chosen too, and the search is not limited to a grid.
 
 train, test = slice(0, 6), slice(6, 10)
 found = sw.calibrate_temperature(
@@ -73,9 +73,9 @@ for name, p in said.items():
     )
 
 # %%
-# On the diagonal, probabilities are calibrated; larger points stand for more pixels. Below are an
-# image, its truth, and two samples of the calibrated field. The samples differ where the marginals
-# are uncertain, and neighbouring pixels change together.
+# Calibrated probabilities lie on the diagonal, and larger points stand for more pixels. The lower
+# row shows an image, its truth, and two samples of the calibrated field. The samples differ where
+# the marginals are uncertain, and neighbouring pixels change together.
 
 figure = plt.figure(figsize=(10.5, 7.2), layout="constrained")
 top, bottom = figure.subfigures(2, 1, height_ratios=(1.25, 1))

@@ -9,8 +9,9 @@ constants.
 """
 
 # %%
-# The example is a coin, with two colours and neighbours that prefer to agree. The seeds are costs
-# of :math:`10^{17}`: label 1 inside the coin, label 0 at the border of the picture.
+# The photograph shows a coin. The field has two grey levels, and neighbours prefer to agree. The
+# seeds are costs of :math:`10^{17}`: they enforce label 1 inside the coin and label 0 at the border
+# of the picture.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -34,9 +35,9 @@ print(f"{best.method}: energy {best.value:.4f}, no labelling below {best.bound:.
 print(f"proved best: {best.exact}")
 
 # %%
-# With five grey levels instead of two labels a single cut proves nothing. The relaxation finds
-# labellings and bounds that approach each other. The relative gap is the same in every unit and
-# with every constant, and so is the round in which the answer is called exact.
+# With five grey levels instead of two, a single cut proves nothing. The relaxation finds labellings
+# and bounds that approach each other. The relative gap is the same in every unit and with every
+# constant, and so is the round in which the answer is reported as exact.
 
 greys = np.linspace(0.1, 0.8, 5)
 distances = np.round(1024 * abs(image.reshape(-1, 1) - greys)) / 1024  # adding 1e9 rounds nothing
@@ -56,8 +57,9 @@ for name, (unit, constant) in versions.items():
     print(f"{name}: relative gap {final.relative_gap:.3e}, exact {final.exact}")
 
 # %%
-# The orange curve below is the gap divided by the absolute value. With an added constant of
-# :math:`10^9` it is below :math:`10^{-9}` from the start, and proves nothing.
+# The orange curve below is the gap divided by the absolute value of the energy. With an added
+# constant of :math:`10^9` this quotient is below :math:`10^{-9}` from the start, so it proves
+# nothing.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
 left.imshow(image, cmap="gray")

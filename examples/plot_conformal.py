@@ -2,15 +2,16 @@ r"""
 Masks that contain what they promise
 ====================================
 
-A best mask says nothing about how often it is right. Calibrated on labelled images,
-:class:`setwise.conformal.ConformalMasks` returns an inner and an outer mask: on average at most
-10 % of the object lies outside the outer one, and at most 2 % of the background inside the inner
-one, whatever the model.
+A best mask does not say how often it is right. :class:`setwise.conformal.ConformalMasks` is
+calibrated on labelled images and returns an inner and an outer mask for each new image. Here, on
+average, at most 10 % of the object lies outside the outer mask and at most 2 % of the background
+lies inside the inner mask. This guarantee holds for any model.
 """
 
 # %%
-# The images are drawn: a smooth random shape in one colour on another, blurred and with noise. A
-# map of probabilities comes from the colours, and it is too sure of itself.
+# The images are simulated: each is a smooth random shape in one colour on a background of another
+# colour, with blur and noise. The probabilities are computed from the colours and are
+# overconfident.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -23,7 +24,7 @@ SHAPE = (48, 64)
 
 
 def drawn(rng):
-    """An image (h, w, 3) of bytes, and the mask of its object."""
+    """Return an image (h, w, 3) of bytes and the mask of its object."""
     y, x = np.mgrid[-1 : 1 : SHAPE[0] * 1j, -1 : 1 : SHAPE[1] * 1j]
     shape = gaussian_filter(rng.normal(size=SHAPE), 5) * 12 - 2.5 * (x**2 + y**2) + 0.8
     mask = shape > 0
@@ -33,7 +34,7 @@ def drawn(rng):
 
 
 def field_of(image):
-    """The field of an image: probabilities from its colours, and neighbours that agree."""
+    """Return the field of an image: probabilities from its colours, and a smoothness term."""
     p = expit((image.astype(float) @ [0.6, 0.1, 0.1] - 92) / 9)
     both = np.stack([1 - p, p], axis=-1)
     return sw.images.field_from_image(image, probabilities=both, smoothness=2.0)
@@ -43,8 +44,8 @@ rng = np.random.default_rng(0)
 images, truths = zip(*(drawn(rng) for _ in range(160)), strict=True)
 
 # %%
-# Sixty images choose the levels along the path of biases of each image's field. The other hundred
-# are new.
+# Sixty images determine the levels along the bias path of each image's field. The other hundred
+# images are for testing.
 
 model = sw.conformal.ConformalMasks(field_of, alpha={"outer": 0.1, "inner": 0.02})
 model.conformalize(images[:60], truths[:60])
@@ -58,7 +59,7 @@ print(f"background in the inner masks: {np.mean(extra):.3f}, asked for at most 0
 
 # %%
 # The inner mask is blue, the band up to the outer mask is orange, and the white line is the truth.
-# The guarantee is an average over images: the last one is missed more than others.
+# The guarantee is an average over images. The image on the right has the largest missed share.
 
 worst = int(np.argmax(missed))
 fig, axes = plt.subplots(1, 3, figsize=(9, 2.6), layout="constrained")
@@ -70,8 +71,8 @@ for ax, k in zip(axes, (0, 1, worst), strict=True):
 plt.show()
 
 # %%
-# Levels and words are saved as a small JSON file, for this model, another process or the command
-# line; the function is given again.
+# The levels and the words of the guarantee are saved in a small JSON file, which another process or
+# the command line can load. The function that makes the field is not saved and is passed again.
 
 model.save("masks.json")
 again = sw.conformal.load("masks.json", field_of)

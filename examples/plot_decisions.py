@@ -1,6 +1,6 @@
 r"""
-The set to answer
-=================
+Choose the set of least expected loss
+=====================================
 
 A model gives the probability of each element to be in the set, but the answer must be a set. The
 best set depends on the loss: a threshold of 1/2 is optimal for the Hamming loss, and measures of
@@ -97,9 +97,9 @@ for name, folds in scores.items():
 # The picture
 # -----------
 #
-# On the left are the sets, and the expected losses with their best k. On the right are the mask
-# above 1/2 (dark) with the pixels that the Dice loss adds (orange), and the scores of the
-# classifiers, with one line per fold.
+# The left column shows the best sets, and the expected losses with their best k. The right column
+# shows the mask of probabilities above 1/2 (dark) with the pixels that the Dice loss adds (orange),
+# and the scores of the classifiers, with one line per fold.
 
 hues = dict(zip(losses, ("#666666", "#d95f02", "#7570b3", "#1b9e77"), strict=True))
 plt.rcParams["font.size"] = 13

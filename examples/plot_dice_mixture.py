@@ -16,7 +16,8 @@ The parameters are one of fifteen choices that were tried, picked because they s
 With other choices the result was different. If the components of the two classes were far apart,
 the scorers were equally good. With only two positives among five shared points, the plain hinge was
 better in Dice as well. In widely overlapping mixtures with few positives, the decomposed hinge was
-much worse, because its scorer shrank towards zero. A surrogate is not the loss.
+much worse, because its scorer shrank towards zero: a low value of a surrogate does not ensure a
+low loss.
 """
 
 # %%
@@ -79,8 +80,8 @@ weights = {name: train(surrogate, x_train, y_train) for name, surrogate in surro
 # The result
 # ----------
 #
-# As in Table 1 of the paper, each scorer is better in the measure that it was trained for, on these
-# mixtures.
+# On these mixtures, as in Table 1 of the paper, each scorer is better in the measure that it was
+# trained for.
 
 losses = {"Dice": sw.losses.Dice(), "mistakes": sw.losses.Hamming()}
 for name, w in weights.items():

@@ -4,17 +4,17 @@ Dice is neither submodular nor supermodular
 
 The Sørensen-Dice loss with m positives, n false negatives and q false positives is
 :math:`(n + q) / (2m - n + q)`. If it were submodular, one more false negative would cost at most as
-much after many mistakes as after few of them; if it were supermodular, at least as much. This is
-Figure 1 of the B_D paper: neither holds, because the two costs cross.
+much after many mistakes as after few of them. If it were supermodular, it would cost at least as
+much. Neither holds, because the two costs cross, as Figure 1 of the B_D paper shows.
 """
 
 # %%
 # The cost of one more false negative
 # -----------------------------------
 #
-# The paper's numbers: m = 10 positives; A holds :math:`n_A` false negatives and 8 false positives;
-# B, inside A, holds :math:`n_A - 1` and 5. Each point below is a difference of two values of the
-# set function itself, and equals the paper's equation (31) or (32).
+# The numbers are those of the paper. There are m = 10 positives. The set A holds :math:`n_A` false
+# negatives and 8 false positives; its subset B holds :math:`n_A - 1` and 5. Each point below is a
+# difference of two values of the set function itself, and equals the paper's equation (31) or (32).
 
 import matplotlib.pyplot as plt
 import numpy as np

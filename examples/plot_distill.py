@@ -72,7 +72,7 @@ with torch.no_grad():
 
 # %%
 # The student is trained on 6 labelled images alone, or also on the teacher's probabilities for 120
-# others. A float target in the shape of the logits is a soft label; 0 and 1 are hard labels.
+# other images. A float target in the shape of the logits is a soft label; 0 and 1 are hard labels.
 
 few_x, few_y = train_x[:6], train_y[:6].float()
 both_x, both_y = torch.cat([few_x, unlabelled_x]), torch.cat([few_y, soft])
@@ -96,7 +96,8 @@ for name, value in scores.items():
     print(f"{name:34s} {value:.3f}")
 
 # %%
-# One test image, with the predictions of a student without and with the teacher.
+# The figure shows one test image with the predictions of a student that was trained without the
+# teacher and of one that was trained with it.
 
 shown = ["6 labels, metric", "teacher's probabilities, metric"]
 figure, axes = plt.subplots(1, 4, figsize=(10.5, 3), layout="constrained")

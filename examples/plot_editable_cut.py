@@ -9,8 +9,8 @@ to be those that a cut of the whole would have found.
 """
 
 # %%
-# Coins on a cloth. The energy prefers label 1 where a pixel is bright, and equal labels where
-# neighbours are alike. The first solution is a cut of the whole.
+# The photograph shows coins on a cloth. The energy prefers label 1 where a pixel is bright, and
+# equal labels where neighbours are alike. The first solution is a cut of the whole image.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -29,8 +29,8 @@ before = cut.labels.copy()
 print(cut.certificate())
 
 # %%
-# In the upper left corner the cloth is as bright as a coin. A stroke says that it is background.
-# The callback is told which windows are cut.
+# In the upper left corner the cloth is as bright as a coin. A stroke marks it as background. The
+# callback records the windows that are cut.
 
 rows, columns = np.indices(photograph.shape)
 stroke = (abs(rows - 12) < 4) & (columns > 15) & (columns < 130)
@@ -39,11 +39,13 @@ update = cut.add_seeds(stroke, 0, callback=lambda progress: windows.append(progr
 print(update)
 
 # %%
-# Why is this a proof? All voxels outside the window are fixed to the label that the stroke favours,
-# here 0. That can only help label 0, so the answer in the window has at least as many zeros as the
-# new labels, and they have at least as many as the old ones. Where answer and old label agree, the
-# label is decided. The others would be open, but those that no chain of changes joins to the stroke
-# are zero only because of the border: their labels stay. The same cut can be made by hand.
+# This is a proof for the following reason. For the cut of the window, all pixels outside it are
+# fixed to the label that the stroke favours, here 0. This can only add zeros to the answer. So
+# every pixel that is 0 in the best labelling after the stroke is also 0 in this answer, and every
+# pixel that was 0 before the stroke stays 0. If a pixel has the same label in the answer and before
+# the stroke, its label is therefore decided. The other pixels change from 1 to 0 in the answer.
+# Those that no chain of such pixels joins to the stroke change only because of the fixed border, so
+# they keep their labels. The next lines make the same cut by hand.
 
 window = windows[-1]
 tall, wide = (part.stop - part.start for part in window)
@@ -69,8 +71,8 @@ fate[(by_hand.labels != old) & (new == old)] = 1
 fate[new != old] = 2
 
 # %%
-# On the right, the window: the labels of grey pixels are decided, those of orange ones would depend
-# on what is outside and are not joined to the stroke, and blue ones change.
+# The right panel shows the window. The labels of grey pixels are decided, blue pixels change, and
+# orange pixels change in the answer only because of the fixed border, so they keep their labels.
 
 figure, axes = plt.subplots(1, 3, figsize=(12, 3.2), layout="constrained")
 axes[0].imshow(photograph, cmap="gray")
@@ -98,8 +100,8 @@ for axis in axes:
 plt.show()
 
 # %%
-# ``undo`` takes the change back without any computation, and a cut of the whole agrees with every
-# update.
+# A new ``EditableCut`` with the same stroke has the same labels. ``replace`` solves the whole
+# again, and no label changes.
 
 again = sw.inference.EditableCut(unary, weights, connectivity=8)
 again.add_seeds(stroke, 0)

@@ -2,10 +2,10 @@
 A random field as the last layer of a network
 =============================================
 
-The images are discs in noise. A network with a receptive field of three by three pixels sees too
-little to distinguish a disc from noise. A field over the pixels combines the scores of neighbours.
-Network and field are trained together by the likelihood of the labels, for whose log Z the solver
-proves an upper bound.
+The images show discs in noise. The receptive field of the network, three by three pixels, is too
+small to distinguish a disc from noise. A random field over the pixels combines the scores of
+neighbours. Network and field are trained together by the likelihood of the labels. The solver
+proves an upper bound on its log Z.
 """
 
 # %%
@@ -60,7 +60,8 @@ weight = likelihood.weight.item()
 print(f"learnt weight of pairs: {weight:.2f}")
 
 # %%
-# The marginals of the field are probabilities, with an interval around log Z.
+# The marginals of the field are probabilities. The layer also returns an interval that contains log
+# Z.
 
 field = sw.torch.FieldMarginals(weight, bounds=True)
 with torch.no_grad():
@@ -74,7 +75,7 @@ width = (post.log_partition_upper - post.log_partition_lower).mean()
 print(f"log Z lies in an interval of {width:.1f} nats, {width / 1024:.3f} per pixel")
 
 # %%
-# The probabilities of the network alone, and of network and field.
+# The figure shows the probabilities of the network alone, and those of the network with the field.
 
 fig, axes = plt.subplots(1, 4, figsize=(11.0, 3.0), layout="constrained")
 shown = {

@@ -2,9 +2,9 @@ r"""
 Learning a field
 ================
 
-Unaries are seldom reliable for each pixel, and the data determine how much weight neighbours should
-have instead. :class:`setwise.FieldSVM` and :class:`setwise.FieldBoost` learn
-both from labelled images, with one minimum cut per image and round.
+The unaries of single pixels are seldom reliable, so neighbouring pixels should influence each
+other. :class:`setwise.FieldSVM` and :class:`setwise.FieldBoost` learn the unaries and the weights
+of the neighbours from labelled images, with one minimum cut per image and round.
 """
 
 # %%
@@ -39,9 +39,9 @@ X, Y = zip(*(sample(rng) for _ in range(20)), strict=True)
 X_test, Y_test = zip(*(sample(rng) for _ in range(10)), strict=True)
 
 # %%
-# Both problems are convex and the cuts exact, so the gap is a certificate. The linear field cannot
-# do better than to predict background everywhere. The boosted field has two stumps on the two sides
-# of grey, and learns which neighbours to trust.
+# Both problems are convex and the cuts are exact, so the gap is a certificate. The linear field
+# cannot do better than to predict background everywhere. The boosted field learns a stump on each
+# side of grey, and which neighbours are likely to have the same label.
 
 linear = sw.FieldSVM(C=0.1).fit(X, Y)
 boosted = sw.FieldBoost(C=1.0, n_estimators=100).fit(X, Y)
@@ -56,8 +56,8 @@ print("weights of the edge features:", linear.edge_coef_.round(2))
 print("shares of the features, node and edge:", boosted.feature_importances_.round(2))
 
 # %%
-# A learnt field can do more than predict the best labels. Its marginals show where other labels
-# would cost little.
+# A learnt field gives more than the best labels: its marginals show where other labels would cost
+# little.
 
 x, truth = X_test[2], Y_test[2]
 field = boosted.to_field(x)
@@ -78,7 +78,7 @@ for axis, (name, values) in zip(axes, pictures.items(), strict=True):
 plt.show()
 
 # %%
-# Edges connect neighbours alone. A fourth entry of a graph names *regions*, here materials that are
+# Edges connect neighbours only. A fourth entry of a graph names *regions*, here materials that are
 # scattered over the image: in each image half of the materials are the object, and the measurement
 # of each pixel is very noisy. A region has a cost for each pixel outside its most common label, up
 # to a share of them. The weight of this cost is learnt with the other weights.

@@ -1,21 +1,21 @@
 r"""
-Gaps and words in a table
-=========================
+Missing values and categories in a table
+========================================
 
-Tables have columns of categories and missing values. Decision stumps handle both directly: a stump
-on a categorical column is any subset of the categories, and rows with a missing value go to the
-side that fits better. Both searches are exact, so the gap remains a certificate. Here they are
-compared with the same booster after the usual preprocessing: an integer code for each category, and
-the mean for each missing value.
+Many tables have categorical columns and missing values. Decision stumps handle both directly: a
+stump on a categorical column tests for a subset of the categories, and rows with a missing value go
+to the side that fits better. Both searches are exact, so the gap remains a certificate. Here they
+are compared with the same booster after the usual preprocessing: an integer code for each category,
+and the mean for each missing value.
 """
 
 # %%
 # The data
 # --------
 #
-# The rows are days in twelve towns. People swim where the sea is warm and when the sun shines. The
-# name of the town determines whether the sea is warm; its place in the alphabet does not. Where the
-# sunshine was not recorded it was mostly raining.
+# The rows are days in twelve towns. People swim where the sea is warm and when the sun shines.
+# Whether the sea is warm depends on the town, but not on the position of its name in the alphabet.
+# On most days without a record of sunshine it was raining.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -69,14 +69,14 @@ print("the first stump:", [str(words[int(place)]) for place in first.positive], 
 print(f"relative gaps: {as_they_are.gap_:.1e} as they are, {filled.gap_:.1e} repaired")
 
 # %%
-# What they say
-# -------------
+# The scores and the errors
+# -------------------------
 #
-# On the left is the score of each town at five hours of sun; both models agree in the end. But with
-# integer codes a stump can split the towns only in alphabetical order, and the model needs one
-# stump for each change between warm and cold; with categories a single stump is enough. In the
-# middle are the scores of a warm and of a cold town, with the score for missing sunshine at the
-# left edge. On the right is the number of stumps that this takes.
+# The left panel shows the score of each town at five hours of sun, on which both models finally
+# agree. With integer codes, a stump can split the towns only in alphabetical order, so the model
+# needs one stump for each change between warm and cold towns. With categories a single stump is
+# enough. The middle panel shows the scores of a warm and of a cold town, with the score for missing
+# sunshine at the left edge. The right panel shows the test error after each stump.
 
 fig, (left, middle, right) = plt.subplots(1, 3, figsize=(12.5, 4), layout="constrained")
 same = pd.DataFrame({"town": pd.Categorical(TOWNS, categories=TOWNS), "sun": 5.0, "wind": 5.0})
@@ -116,8 +116,8 @@ for ax in (middle, right):
     ax.grid(alpha=0.25)
 
 # %%
-# A town that was not in the training table counts as missing. No town was missing in the fit, so
-# the stumps on towns contribute nothing, and sun and wind decide:
+# A town that was not in the training table counts as missing. No town was missing in the training
+# table, so the stumps on towns contribute nothing to its score, which depends on sun and wind only:
 
 new = pd.DataFrame({"town": ["Oslo", "Oslo"], "sun": [1.0, 9.0], "wind": [5.0, 5.0]})
 print(as_they_are.decision_function(new).round(2))

@@ -1,15 +1,15 @@
 r"""
-One set of digits, judged by Jaccard
-====================================
+One set of digits, evaluated by the Jaccard index
+=================================================
 
-Is a digit an 8? All answers for scikit-learn's digits together have one Jaccard index. So the
-training sample is *one* set with one loss, and the Lovász hinge of that loss is one convex function
-of all its scores. It is compared with the plain hinge, which is the Lovász hinge of the number of
-mistakes.
+The task is to find the 8s among scikit-learn's digits. The predictions for all digits together have
+one Jaccard index. So the training sample is *one* set with one loss, and the Lovász hinge of this
+loss is one convex function of all scores. It is compared with the plain hinge, which is the Lovász
+hinge of the number of mistakes.
 """
 
 # %%
-# The two surrogates differ in their loss alone. Both are 1 if all scores are 0.
+# The two surrogates differ only in their loss. Both are 1 if all scores are 0.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -55,7 +55,7 @@ def train(surrogate, X, y, C, max_iter=500, tol=1e-3):
 
 
 # %%
-# The Jaccard index on the test digits, for each C and each surrogate.
+# The figure shows the Jaccard index on the test digits for each C and each surrogate.
 
 Cs = 10.0 ** np.arange(-1.0, 4.5, 0.5)
 jaccard = sw.losses.Jaccard()
@@ -76,8 +76,8 @@ ax.grid(alpha=0.25)
 _ = ax.legend(frameon=False, loc="center right")
 
 # %%
-# One digit in ten is an 8. With a small C the plain hinge predicts none of them, because the cost
-# is small although the index is 0. For the Lovász hinge this costs as much as a loss can, and it
-# finds the digits from a much smaller C on. At their best values of C the two are equally good
-# here, on this one split. ``make demo`` compares them over five folds, with C chosen by
-# cross-validation.
+# One digit in ten is an 8. With a small C the model of the plain hinge predicts no 8 at all,
+# because this makes few mistakes although the Jaccard index is 0. For the Lovász hinge, such
+# predictions have the largest possible loss, so its model finds the digits at much smaller values
+# of C. At their best values of C the two are equally good on this one split. ``make demo`` compares
+# them over five folds, with C chosen by cross-validation.

@@ -8,8 +8,9 @@ not stop the others. So after a long run the summary shows which images need a c
 """
 
 # %%
-# Twelve images of four regions have increasing noise, and one of them is broken. Here they are
-# arrays; in practice they would be file names, or a zarr array that does not fit into memory.
+# There are twelve images of the same four regions with increasing noise, and one of them contains
+# NaN. Here the images are arrays. In practice they would be file names, or a zarr array that does
+# not fit into memory.
 
 import numpy as np
 import setwise as sw

@@ -1,6 +1,6 @@
 r"""
-Where a labelling is unsure
-===========================
+Where a labelling is uncertain
+==============================
 
 A labelling of least energy does not show how close other labellings are.
 :func:`setwise.marginals` computes the probability of each label at each pixel and bounds
@@ -38,8 +38,9 @@ regions = neighbors + sw.fields.RobustPn(
 fields = {"neighbours": neighbors, "neighbours and regions": regions}
 
 # %%
-# Both energies are submodular in the pairs (pixel, label), so the upper bound on log Z is the least
-# of its kind, up to the gap. The lower bound comes from a product of trees or of single pixels.
+# Both energies are submodular as functions of the pairs (pixel, label), so the method finds its
+# best upper bound on log Z, up to the gap. The lower bound comes from a distribution that is a
+# product of trees or of single pixels.
 
 posts = {}
 for name, field in fields.items():
@@ -51,10 +52,10 @@ for name, field in fields.items():
     )
 
 # %%
-# Each row shows the labelling of least energy and the entropy of the marginals, dark where one
-# label has nearly all the probability. The superpixels of highest mean entropy are outlined; many
-# are in the ring of the collar, whose greys lie between two colours. With regions the labels follow
-# the superpixels, and so does the entropy.
+# Each row shows the labelling of least energy and the entropy of the marginals, which is dark where
+# one label has nearly all the probability. The superpixels of highest mean entropy are outlined;
+# many are in the ring of the collar, whose greys lie between two colours. With regions the labels
+# follow the superpixels, and so does the entropy.
 
 palette = np.clip(color.lab2rgb(colors[None])[0], 0, 1)
 figure, axes = plt.subplots(2, 3, figsize=(11.5, 7.6), layout="constrained")

@@ -9,8 +9,8 @@ is expected.
 """
 
 # %%
-# A batch of p parts is inspected. The first wrong verdicts cost the most trust, and if more than
-# half of the verdicts are wrong the batch is returned, which costs extra.
+# A batch of p parts is inspected. The first wrong verdicts cost the most. If more than half of the
+# verdicts are wrong, the batch is returned, which has an additional cost.
 
 # [own-loss]
 import numpy as np
@@ -36,8 +36,8 @@ assert np.all(gradient * y <= 0)
 
 # %%
 # The figure explains the result of the check: the loss is first concave and then convex. Its
-# submodular part is f, the rest is g. f is nowhere negative, so the surrogate is an extension of
-# the loss; ``properties`` says so too.
+# submodular part is f, and the rest is g. Since f is nowhere negative, the surrogate is an
+# extension of the loss, as ``properties`` reports.
 
 import matplotlib.pyplot as plt
 

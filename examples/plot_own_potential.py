@@ -1,14 +1,14 @@
 r"""
-A potential of one's own
-========================
+Define your own potential
+=========================
 
 A grower knows that a leaf covers about a tenth of each photograph. This is an energy of a count,
 
 .. math:: V(x) = w \, \bigl|\, |\{i : x_i = 1\}| - m \,\bigr|,
 
-which the library does not contain. A subclass of ``Potential`` with one method returns the terms it
-consists of. Every inference method that takes such terms then takes the potential, and its answer
-comes with a bound.
+which the library does not contain. A subclass of ``Potential`` needs one method, which returns the
+terms of the potential. Every inference method that takes such terms then takes the potential, and
+its answer comes with a bound.
 """
 
 # %%
@@ -36,8 +36,8 @@ class Area(sw.fields.Potential):
 
 
 # %%
-# A dark photograph of a leaf. The model expects a brightness of 0.32, but today the light is
-# weaker.
+# The photograph of the leaf is dark: the model expects a brightness of 0.32, but the leaf in the
+# image has 0.2.
 height, width = 48, 64
 y, x = np.mgrid[:height, :width]
 leaf = ((x - 36) / 17.0) ** 2 + ((y - 22 - 0.25 * (x - 36)) / 7.0) ** 2 < 1

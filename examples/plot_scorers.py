@@ -1,6 +1,6 @@
 r"""
-One judge for all candidates
-============================
+One measure for all candidates
+==============================
 
 ``score`` evaluates a model with the loss it was trained with. This is right for a single model and
 misleading for a choice between losses, because a mild loss gives high scores to any prediction.
@@ -11,7 +11,7 @@ misleading for a choice between losses, because a mild loss gives high scores to
 # The data
 # --------
 #
-# 400 examples with six labels, few of which are positive.
+# There are 400 examples with six labels, few of which are positive.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -27,15 +27,15 @@ X, Y = make_multilabel_classification(
     n_samples=400, n_features=15, n_classes=6, n_labels=1, random_state=3
 )
 X = StandardScaler().fit_transform(X)
-print(f"{Y.mean():.0%} of the labels are there")
+print(f"{Y.mean():.0%} of the labels are positive")
 
 # %%
 # Two tables of scores
 # --------------------
 #
-# ``SetClassifierCV`` fits every fold along a path of C, which multiplies the sum over the rows
-# and is therefore divided by their number. Without ``scoring`` each model is evaluated with its own
-# loss; with it, all are evaluated with the mean Jaccard index of the rows.
+# ``SetClassifierCV`` fits every fold along a path of C. Since C multiplies the sum over the rows,
+# it is divided by their number here. Without ``scoring`` each model is evaluated with its own loss;
+# with ``scoring`` all models are evaluated with the mean Jaccard index of the rows.
 
 Cs = np.logspace(0, 3, 7)
 judge = sw.losses.scorer("jaccard")
@@ -47,7 +47,8 @@ for name in names:
     same_score[name] = sw.SetClassifierCV(name, scoring=judge, **options).fit(X, Y)
 
 # %%
-# Any estimator can be scored, also one that does not know sets: one logistic regression per label.
+# The scorer takes any estimator, also one that does not learn from sets, such as one logistic
+# regression per label.
 
 rival = OneVsRestClassifier(LogisticRegression())
 level = cross_val_score(rival, X, Y, scoring=judge, cv=4).mean()
@@ -78,12 +79,13 @@ _ = axes[1].legend(*([item[-1:] for item in axes[1].get_legend_handles_labels()]
 for how, models in (("its own loss", own), ("the Jaccard index", same_score)):
     best = {name: model.scores_.mean(axis=0).max() for name, model in models.items()}
     best_scores = ", ".join(f"{name} {value:.3f}" for name, value in best.items())
-    print(f"judged by {how}: {best_scores}; the best is {max(best, key=best.get)}")
+    print(f"evaluated by {how}: {best_scores}; the best is {max(best, key=best.get)}")
 print(f"logistic regression by the Jaccard index: {level:.3f}")
 
 # %%
-# With its own loss the Hamming model is better by 0.2 at every C, which means nothing: four labels
-# in five are negative, and it is easy to be right about most of them. With the same measure the
-# order is different, and the models are within a few hundredths of each other and of logistic
-# regression, which is about the standard error. For this reason a search of scikit-learn that sets
-# ``loss`` and has no ``scoring`` warns.
+# Evaluated with its own loss, the Hamming model has a score that is higher by 0.2 at every C. This
+# says nothing about its quality: four labels in five are negative, and it is easy to predict most
+# of them correctly. With the same measure for all models the order is different, and the models are
+# within a few hundredths of each other and of logistic regression, which is about the standard
+# error. Therefore a warning is given if a search of scikit-learn varies ``loss`` and has no
+# ``scoring``.

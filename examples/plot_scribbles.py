@@ -9,8 +9,8 @@ Attributes of the result show where it is uncertain, and which alternatives ther
 """
 
 # %%
-# Strokes are an image of integers: the label where something was drawn, -1 elsewhere. Here are
-# three labels: the table, the cup with its saucer, and the coffee.
+# Strokes are an image of integers, with the label where something was drawn and -1 elsewhere. The
+# three labels here are the table, the cup with its saucer, and the coffee.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -51,8 +51,8 @@ for axis in axes:
 plt.show()
 
 # %%
-# A box can replace the strokes. Pixels outside are not the object; inside, colour models and labels
-# are re-estimated in alternation until nothing changes, as in GrabCut.
+# A box can replace the strokes. Pixels outside the box do not belong to the object. Inside, colour
+# models and labels are estimated in alternation until nothing changes, as in GrabCut.
 
 boxed = sw.images.segment(photograph, boxes=[20, 70, 170, 235])
 figure, axes = plt.subplots(1, 2, figsize=(8, 3), layout="constrained")

@@ -82,9 +82,8 @@ for axis in axes.flat:
 plt.show()
 
 # %%
-# The regions remove the specks that remain with neighbours alone, one superpixel at a time and
-# along its edges. For this score alone regions would not be needed: neighbours with a larger weight
-# are as good.
+# The regions remove most specks that remain with neighbours alone. For this score, regions would
+# not be needed: neighbours with a larger weight are as good.
 
 strong = sw.fields.Potts(edges, 3.0 * sw.fields.contrast_weights(blurred, edges))
 best = sw.solve_map(sw.fields.Field(unary) + strong, tol=np.inf)

@@ -1,19 +1,19 @@
 r"""
-Which labels are judged together
-================================
+Which labels form a set
+=======================
 
 Five labels for each of many examples make a table of answers, and the Jaccard index can evaluate
 that table in two ways: row by row, the labels of one example together, or column by column, all
-answers for one label together. ``SetClassifier`` can learn for either; the parameter ``sets`` says
-which. Here both models, and the plain hinge, for which every answer is a set of its own, are
-evaluated in both ways.
+answers for one label together. ``SetClassifier`` can learn for either; the parameter ``sets``
+selects one. Here both models are evaluated in both ways, and so is a model with the plain hinge,
+for which every answer is a set of its own.
 """
 
 # %%
 # The data
 # --------
 #
-# Four training samples of 200 examples each, and a thousand test examples.
+# There are four training samples of 200 examples each, and a thousand test examples.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -59,7 +59,7 @@ def one_by_one(X, Y, C):
 jaccard = sw.losses.Jaccard()
 
 
-def marks(answers):
+def both_scores(answers):
     return 1.0 - jaccard(Y_test, answers).mean(), 1.0 - jaccard(Y_test.T, answers.T).mean()
 
 
@@ -71,17 +71,16 @@ learners = {
 Cs = 10.0 ** np.arange(0.5, 3.1, 0.5)
 samples = list(zip(X_train, Y_train, strict=True))
 index = {
-    name: np.array([[marks(learn(*s, C).predict(X_test)) for C in Cs] for s in samples])
+    name: np.array([[both_scores(learn(*s, C).predict(X_test)) for C in Cs] for s in samples])
     for name, learn in learners.items()
-}  # (samples, Cs, two marks)
+}  # (samples, Cs, two scores)
 
 # %%
 # The gap
 # -------
 #
-# The figure on the left shows one fit by rows. Each round of cutting planes may lower the best
-# objective found, the primal, and raises the bound, the dual. The minimum lies between them at all
-# times.
+# The left panel shows one fit by rows. Each round of cutting planes may lower the best objective
+# found, the primal, and raises the bound, the dual. The minimum always lies between them.
 
 history = by_rows(X_train[0], Y_train[0], Cs[-1]).history_
 rounds = np.arange(1, len(history.primal) + 1)
@@ -94,7 +93,9 @@ left.set(xlabel="round", ylabel="objective / $C$", title=f"Fit by rows, $C$ = {C
 left.legend(frameon=False)
 
 styles = (("o-", "#0072B2"), ("^-.", "#009E73"), ("s--", "#D55E00"))
-for k, (ax, title) in enumerate(zip(axes, ("Marked by rows", "Marked by columns"), strict=True)):
+for k, (ax, title) in enumerate(
+    zip(axes, ("Evaluated by rows", "Evaluated by columns"), strict=True)
+):
     for (name, values), (style, color) in zip(index.items(), styles, strict=True):
         mean = values[:, :, k].mean(axis=0)
         error = values[:, :, k].std(axis=0, ddof=1) / np.sqrt(SAMPLES)
@@ -106,7 +107,7 @@ for ax in (left, *axes):
 _ = axes[0].legend(frameon=False)
 
 # %%
-# The best score of each model over C, with the standard error over the samples.
+# The table lists the best score of each model over C, with the standard error over the samples.
 
 for name, values in index.items():
     cells = []
@@ -123,7 +124,7 @@ for name, values in index.items():
 # of the surrogate. Evaluated by rows, the Lovász hinge of the rows and the plain hinge are equally
 # good within the standard error.
 #
-# This is one draw of the generator. With other values of ``random_state`` the order changes: by
-# rows sometimes the plain hinge is better and sometimes the Lovász hinge, and by columns the models
-# trained by rows can be better. So try each of them, and let a search decide by the score that
-# matters to you.
+# These data are one draw of the generator. With other values of ``random_state`` the order changes.
+# Evaluated by rows, sometimes the plain hinge is better and sometimes the Lovász hinge; evaluated
+# by columns, the models trained by rows can be better. So try each of them, and let a search decide
+# by the score that matters to you.

@@ -3,9 +3,9 @@ Boosting with a taxonomy
 ========================
 
 Some mistakes are worse than others: confusing a fox with a dog is less wrong than confusing it with
-a bus. A taxonomy expresses this. Here are eight classes in the plane, in three families, and two
-boosters of decision stumps: one counts mistakes, and one uses the tree loss, the height of the
-first common ancestor of the two classes.
+a bus. A taxonomy expresses this. The example has eight classes in the plane, in three families. It
+compares two boosters of decision stumps. One counts mistakes. The other uses the tree loss, which
+is the height of the first common ancestor of the two classes.
 """
 
 # %%
@@ -39,11 +39,11 @@ X_test, y_test = draw(4000, 1)
 # Two boosters
 # ------------
 #
-# Nested lists are the taxonomy. The code of a class marks the class and its family, so a weak
-# learner may vote for a whole family. A mistake within a family costs 1, another one costs 2.
-# Because these costs are twice as high, the taxonomy has half of C, so that both objectives have
-# the same initial value. A callback ends both fits at 120 stumps, well before their optimum
-# (``n_estimators`` would do the same with a warning).
+# Nested lists define the taxonomy. The code of a class marks the class and its family, so a weak
+# learner may vote for a whole family. A mistake within a family costs 1, and any other mistake
+# costs 2. Since its largest cost is 2 instead of 1, the booster with the taxonomy gets half of C,
+# so that both objectives have the same initial value. A callback ends both fits at 120 stumps, well
+# before their optimum (``n_estimators`` would do the same with a warning).
 
 
 def enough(progress):
@@ -96,8 +96,10 @@ for ax in (middle, right):
     ax.grid(alpha=0.25)
 
 # %%
-# What it brings
-# --------------
+# The mistakes of both
+# --------------------
+#
+# The table compares the mistakes of both boosters on the test data.
 
 for model, name in ((flat, "flat"), (tree, "taxonomy")):
     said = model.predict(X_test)

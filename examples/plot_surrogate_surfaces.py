@@ -2,10 +2,11 @@
 Surfaces of surrogates over two elements
 ========================================
 
-A loss of two predictions has four values: neither is wrong, the first, the second, both. A
-surrogate is a function of the two scores. Over :math:`s_i = 1 - g_i y_i` the four values are at the
-corners of the unit square, and a surrogate that passes through them *extends* the loss. These are
-Figures 3 and 4 of the Lovász hinge paper, for its three losses.
+A loss of two predictions has four values: for no mistake, for a mistake in the first, for one in
+the second, and for two mistakes. A surrogate is a function of the two scores. As functions of
+:math:`s_i = 1 - g_i y_i`, the four values are at the corners of the unit square, and a surrogate
+that passes through them *extends* the loss. The figures correspond to Figures 3 and 4 of the Lovász
+hinge paper, for its three losses.
 """
 
 # %%
@@ -63,8 +64,8 @@ for surrogate in (
 # For an increasing loss each s is truncated at 0, so that the hinge of the Hamming loss is the
 # usual sum of hinges. The same truncation for a loss that decreases somewhere (``case=1``, Figure
 # 4) keeps the dots on the surface but not its convexity. Truncating the whole sum (``case=2``,
-# which ``"auto"`` takes here) keeps both. On the right is the line :math:`s_1 = 1` of both
-# surfaces.
+# which ``"auto"`` takes here) keeps both. The right panel shows both
+# surfaces along the line :math:`s_1 = 1`.
 
 fig = plt.figure(figsize=(10.5, 3.6))
 grid = fig.add_gridspec(

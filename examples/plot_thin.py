@@ -4,15 +4,16 @@ A forest with fewer trees
 
 A fitted forest or boosting is a pool of weak learners. ``sw.thin`` recomputes the weights of its
 trees by StructBoost's linear program, which gives most of them a weight of zero. The result is
-smaller and faster, and a bound says how much lower the objective of other weights of the same trees
-could be.
+smaller and faster. A bound shows how much lower the objective could be with other weights of the
+same trees.
 """
 
 # %%
 # Two ensembles
 # -------------
 #
-# Handwritten digits: a half to fit, a quarter to weight the trees, a quarter to test.
+# Half of the handwritten digits is used to fit the ensembles, a quarter to compute the weights of
+# the trees, and a quarter to test.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -51,9 +52,9 @@ for name, few in thinned.items():
 # How few?
 # --------
 #
-# ``max_trees`` sets a limit. The bound is still over all trees, so the gap says how much the limit
-# can have cost at most. For comparison, the figure shows the first trees of the ensemble without
-# new weights.
+# ``max_trees`` limits their number. The bound still holds for weights of all trees, so the gap
+# bounds what the limit can cost. For comparison, the figure shows the first trees of the ensemble
+# without new weights.
 
 
 def first_trees(name, model, n):
@@ -81,8 +82,8 @@ for ax, (name, model) in zip(axes, ensembles.items(), strict=True):
 axes[0].set_ylabel("test score")
 
 # %%
-# Rows that the trees have seen tell nothing
-# ------------------------------------------
+# Why the rows must be new
+# ------------------------
 #
 # On the rows of ``fit`` every tree of a forest is nearly always right, so these rows cannot
 # distinguish the trees. A bootstrap forest still needs no fresh rows: with ``oob=True`` each tree

@@ -2,10 +2,10 @@
 Train a network with the loss you are judged by
 ===============================================
 
-The images are small bright discs in noise, and four pixels in a hundred belong to a disc.
-Cross-entropy counts pixels, so an uncertain network predicts no disc; Jaccard compares what is
-found with what is missed. Here the same small network is trained on the same data, for the same
-number of steps, with three losses.
+The images show small bright discs in noise, and four pixels in a hundred belong to a disc.
+Cross-entropy is a mean over pixels, so a network that is uncertain about the discs predicts none of
+them. The Jaccard loss compares the discs that are found with those that are missed. Here the same
+small network is trained on the same data, for the same number of steps, with three losses.
 """
 
 # %%
@@ -77,9 +77,10 @@ for name, criterion in criteria.items():
     print(f"{name}: test Jaccard {curve[-1]:.3f}, Dice {dice:.3f}")
 
 # %%
-# The loss made for Jaccard is best in Jaccard and in Dice. B_D is worse here: it is no upper bound
-# outside the unit cube. The order depends on the data: with a noise of 0.9 instead of 0.6
-# cross-entropy is better than both, because a hinge on a set does not estimate probabilities.
+# The Lovász hinge of the Jaccard loss is best in both measures, Jaccard and Dice. B_D is worse
+# here: it is not an upper bound outside the unit cube. The order depends on the data. With a noise
+# of 0.9 instead of 0.6, cross-entropy is better than both, because a hinge on a set does not
+# estimate probabilities.
 
 fig, axes = plt.subplots(
     1, 5, figsize=(13.0, 3.0), layout="constrained", width_ratios=[1.6, 1, 1, 1, 1]

@@ -2,9 +2,9 @@ r"""
 A tracker that says when it has lost its target
 ===============================================
 
-``StructBoostTracker`` follows a box with a sum of stumps that is trained with the overlap that
-evaluates it. Here a textured patch moves over a moving background and passes behind a wall, where
-it is invisible for a while.
+``StructBoostTracker`` follows a box. It scores boxes with a sum of stumps, which is trained with
+the overlap of boxes, the measure of trackers. Here a textured patch moves over a moving background
+and passes behind a wall, where it is invisible for a while.
 """
 
 # %%
@@ -37,11 +37,11 @@ for t in range(40):
     boxes.append((x, y, 28, 32))
 
 # %%
-# ``start`` gets the box of the first frame and ``update`` those of the next four, because one frame
-# is little to learn from; then ``update`` finds the others. ``state_`` and ``confidence_`` say how
-# reliable the answer is. The patch does not change its appearance, so the threshold of the
-# confidence can be higher than usual. Then the tracker does not learn from a wall that covers the
-# patch gradually.
+# ``start`` takes the box of the first frame, and ``update`` takes the boxes of the next four,
+# because one frame is too little to learn from. After that, ``update`` finds the boxes. ``state_``
+# and ``confidence_`` show how reliable the answer is. Since the patch does not change its
+# appearance, the threshold of the confidence, ``unsure_below``, is higher than the default here.
+# This prevents the tracker from learning from frames in which the wall covers a part of the patch.
 
 tracker = sw.StructBoostTracker(n_candidates=800, search_radius=0.35, unsure_below=0.75, patience=3)
 tracker.start(frames[0], boxes[0])
@@ -57,10 +57,10 @@ for t, frame in enumerate(frames[1:], start=1):
         scored[t] = tracker.score_boxes(frame, grid).reshape(45, 77)
 
 # %%
-# At the top is the box (solid; the truth is dashed). In the middle are the scores of all boxes of
-# that size, by their centres. At the bottom are the confidence and the state over time. Behind the
-# wall the tracker does not learn and the box stays; when the patch reappears, the search over the
-# whole frame finds it.
+# The top row shows the box (solid) and the truth (dashed). The middle row shows the scores of all
+# boxes of that size at their centres. The bottom row shows the confidence and the state over time.
+# Behind the wall the tracker does not learn and the box stays; when the patch reappears, the search
+# over the whole frame finds it.
 
 colors = {"following": "tab:green", "unsure": "tab:orange", "lost": "tab:red"}
 figure, axes = plt.subplot_mosaic(

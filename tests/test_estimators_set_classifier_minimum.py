@@ -178,8 +178,8 @@ def test_the_gap_is_honest(surrogate, kind, intercept):
     model.fit(X, truth, groups=groups)
     value, bound = value_and_bound(model)
     assert value == pytest.approx(objective(model, X, truth, groups), rel=1e-9)
-    room = min(model.history_.primal[0] - bound, value)  # the fit starts at w = 0
-    assert model.gap_ == pytest.approx((value - bound) / room, rel=1e-12)
+    gap_scale = min(model.history_.primal[0] - bound, value)  # the fit starts at w = 0
+    assert model.gap_ == pytest.approx((value - bound) / gap_scale, rel=1e-12)
     assert model.gap_ <= 0.05
     assert objective(fine, X, truth, groups) >= bound - 1e-9
     assert model.intercept_.any() == intercept

@@ -217,8 +217,8 @@ def test_learning_comes_near_the_optimum_and_its_gap_is_true(seed):
     zero = C * np.mean([e.losses.max() for e in examples])
     # The maximum is softened: by at most tau log(boxes) a frame.
     assert least - 1e-7 <= value <= least + C * 0.05 * np.log(6) + 0.06 * least + 1e-6
-    room = min(zero - least, value)
-    if room > 1e-6:
+    gap_scale = min(zero - least, value)
+    if gap_scale > 1e-6:
         assert stumps.gap >= min((value - least) / (zero - least + 1e-12), 1.0) - 1e-6
     assert np.all(stumps.weights > 0)
 

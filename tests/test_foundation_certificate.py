@@ -77,9 +77,9 @@ def test_every_result_is_a_certificate(name, tol):
     if name not in ("mean_field", "expansion", "maximize"):
         assert (found.relative_gap <= tol) == found.converged
     if isinstance(found, Measured):
-        off, room, rounding = found._measures()
+        off, gap_scale, rounding = found._measures()
         assert off <= found.gap + 1e-12
-        assert found.relative_gap == relative_gap(off, room, rounding)
+        assert found.relative_gap == relative_gap(off, gap_scale, rounding)
         assert found.exact == (found.certified and off <= rounding)
     if getattr(found, "exact", False):
         assert found.relative_gap <= 1e-9
@@ -138,19 +138,19 @@ def test_a_list_and_a_grid_tell_it_too():
 
 
 @pytest.mark.parametrize(
-    ("gap", "room", "rounding", "share"),
+    ("gap", "gap_scale", "rounding", "share"),
     [
         (0.0, 0.0, 0.0, 0.0),
         (1.0, 4.0, 0.0, 0.25),
-        (4.0, 1.0, 0.0, 1.0),  # no share is above 1, however small the room
+        (4.0, 1.0, 0.0, 1.0),  # no share is above 1, however small the gap_scale
         (1.0, 4.0, 1.0, 0.0),
         (inf, 4.0, 0.0, inf),
         (inf, inf, 0.0, inf),
         (1.0, inf, 0.0, 0.0),
     ],
 )
-def test_the_share_that_is_left(gap, room, rounding, share):
-    assert relative_gap(gap, room, rounding) == share
+def test_the_share_that_is_left(gap, gap_scale, rounding, share):
+    assert relative_gap(gap, gap_scale, rounding) == share
 
 
 def test_a_gap_beside_the_size_of_a_value():

@@ -15,9 +15,9 @@ def assert_bound(function, result, best):
     assert result.certified
     assert result.value == pytest.approx(function(result.mask), abs=1e-12 * scale)
     assert result.gap == result.bound - result.value >= 0
-    assert 0 <= result.excess <= min(result.gap + 1e-12 * scale, result.room)
+    assert 0 <= result.excess <= min(result.gap + 1e-12 * scale, result.gap_scale)
     proved = result.excess <= result.rounding
-    assert result.relative_gap == (0.0 if proved else result.excess / result.room)
+    assert result.relative_gap == (0.0 if proved else result.excess / result.gap_scale)
     assert best - 1e-10 * scale <= result.bound
     assert result.value <= best + 1e-12 * scale
     if result.exact:

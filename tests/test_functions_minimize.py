@@ -41,9 +41,9 @@ def assert_certificate(function, result):
     scale = max(1.0, np.abs(values).max())
     assert result.value == function(result.mask)
     assert result.gap == result.value - result.bound >= 0
-    assert 0 <= result.excess <= min(result.gap + 1e-12 * scale, result.room)
+    assert 0 <= result.excess <= min(result.gap + 1e-12 * scale, result.gap_scale)
     proved = result.excess <= result.rounding
-    assert result.relative_gap == (0.0 if proved else result.excess / result.room)
+    assert result.relative_gap == (0.0 if proved else result.excess / result.gap_scale)
     assert reference.in_base_polytope(values, result.x)
     from_x = values[0] + np.minimum(result.x, 0).sum()
     # No value lies less than a unit below another, where all are multiples of it.

@@ -123,7 +123,7 @@ def test_a_unit_and_a_constant_change_no_minimum(function, scale, shift):
     for other, unit in ((scale * function, scale), (scale * function + constant, scale)):
         result = minimize(other)
         assert result.exact == plain.exact
-        assert result.excess <= 1e-9 * max(result.room, 1e-3 * unit)
+        assert result.excess <= 1e-9 * max(result.gap_scale, 1e-3 * unit)
         over = function(result.mask) - plain.value
         assert over <= 1e-9 * max(1.0, abs(plain.value))
 

@@ -19,6 +19,7 @@ EXPLAINED = (
     "setwise.diversities.",
     "setwise.estimators.",
     "setwise.fields.",
+    "setwise.images.",
     "setwise.functions.",
     "setwise.inference.",
     "setwise.learning.",

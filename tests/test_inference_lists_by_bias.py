@@ -39,12 +39,12 @@ def all_labelings(n: int, n_labels: int = 2) -> np.ndarray:
 
 
 @given(seeds, st.floats(0.0, 5.0))
-def test_every_labeling_of_a_path_is_the_best_for_its_bias(seed, reach):
+def test_every_labeling_of_a_path_is_the_best_for_its_bias(seed, max_bias):
     field = small_field(seed)
-    path = inference.bias_path(field, reach=reach)
+    path = inference.bias_path(field, max_bias=max_bias)
     items = all_labelings(field.n_variables)
     energies, sizes = field.energy(items), items.sum(axis=1)
-    for bias in [*np.linspace(-reach, reach, 7), *path.breakpoints, *path.biases]:
+    for bias in [*np.linspace(-max_bias, max_bias, 7), *path.breakpoints, *path.biases]:
         found = path.labeling(float(bias))
         least = (energies + bias * sizes).min()
         assert field.energy(found) + bias * found.sum() == pytest.approx(least, abs=1e-9)
@@ -62,7 +62,7 @@ def test_every_labeling_of_a_path_is_the_best_for_its_bias(seed, reach):
 @given(seeds)
 def test_a_path_of_few_cuts_holds_best_labelings_too(seed):
     field = small_field(seed, most=8)
-    path = inference.bias_path(field, reach=3.0, max_cuts=4, resolution=0.2)
+    path = inference.bias_path(field, max_bias=3.0, max_cuts=4, resolution=0.2)
     items = all_labelings(field.n_variables)
     energies, sizes = field.energy(items), items.sum(axis=1)
     assert path.n_cuts <= 4
@@ -80,17 +80,17 @@ def test_the_path_is_in_the_units_of_the_field():
     np.testing.assert_array_equal(path.last, scaled.last)
     np.testing.assert_allclose(1e6 * path.breakpoints, scaled.breakpoints, rtol=1e-6)
     preferences = np.abs(unary[:, 1] - unary[:, 0])
-    assert np.quantile(preferences, 0.7) <= path.reach <= np.quantile(preferences, 0.8)
+    assert np.quantile(preferences, 0.7) <= path.max_bias <= np.quantile(preferences, 0.8)
 
 
-def test_seeds_do_not_stretch_the_reach():
+def test_seeds_do_not_change_the_default_of_max_bias():
     rng = np.random.default_rng(0)
     unary = rng.normal(size=(200, 2))
     seeded = unary.copy()
     seeded[:20, 1] = 1e4
     seeded[20:30, 0] = np.inf
     field, with_seeds = (fields.Field(u) for u in (unary, seeded))
-    assert inference.bias_path(with_seeds).reach < 1.3 * inference.bias_path(field).reach
+    assert inference.bias_path(with_seeds).max_bias < 1.3 * inference.bias_path(field).max_bias
     six = sw.diverse(with_seeds + fields.Potts(fields.grid_edges((10, 20)), 0.5), 6)
     assert (six.labelings[:, :20] == 0).all()
     assert (six.labelings[:, 20:30] == 1).all()
@@ -197,31 +197,31 @@ def picture(seed: int, n_labels: int = 2, shape: tuple[int, int] = (30, 40)) -> 
     return fields.Field(unary) + fields.Potts(fields.grid_edges(shape), 0.4)
 
 
-def shares_of_label_1(field: fields.Field, reach: float) -> np.ndarray:
+def shares_of_label_1(field: fields.Field, max_bias: float) -> np.ndarray:
     """By brute force over the biases: between two crossings of lines one labelling is the best."""
     items = all_labelings(field.n_variables)
     energies, sizes = field.energy(items), items.sum(axis=1)
-    crossings = [-reach, reach]
+    crossings = [-max_bias, max_bias]
     for a, b in combinations(range(len(items)), 2):
         if sizes[a] != sizes[b]:
             crossings.append((energies[a] - energies[b]) / (sizes[b] - sizes[a]))
-    ends = np.unique([c for c in crossings if -reach <= c <= reach])
+    ends = np.unique([c for c in crossings if -max_bias <= c <= max_bias])
     shares = np.zeros(field.n_variables)
     for low, high in pairwise(ends):
         best = items[(energies + 0.5 * (low + high) * sizes).argmin()]
-        shares += best * (high - low) / (2.0 * reach)
+        shares += best * (high - low) / (2.0 * max_bias)
     return shares
 
 
 @given(seeds, st.integers(2, 5), st.floats(0.5, 4.0))
-def test_alternatives_are_the_best_of_the_whole_path(seed, m, reach):
+def test_alternatives_are_the_best_of_the_whole_path(seed, m, max_bias):
     field = small_field(seed, most=7)
-    found = sw.diverse(field, m, d.Alternatives(reach=reach))
-    shares = shares_of_label_1(field, reach)
+    found = sw.diverse(field, m, d.Alternatives(max_bias=max_bias))
+    shares = shares_of_label_1(field, max_bias)
     np.testing.assert_allclose(found.probabilities, shares, atol=1e-9)
     assert (found.probability_gaps == 0.0).all()
     assert "off by" not in found.reason
-    path = inference.bias_path(field, reach=reach)
+    path = inference.bias_path(field, max_bias=max_bias)
 
     def left(sizes):
         return (path.shares * np.abs(np.array(sizes)[:, None] - path.sizes).min(axis=0)).sum()
@@ -239,10 +239,10 @@ def test_alternatives_of_eight_variables_have_exact_probabilities():
 
 
 @given(seeds, st.integers(3, 8), st.floats(0.5, 4.0))
-def test_probabilities_of_a_path_cut_short_are_within_their_gaps(seed, most, reach):
+def test_probabilities_of_a_path_cut_short_are_within_their_gaps(seed, most, max_bias):
     field = small_field(seed, most=7)
-    path = inference.bias_path(field, reach=reach, max_cuts=most)
-    off = np.abs(path.probabilities - shares_of_label_1(field, reach))
+    path = inference.bias_path(field, max_bias=max_bias, max_cuts=most)
+    off = np.abs(path.probabilities - shares_of_label_1(field, max_bias))
     assert (off <= path.probability_gaps + 1e-9).all()
     assert path.whole == (path.slacks == 0.0).all()
 
@@ -407,7 +407,7 @@ def test_alternatives_say_where_labelings_are_too_alike():
     few = sw.diverse(sure, 6)
     assert few.labelings.sum(axis=1).tolist() == [0, 100]  # all of the path, and they differ
     assert "not every two" not in few.reason
-    assert "a bias of at most 200 (4 times the usual reach, which has too few)" in few.reason
+    assert "a bias of at most 200 (4 times the default, which has too few)" in few.reason
     assert few.reason.endswith(
         "The list ends at 2 items: under each bias of at most 200 one of them is a best labelling, "
         "and no others are searched for."
@@ -479,7 +479,7 @@ def test_the_largest_part_is_that_of_the_graph():
             "resolution must be a share",
         ),
         (lambda f: inference.bias_path(picture(0, 3)), ValueError, "field must have two labels"),
-        (lambda f: inference.bias_path(f).labeling(1e9), ValueError, "bias must lie within"),
+        (lambda f: inference.bias_path(f).labeling(1e9), ValueError, "bias must lie in"),
         (lambda f: inference.bias_path(f).pieces([10**6]), ValueError, "numbers must"),
         (lambda f: inference.bias_path(f).pieces(0), ValueError, r"numbers must have shape \(m,\)"),
         (lambda f: inference.bias_path(f).labeling("0"), TypeError, "bias must"),
@@ -591,13 +591,13 @@ def test_alternatives_of_seeds_alone_reach_as_far_as_pairs_weigh(unit):
     found = sw.diverse(field, 3)
     assert len(found.labelings) == 3
     assert found.exact
-    reach = sw.inference.bias_path(field).reach
-    assert reach == pytest.approx(unit * 2.0 * weights.sum() / 100)
+    max_bias = sw.inference.bias_path(field).max_bias
+    assert max_bias == pytest.approx(unit * 2.0 * weights.sum() / 100)
     blank = sw.fields.Field(np.zeros((100, 2))) + sw.fields.Potts(edges, unit * weights)
     assert np.sort(sw.diverse(blank, 3).labelings.sum(axis=1)).tolist() == [0, 100]
     some = np.zeros((100, 2))  # most variables without a preference, and no pairs
     some[:20, 1] = unit
-    assert sw.inference.bias_path(sw.fields.Field(some)).reach == unit
+    assert sw.inference.bias_path(sw.fields.Field(some)).max_bias == unit
 
 
 def test_a_cut_that_lost_something_to_rounding_is_not_called_best(monkeypatch):

@@ -83,7 +83,7 @@ def test_every_pass_bounds_every_labeling_and_does_what_slow_code_does(name: str
         field = field_registry.of_seed(name, seed)
         least, sweeps = reference.least_energy(field), TreeSweeps(field, np.inf)
         bounds = [sweeps.advance() for _ in range(6)]
-        size = 1e-12 * (1.0 + sweeps.paid())
+        size = 1e-12 * (1.0 + sweeps.magnitude())
         assert max(bounds) <= least + size
         assert (np.diff(bounds) >= -size).all()
         slow, labels = sweep_slowly(field, 6)
@@ -130,7 +130,7 @@ def test_labels_that_alone_cost_more_than_a_labeling_change_no_bound_for_the_wor
         everything, within = TreeSweeps(field, np.inf), TreeSweeps(field, 500.0)
         for _ in range(5):
             assert within.advance() >= everything.advance() - 1e-9
-        assert within.paid() < everything.paid()
+        assert within.magnitude() < everything.magnitude()
 
 
 def test_the_search_ends_where_the_rise_ends_and_says_so() -> None:

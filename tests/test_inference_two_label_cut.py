@@ -133,5 +133,5 @@ def test_costs_that_are_taken_away_leave_what_came_in(unit):
     cut.ones(unit * np.array([0.4, -8.6e19, -0.81, -8.2e19, 0.0]))
     ones = cut.ones(unit * np.array([0.0, 0.0, 0.28, 0.0, -3.6e14]))
     assert ones.tolist() == [False, False, False, False, True]
-    assert cut.paid == pytest.approx(0.2 * unit, rel=1e-12)
+    assert cut.above_least == pytest.approx(0.2 * unit, rel=1e-12)
     assert cut.lost == 0.0

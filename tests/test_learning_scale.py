@@ -67,7 +67,7 @@ def test_a_constant_in_the_risk_changes_nothing(constant):
     other = fit_of(hinges(X, Y, constant=constant), 1.0, least_risk=constant)
     assert other.converged
     assert other.value - constant == pytest.approx(plain.value, rel=1e-3)
-    assert other.room == pytest.approx(plain.room, rel=1e-2)
+    assert other.gap_scale == pytest.approx(plain.gap_scale, rel=1e-2)
     ended = one_slack(
         hinges(X, Y, constant=constant), 12, least_risk=constant, callback=lambda p: p.n_iter == 5
     )
@@ -169,7 +169,7 @@ def test_every_learner_measures_alike(n):
 
     fit = n_slack(example, n, 4, 2.0, max_iter=3)
     assert fit.risk_at_zero == n
-    assert fit.room == min(2.0 * n - fit.bound, fit.value)
+    assert fit.gap_scale == min(2.0 * n - fit.bound, fit.value)
     again = one_slack(
         lambda w: tuple(map(sum, zip(*(example(i, w) for i in range(n)), strict=True))),
         4,

@@ -82,7 +82,7 @@ def test_a_path_has_the_minima_of_its_fits(loss, path):
         assert fit.converged
         assert fit.value == 0.5 * fit.w @ fit.w + C * sets.risk(fit.w)[0]
         assert fit.bound <= alone.value
-        assert alone.bound <= fit.value <= alone.value + 1e-3 * fit.room
+        assert alone.bound <= fit.value <= alone.value + 1e-3 * fit.gap_scale
         planes = fit.planes.offsets + fit.planes.slopes @ alone.w
         assert planes.max() <= sets.risk(alone.w)[0] * (1 + 1e-9)
 

@@ -182,8 +182,8 @@ def test_the_gap_is_a_share_of_what_there_was_to_gain(problem, n_estimators):
     fit = boost(risk, StumpSearch(X), C, n_estimators=n_estimators, tol=1e-3)
     least = minimum(X, y, cost, C)
     assert fit.zero == C * risk(np.zeros(int(risk.offsets[-1])))[0] == fit.history.primal[0]
-    room = min(fit.zero - fit.bound, fit.value)
-    assert fit.value - least <= fit.relative_gap * room + 1e-6 * fit.zero
+    gap_scale = min(fit.zero - fit.bound, fit.value)
+    assert fit.value - least <= fit.relative_gap * gap_scale + 1e-6 * fit.zero
     assert 0 <= fit.relative_gap <= 1
     assert fit.converged == (fit.relative_gap <= 1e-3)
     if not fit.w.any():

@@ -102,7 +102,7 @@ def test_claim_3_the_rate_of_frank_wolfe(name, temperature):
     """t times the error after k steps (k from 0) is at most 2 diam^2 / (k + 2)."""
     field = of_seed(name, 0)
     relaxation = Relaxation(field)
-    diameter = field.n_labels * float((relaxation.reach**2).sum())
+    diameter = field.n_labels * float((relaxation.widths**2).sum())
     best = sw.marginals(field, "projection", tol=1e-12, temperature=temperature)
     least = best.log_partition_upper
     post = sw.marginals(field, "frank_wolfe", tol=0.0, max_iter=200, temperature=temperature)

@@ -20,7 +20,7 @@ REFUSED, FAILED = "refused", "failed"
 # The public attributes of results, certificates, learners and histories; nothing that is a time.
 ATTRIBUTES = (
     *("value", "bound", "gap", "relative_gap", "exact", "certified", "converged", "interrupted"),
-    *("method", "reason", "n_iter", "guarantee", "assumes", "excess", "room", "rounding"),
+    *("method", "reason", "n_iter", "guarantee", "assumes", "excess", "gap_scale", "rounding"),
     *("mask", "x", "order", "labels", "probabilities", "entropy", "temperature", "history"),
     *("log_partition_upper", "log_partition_lower", "width", "flows", "residuals"),
     *("labelings", "values", "gains", "bounds", "gaps", "relative_gaps", "methods", "repeated"),

@@ -63,7 +63,7 @@ class Volume(Picture):
     offsets: np.ndarray
 
     def as_graph(self) -> Graph:
-        """Return its edges, offset by offset, without those that would leave it."""
+        """Return the edges of the volume, offset by offset, as a graph."""
         shape = self.source.shape
         pixels = np.arange(self.source.size, dtype=np.int32).reshape(shape)
         edges, capacities = [], []

@@ -26,7 +26,7 @@ class Cut:
 
     @cached_property
     def images(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return weights per pixel and the structure per direction, as PyMaxflow's grids expect."""
+        """The weights per pixel and the structure per direction, as PyMaxflow's grids expect."""
         tails, heads = self.edges.T
         steps = np.array(np.unravel_index(heads, self.shape)) - np.unravel_index(tails, self.shape)
         images = []

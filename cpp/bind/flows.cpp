@@ -282,11 +282,13 @@ void solve_all(const std::vector<setwise::AnyFlowProblem*>& graphs, int threads)
                             });
 }
 
-// answer: the energy of the unaries and of the edges, the same minus the least unaries, by how much
-// another labelling may be better if that is not rounding, otherwise 0, and this in any case.
+// `answer` receives the energy of the unaries, that of the edges, their sum minus the least unaries,
+// the amount by which another labelling may be better (0 if that is only rounding), and the same
+// amount including rounding.
 void write_answer(const setwise::FieldCut& cut, const Out<double>& answer) {
     require(answer.size() == 5, "answer must have 5 entries");
-    const std::array<double, 5> numbers{cut.unary, cut.edges, cut.paid, cut.lost, cut.rounding};
+    const std::array<double, 5> numbers{cut.unary, cut.edges, cut.above_least, cut.lost,
+                                        cut.rounding};
     std::copy(numbers.begin(), numbers.end(), answer.data());
 }
 
@@ -409,7 +411,7 @@ void solve_changed(setwise::ChangingCut& cut, In<double> tilt, double share, boo
     require(answer.size() == 3 && threads >= 1, "answer must have 3 entries");
     const setwise::ChangedCut found = cut.solve(tilt.data(), static_cast<Index>(tilt.size()), share,
                                                 apart, inside.data(), poll_signals, threads);
-    const std::array<double, 3> numbers{found.value, found.paid, found.lost};
+    const std::array<double, 3> numbers{found.value, found.above_least, found.lost};
     std::copy(numbers.begin(), numbers.end(), answer.data());
 }
 

@@ -163,7 +163,7 @@ void bind_messages(nb::module_& m) {
             "max_product_pass", [](MessageSearch& s) { s.pass(false, poll_signals); }, Unlocked())
         .def(
             "bound", [](MessageSearch& s) { return s.bound(poll_signals); }, Unlocked())
-        .def("paid", &MessageSearch::paid, Unlocked())
+        .def("magnitude", &MessageSearch::magnitude, Unlocked())
         .def(
             "add_cycles",
             [](MessageSearch& s, Ints starts, Ints variables) {
@@ -212,7 +212,7 @@ void bind_messages(nb::module_& m) {
              "table"_a.noconvert(), "tables"_a.noconvert(), Unlocked())
         .def(
             "dual_pass", [](TreeReweighted& s) { return s.pass(poll_signals); }, Unlocked())
-        .def("paid", &TreeReweighted::magnitude, Unlocked())
+        .def("magnitude", &TreeReweighted::magnitude, Unlocked())
         .def(
             "decode",
             [](TreeReweighted& s, Out<Index> labels) {

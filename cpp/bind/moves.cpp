@@ -271,7 +271,7 @@ class BoundFieldBatch {
         }
     }
 
-    // labels (M,): the start, and the answer; energies and gaps (n,).
+    // `labels` (M,) holds the start and receives the answer; `energies` and `gaps` are (n,).
     void search(In<double> unary, In<double> edges, In<double> regions, In<double> costs,
                 Out<Index> labels, Out<double> energies, Out<double> gaps, bool prove,
                 int threads) {
@@ -340,6 +340,7 @@ class BoundFieldBatch {
     }
 
     bool keeps_messages() const {
+        // Messages of at most 256 MiB are kept from one step to the next; larger ones are recomputed.
         constexpr std::size_t most_bytes = std::size_t(1) << 28;
         return batch_.edges.size() / 2 * static_cast<std::size_t>(batch_.labels + 3) <=
                most_bytes / sizeof(double);

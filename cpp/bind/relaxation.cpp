@@ -244,7 +244,8 @@ nb::class_<State> bind_state(nb::module_& m, const char* name) {
             "blocks"_a.noconvert(), "n_threads"_a, Unlocked());
 }
 
-// slopes: (kinds, n). The kind of each function is given, too. weights: the start, and the answer.
+// slopes: (kinds, n). `which` is the kind of each function.
+// `weights` holds the start and receives the answer.
 void best_mixture(Doubles energies, In2<double> counts, In2<double> slopes, Indices which,
                   double tolerance, Out<double> weights) {
     const Index labelings = static_cast<Index>(energies.size());

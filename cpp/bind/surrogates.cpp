@@ -317,12 +317,12 @@ void prefix_gains(In<double> weights, In<double> caps, In<Index> order, In<Index
     check_chains(chains, order.size());
     require(weights.size() == caps.size() && gains.size() == order.size(),
             "caps must be as long as weights, gains as long as order");
-    std::vector<double> room;
+    std::vector<double> remaining;
     for (std::size_t i = 0; i + 1 < chains.size(); ++i) {
         const Index begin = chains.data()[i], end = chains.data()[i + 1];
         require(setwise::prefix_gains(weights.data(), caps.data(),
                                       static_cast<Index>(weights.size()), order.data() + begin,
-                                      end - begin, gains.data() + begin, room),
+                                      end - begin, gains.data() + begin, remaining),
                 "order must hold elements of the ground set");
         poll_now_and_then(static_cast<Index>(i));
     }

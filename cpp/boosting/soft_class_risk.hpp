@@ -183,6 +183,8 @@ class SoftClassRisk {
     }
 
   private:
+    // Examples are processed `stretch` at a time, whose temporary arrays fit into the L1 cache. Up to
+    // most_square classes, the products of pairs of classes are computed. Not tuned.
     static constexpr Index stretch = 256, most_square = 16;
     // A rise of the objective by less than this, relative to its size plus C, is rounding.
     // `rounding_alone` holds if no linear program takes over: sums in single precision may then

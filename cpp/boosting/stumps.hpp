@@ -276,7 +276,7 @@ class StumpSearch {
     struct Packed {
         int fours;
         Lanes totals{};
-        std::unique_ptr<double[]> room;
+        std::unique_ptr<double[]> buffer;
         double* doubled;
 
         Packed(const double* weights, int segments, std::int64_t rows)
@@ -284,8 +284,8 @@ class StumpSearch {
             // block: number of rows that stay in the cache
             const std::int64_t stride = lanes_of(fours), block = 1024;
             std::size_t size = static_cast<std::size_t>(rows * stride + 8) * sizeof(double);
-            room.reset(new double[size / sizeof(double)]);  // written once, not zeroed first
-            void* start = room.get();
+            buffer.reset(new double[size / sizeof(double)]);  // written once, not zeroed first
+            void* start = buffer.get();
             doubled = static_cast<double*>(std::align(64, size - 64, start, size));
             for (std::int64_t begin = 0; begin < rows; begin += block) {
                 const std::int64_t end = std::min(begin + block, rows);

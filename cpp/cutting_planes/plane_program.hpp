@@ -276,9 +276,9 @@ class PlaneProgram {
         Index leaves = -2;  // -1 is the anchor
         const auto consider = [&](double now, double goal, Index who) {
             if (goal > 0) return;
-            const double reach = now > 0 ? now / (now - goal) : 0.0;
-            if (leaves == -2 || reach < part || (reach == part && earlier(who, leaves))) {
-                part = reach;
+            const double length = now > 0 ? now / (now - goal) : 0.0;
+            if (leaves == -2 || length < part || (length == part && earlier(who, leaves))) {
+                part = length;
                 leaves = who;
             }
         };
@@ -326,9 +326,9 @@ class PlaneProgram {
         Index leaves = -2;
         const auto consider = [&](double now, double rate, Index who) {
             if (!(rate > 0)) return;
-            const double reach = now / rate;
-            if (leaves == -2 || reach < part || (reach == part && earlier(who, leaves))) {
-                part = reach;
+            const double length = now / rate;
+            if (leaves == -2 || length < part || (length == part && earlier(who, leaves))) {
+                part = length;
                 leaves = who;
             }
         };

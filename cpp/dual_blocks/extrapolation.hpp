@@ -15,7 +15,8 @@ namespace setwise {
 
 class Extrapolation {
   public:
-    static constexpr int steps = 4;  // one more point than steps is needed
+    // The steps of an extrapolation, which needs one more point. Not tuned.
+    static constexpr int steps = 4;
 
     // n numbers to extrapolate, and m more that are affine in them.
     Extrapolation(std::int64_t n, std::int64_t m) : n_(n), m_(m) {

@@ -94,14 +94,14 @@ std::int64_t hinge_passes(const Features& features, const HingeProblem& problem,
         return problem.positive[i] ? 1.0 - score : 1.0 + score;
     };
     // |w|^2 = sum_i b_i y_i <x_i, w> is the sum of b minus the sum of b times the slacks.
-    const auto room_of = [&](double risk, double used, double sum) {
+    const auto gap_scale_of = [&](double risk, double used, double sum) {
         const double squared = std::max(sum - used, 0.0);
         return std::min(zero - (sum - 0.5 * squared), 0.5 * squared + risk);
     };
     HingeLimit<Features> limit(features, problem);
     limit.begin(b, state);
     Shuffle{static_cast<std::uint64_t>(first)}(order.data(), n);
-    double room = zero;
+    double gap_scale = zero;
     std::int64_t active = n, done = 0;
     double most_before = infinite, least_before = -infinite;
     while (done < passes) {
@@ -144,8 +144,8 @@ std::int64_t hinge_passes(const Features& features, const HingeProblem& problem,
         poll();
         // Compute the gap from the scores of the pass; if that is small enough, from new scores of
         // all elements.
-        if (whole) room = room_of(risk, used, sum);
-        if (risk - used <= 1.5 * tol * room) {
+        if (whole) gap_scale = gap_scale_of(risk, used, sum);
+        if (risk - used <= 1.5 * tol * gap_scale) {
             risk = used = sum = 0;
             for (std::int64_t i = 0; i < n; ++i) {
                 const double slack = slack_of(i);
@@ -153,8 +153,8 @@ std::int64_t hinge_passes(const Features& features, const HingeProblem& problem,
                 used += b[i] * slack;
                 sum += b[i];
             }
-            room = room_of(risk, used, sum);
-            if (risk - used <= tol * room) break;
+            gap_scale = gap_scale_of(risk, used, sum);
+            if (risk - used <= tol * gap_scale) break;
             active = n;
             if (!whole) {
                 most_before = infinite;

@@ -41,7 +41,7 @@ struct SetState {
 
 // A set whose step was zero is skipped in the next passes, each time in twice as many.
 struct Rest {
-    static constexpr std::int32_t longest = 16;
+    static constexpr std::int32_t longest = 16;  // passes, after which a set is tried again
     std::int32_t* counts;
     bool sleeps(std::int64_t i) const { return counts[2 * i] > 0 && counts[2 * i]-- > 0; }
     void after(std::int64_t i, bool moved) const {

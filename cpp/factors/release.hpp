@@ -30,7 +30,7 @@ struct ReleaseSpace {
 template <class Factor, class Poll>
 void release(Factor& factor, std::vector<double>& costs, std::vector<double>& out, int rounds,
              ReleaseSpace& space, Poll poll) {
-    constexpr int most_tries = 16;
+    constexpr int most_tries = 16;  // of steps between the possible one and Newton's; not tuned
     auto& [step, trial] = space;
     out.assign(costs.size(), 0.0);
     trial.resize(costs.size());

@@ -10,7 +10,7 @@ namespace setwise {
 
 // Return the first edge whose ends are not two different variables, numbered from 0, or -1.
 inline std::int64_t copy_edges(const std::int64_t* edges, std::int64_t count, std::int64_t* copy) {
-    constexpr std::int64_t chunk = 4096;
+    constexpr std::int64_t chunk = 4096;  // edges that are copied and checked in the L1 cache
     for (std::int64_t begin = 0; begin < count; begin += chunk) {
         const std::int64_t end = std::min(begin + chunk, count);
         bool good = true;
@@ -28,7 +28,7 @@ inline std::int64_t copy_edges(const std::int64_t* edges, std::int64_t count, st
     return -1;
 }
 
-// Return whether all of them are finite and not negative.
+// Copy weights. Return whether all of them are finite and not negative.
 inline bool copy_weights(const double* weights, std::int64_t count, double* copy) {
     constexpr double most = std::numeric_limits<double>::max();
     bool good = true;
@@ -39,7 +39,7 @@ inline bool copy_weights(const double* weights, std::int64_t count, double* copy
     return good;
 }
 
-// Return whether all of them have an absolute value of at most `largest`.
+// Copy values. Return whether all of them are at most `largest` in absolute value.
 inline bool copy_finite(const double* values, std::int64_t count, double largest, double* copy) {
     bool good = true;
     for (std::int64_t k = 0; k < count; ++k) {
@@ -49,8 +49,8 @@ inline bool copy_finite(const double* values, std::int64_t count, double largest
     return good;
 }
 
-// Return whether all of them are +inf or at most `largest` in absolute value, and at least one in
-// each row is not +inf.
+// Copy unaries. Return whether all of them are +inf or at most `largest` in absolute value, and at
+// least one in each row is not +inf.
 inline bool copy_unary(const double* unary, std::int64_t rows, std::int64_t labels, double largest,
                        double* copy) {
     constexpr double forbidden = std::numeric_limits<double>::infinity();

@@ -30,9 +30,10 @@ inline double largest_entry(const double* t) {
     return std::max(std::max(t[0], t[1]), std::max(t[2], t[3]));
 }
 
-// Write the weights, and add to unary (n, 2) what label 1 costs more than label 0. Return the
-// largest entry of a table above its least one, or -1 if a weight is negative by more than
-// rounding, which is `slack` times that entry. `total` is the sum of these entries over the tables.
+// Write the weights, and add to unary (n, 2) the amount by which label 1 costs more than label 0.
+// Return the largest entry of a table above its least one, or -1 if a weight is negative by more
+// than rounding, which is `slack` times that entry. `total` is the sum of these entries over the
+// tables.
 inline double split_tables(const EdgeTables& edges, double slack, double* unary, double* weights,
                            double& total) {
     double largest = 0;

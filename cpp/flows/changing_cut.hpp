@@ -30,9 +30,9 @@
 namespace setwise {
 
 struct ChangedCut {
-    double value = 0;  // E of the set found, without the tilt
-    double paid = 0;   // E with the tilt, minus the sum of all negative costs
-    double lost = 0;   // how much better another set may be, because of the rounding of the flow
+    double value = 0;        // E of the set found, without the tilt
+    double above_least = 0;  // E with the tilt, minus the sum of all negative costs
+    double lost = 0;  // how much better another set may be, because of the rounding of the flow
 };
 
 class ChangingCut {
@@ -41,8 +41,8 @@ class ChangingCut {
     virtual std::int64_t nodes() const = 0;
 
     // tilt: for the first `count` nodes; +inf keeps a node out of the set, -inf in it. `inside` has
-    // as many entries. The rounding error is at most `share` of `paid`, or 64 units in its last
-    // place, unless double precision cannot do better. With `apart`, changes of many nodes are
+    // as many entries. The rounding error is at most `share` of `above_least`, or 64 units in its
+    // last place, unless double precision cannot do better. With `apart`, changes of many nodes are
     // solved in blocks, on several threads. This gives the same set, but the rounding error may
     // differ.
     virtual ChangedCut solve(const double* tilt, std::int64_t count, double share, bool apart,
@@ -87,21 +87,22 @@ class ChangingCutOf final : public ChangingCut {
             found = read(poll);
         }
         double limit = unlimited;
-        if (found.lost > most * found.paid) {
+        if (found.lost > most * found.above_least) {
             for (FlowNode v = 0; v < nodes(); ++v) costs_[static_cast<std::size_t>(v)] = cost(v);
             found = from_nothing(limit, poll, n_threads);
         }
         // Capacities far above the cut lose digits of it. Lowering them to twice the cut changes no
         // minimum cut.
-        while (found.lost > most * found.paid) {
-            const double lower = std::max(2 * found.paid, std::numeric_limits<double>::min());
+        while (found.lost > most * found.above_least) {
+            const double lower =
+                std::max(2 * found.above_least, std::numeric_limits<double>::min());
             if (!(2 * lower < std::min(limit, largest_))) break;
             limit = lower;
             found = from_nothing(limit, poll, n_threads);
         }
         for (FlowNode v = 0; v < count; ++v) inside[v] = !flow_.source_side(v);
         solved_ = limit == unlimited;
-        found.lost = unproved(flow_, found.paid);
+        found.lost = unproved(flow_, found.above_least);
         return found;
     }
 
@@ -195,7 +196,7 @@ class ChangingCutOf final : public ChangingCut {
             const auto place = static_cast<std::size_t>(v);
             const bool in = !flow_.source_side(v);
             const double cost = costs_[place];
-            found.paid += in ? std::max(cost, 0.0) : std::max(-cost, 0.0);
+            found.above_least += in ? std::max(cost, 0.0) : std::max(-cost, 0.0);
             if (!in) continue;
             found.value += own_[place];
             for (FlowArc a = g.begin(v); a < g.end(v); ++a) {
@@ -204,7 +205,7 @@ class ChangingCutOf final : public ChangingCut {
             }
         }
         found.value += border;
-        found.paid += border;
+        found.above_least += border;
         found.lost = flow_.lost();
         return found;
     }

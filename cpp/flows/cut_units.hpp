@@ -33,7 +33,7 @@ class CutUnits {
     std::int64_t cost(double zero, double one) const {
         return static_cast<std::int64_t>(std::clamp((one - zero) * scale_, -limit_, limit_));
     }
-    // Return what a number has lost.
+    // Return the amount that a number has lost by rounding.
     double lost(double x, std::int64_t in_units) const {
         return std::abs(x - static_cast<double>(in_units) / scale_);
     }

@@ -30,10 +30,10 @@ namespace setwise {
 struct FieldCut {
     // energy of the unaries and of the edges, summed in the order of the arrays
     double unary = 0, edges = 0;
-    double paid = 0;  // the energy minus the least unary of every node
+    double above_least = 0;  // the energy minus the least unary of every node
     // by how much another labelling may be better, 0 if that is a few units in the last place
     double lost = 0;
-    double rounding = 0;  // the same, however small
+    double rounding = 0;  // the same bound, also if it is only a few units in the last place
 };
 
 // `border(pay)` calls pay(weight or zero) for the edges in their order, with the weights of all
@@ -42,7 +42,7 @@ template <class Label, class Border>
 FieldCut sum_up(const double* unary, const Label* labels, std::int64_t n, const CutUnits& units,
                 Border border, int n_threads, Poll poll) {
     FieldCut answer;
-    SumOfBlocks paid, between;
+    SumOfBlocks above_least, between;
     double lost = 0, lost_between = 0;
     // The sums are made in the order of the arrays, so each runs on one thread.
     each_task(2, n_threads, poll, [&](std::int64_t what, int) {
@@ -61,17 +61,17 @@ FieldCut sum_up(const double* unary, const Label* labels, std::int64_t n, const 
             const double mine = unary[2 * v + x], cost = mine - unary[2 * v + 1 - x];
             sum += mine;
             if (cost > 0) {
-                paid.add(cost);
+                above_least.add(cost);
                 lost += units.lost(cost, units.cost(0, cost));
             }
         }
         answer.unary = sum;
     });
-    CompensatedSum<double, 2> whole = paid.sum();
+    CompensatedSum<double, 2> whole = above_least.sum();
     whole.add(between.sum());
-    answer.paid = whole.value();
+    answer.above_least = whole.value();
     answer.rounding = lost + lost_between;
-    const double few = 64 * std::numeric_limits<double>::epsilon() * answer.paid;
+    const double few = 64 * std::numeric_limits<double>::epsilon() * answer.above_least;
     answer.lost = answer.rounding > few ? answer.rounding : 0.0;
     return answer;
 }

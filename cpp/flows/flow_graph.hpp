@@ -100,7 +100,7 @@ class FlowGraph final : public FlowProblem<Capacity> {
                 return false;
         total_ = total;
         lift_limit();
-        constexpr std::int64_t ahead = 8;
+        constexpr std::int64_t ahead = 8;  // nodes between a prefetch and its use; not tuned
         for (std::int64_t k = 0; k < count; ++k) {
             if (started_ && k + ahead < count) prefetch_node(vertex(k + ahead));
             set_terminals_of(vertex(k), {source[k], sink[k]});
@@ -216,8 +216,12 @@ class FlowGraph final : public FlowProblem<Capacity> {
     static constexpr Capacity least = is_float ? std::numeric_limits<Capacity>::min() : 1;
     static constexpr Capacity unit =
         is_float ? std::numeric_limits<Capacity>::epsilon() : Capacity(0);
+    // A flow below this share of the largest change of capacities may be a rounding error, so it is
+    // compared with the cut. Not tuned.
     static constexpr Capacity forgetful = is_float ? Capacity(1e-9) : Capacity(0);
-    static constexpr Capacity most_lost = 64 * unit;  // as a share of the flow
+    // The rounding error of a flow, as a share of it, above which it is computed again: a few roundings
+    // per level of the sums. Not tuned.
+    static constexpr Capacity most_lost = 64 * unit;
 
     struct Terminals {
         Capacity source, sink;

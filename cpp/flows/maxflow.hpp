@@ -333,12 +333,12 @@ class MaxFlow {
     // Return the residual capacity between node v and its parent, to which arc a leads, in the
     // tree's direction.
     template <bool sink>
-    Capacity& room(const Rows& g, FlowNode v, FlowArc a) {
+    Capacity& residual_along(const Rows& g, FlowNode v, FlowArc a) {
         return arcs_[sink ? a : g.sister(v, a)];
     }
     template <bool sink>
     void pass(const Rows& g, FlowNode v, FlowArc a, Capacity amount) {
-        Capacity &there = room<sink>(g, v, a), &back = room<!sink>(g, v, a);
+        Capacity &there = residual_along<sink>(g, v, a), &back = residual_along<!sink>(g, v, a);
         const Capacity less = there - amount, more = back + amount;
         if constexpr (std::is_floating_point_v<Capacity>)
             lost_ += std::abs((there - less) - amount) + std::abs(lost_in_sum(back, amount, more));
@@ -524,7 +524,7 @@ class MaxFlow {
                 const Label label = y.label;
                 if (label != free && !in_tree<!sink>(label)) continue;
                 const FlowArc a = g.sister(u, b);
-                const Capacity& passage = room<sink>(g, v, a);
+                const Capacity& passage = residual_along<sink>(g, v, a);
                 if (passage == 0) continue;
                 while (passage > 0 && node(u).label == here) {
                     const bool met = y.label != free;
@@ -566,7 +566,7 @@ class MaxFlow {
     // is in one, otherwise from v itself.
     template <bool sink>
     void augment(const Rows& g, FlowNode v, FlowArc a, FlowNode u, bool met) {
-        Capacity amount = std::min(room<sink>(g, v, a), bottleneck<sink>(g, u));
+        Capacity amount = std::min(residual_along<sink>(g, v, a), bottleneck<sink>(g, u));
         amount = std::min(amount, met ? bottleneck<!sink>(g, v) : supply<sink>(node(v)));
         pass<sink>(g, v, a, amount);
         send<sink>(g, u, amount);
@@ -582,7 +582,7 @@ class MaxFlow {
     Capacity bottleneck(const Rows& g, FlowNode v) {
         Capacity amount = std::numeric_limits<Capacity>::max();
         for (FlowArc a; (a = node(v).parent) != root; v = g.head(v, a))
-            amount = std::min(amount, room<sink>(g, v, a));
+            amount = std::min(amount, residual_along<sink>(g, v, a));
         return std::min(amount, -supply<sink>(node(v)));
     }
 
@@ -591,7 +591,7 @@ class MaxFlow {
         for (FlowArc a; (a = node(v).parent) != root;) {
             const FlowNode parent = g.head(v, a);
             pass<sink>(g, v, a, amount);
-            if (room<sink>(g, v, a) == 0) disown<sink>(v);
+            if (residual_along<sink>(g, v, a) == 0) disown<sink>(v);
             v = parent;
         }
         use<sink>(node(v), amount);
@@ -639,7 +639,7 @@ class MaxFlow {
                     const Label label = y.label;
                     if (!in_tree<sink>(label)) continue;
                     if (label == beyond && y.parent == g.sister(v, a)) disown<sink>(w);
-                    if (label < least && room<sink>(g, v, a) > 0) {
+                    if (label < least && residual_along<sink>(g, v, a) > 0) {
                         least = label;
                         best = a;
                     }
@@ -670,7 +670,7 @@ class MaxFlow {
         if (nearer < 2) return false;  // v was a root, which has no parent
         const FlowArc end = g.end(v);
         for (FlowArc a = x.current; a < end; ++a)
-            if (node(g.head(v, a)).label == nearer && room<sink>(g, v, a) > 0) {
+            if (node(g.head(v, a)).label == nearer && residual_along<sink>(g, v, a) > 0) {
                 x.parent = x.current = a;
                 return true;
             }

@@ -94,7 +94,7 @@ class WindowCut {
 
   private:
     using Offsets = std::array<std::int64_t, pairs>;
-    static constexpr unsigned char outside = 4;
+    static constexpr unsigned char outside = 4;  // the state of a voxel beyond the window
     static constexpr std::uint64_t all_open = 0x0101010101010101u * open_voxel;
 
     // The window is the core, the voxels within a halo around it that earlier windows have left open,
@@ -110,10 +110,10 @@ class WindowCut {
         const std::size_t axes = grid_.sides().size();
         low_.resize(axes), size_.resize(axes), inner_.resize(axes), core_.resize(axes);
         for (std::size_t i = 0; i < axes; ++i) {
-            std::int64_t reach = 0;
-            for (const auto& d : grid_.directions()) reach = std::max(reach, std::abs(d.step[i]));
-            low_[i] = std::max<std::int64_t>(box[i].first - reach, 0);
-            size_[i] = std::min(box[i].second + reach, grid_.sides()[i]) - low_[i];
+            std::int64_t margin = 0;
+            for (const auto& d : grid_.directions()) margin = std::max(margin, std::abs(d.step[i]));
+            low_[i] = std::max<std::int64_t>(box[i].first - margin, 0);
+            size_[i] = std::min(box[i].second + margin, grid_.sides()[i]) - low_[i];
             inner_[i] = {box[i].first - low_[i], box[i].second - low_[i]};
             core_[i] = {core[i].first - low_[i], core[i].second - low_[i]};
         }
@@ -283,8 +283,7 @@ class WindowCut {
         const double* weights;
     };
 
-    // Return a range that contains all edges with open ends, if these are all in that range, or
-    // an empty one.
+    // Return the first range of edges whose ends are both open; an empty one if there is no such edge.
     std::pair<FlowNode, FlowNode> both_open(const Run& run, FlowNode size) const {
         const unsigned char *x = state_.data() + run.tail, *y = state_.data() + run.head;
         FlowNode low = 0;
@@ -356,8 +355,8 @@ class WindowCut {
     std::shared_ptr<Topology> topology_;
     Flow flow_;
     Offsets offsets_{};
-    std::vector<std::int64_t> low_, size_, at_;  // of the window, and a place in it
-    Box inner_, core_;                           // in the window: what is solved, and the core
+    std::vector<std::int64_t> low_, size_, at_;  // corner and sides of the window, a place in it
+    Box inner_, core_;  // ranges in the window: of what is solved, and of the core
     std::int64_t nodes_ = 0;
     std::vector<unsigned char> state_;
     std::vector<std::pair<FlowNode, std::int64_t>> faces_;  // edges to open voxels outside

@@ -168,7 +168,7 @@ SETWISE_VECTORIZED inline void largest_of_rows(const double* __restrict cells, T
 // Write the logarithm of the sum of exponentials of each row; minus infinity if all entries are.
 SETWISE_VECTORIZED inline void log_sums_of_rows(const double* __restrict cells, TableIndex count,
                                                 TableIndex n_rows, double* __restrict out) {
-    constexpr double far = -1e300;
+    constexpr double far = -1e300;  // smaller logarithms count as minus infinity
     if (count == 2) {
         for (TableIndex k = 0; k < n_rows; ++k) {
             const double x = cells[2 * k], y = cells[2 * k + 1];
@@ -190,7 +190,7 @@ SETWISE_VECTORIZED inline void log_sums_of_rows(const double* __restrict cells, 
 SETWISE_VECTORIZED inline void masses_of_rows(double* __restrict cells, TableIndex count,
                                               TableIndex n_rows, const double* __restrict log_sums,
                                               const double* __restrict masses) {
-    constexpr double far = -1e300;
+    constexpr double far = -1e300;  // smaller logarithms count as minus infinity
     if (count == 2) {
         for (TableIndex k = 0; k < n_rows; ++k) {
             const double level = log_sums[k] < far ? 0.0 : log_sums[k];

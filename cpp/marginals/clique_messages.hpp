@@ -74,7 +74,7 @@ class CliqueMessages {
     }
 
   private:
-    static constexpr double tiny = 1e-300;
+    static constexpr double tiny = 1e-300;  // replaces 0 in a logarithm; a normal number
     struct Clique {
         std::vector<Index> sides;
         std::vector<double> table;

@@ -77,7 +77,10 @@ class EliminationOrders {
   private:
     static constexpr double unit = 65536;  // logarithms of cells are whole numbers in this unit
     static constexpr double few_cells = 1 << 16;  // too few for a search to pay
+    // Limits of the work of a search for orders, which is otherwise a share of the work of the
+    // elimination: at least what takes no noticeable time, at most about a second. Not tuned.
     static constexpr double least_steps = 1 << 14, most_steps = 1 << 27;
+    // With more variables no order is searched, and at most this number of random ones is tried.
     static constexpr Index most_variables = 20000;
     static constexpr int restarts = 50;
 

@@ -339,7 +339,7 @@ class JunctionTree {
         CellBlocks blocks;
         std::vector<double> base;
         std::vector<const double*> values;
-        std::vector<TablePlace> places;  // of the values, and then of what is written
+        std::vector<TablePlace> places;  // places of the values, then of the output
     };
 
     Inputs inputs_of(const Clique& clique, bool shared) const {

@@ -120,7 +120,7 @@ class SumProduct {
         }
     }
 
-    static constexpr double tiny = 1e-300;
+    static constexpr double tiny = 1e-300;  // replaces 0 in a logarithm; a normal number
 
     Index n_, n_labels_;
     std::vector<double> unary_, messages_;

@@ -112,7 +112,7 @@ class TreeMessages {
     }
 
   protected:
-    static constexpr Index rows = 1024;  // rows per task
+    static constexpr Index rows = 1024;  // rows per task: microseconds of work or more
     static constexpr double least_change = 1e-260;
 
     struct Work {
@@ -345,7 +345,7 @@ class TreeMessages {
     std::vector<double> unary_;
     PairEnergies pairs_;
     std::vector<Index> order_, position_;         // (N,): variables by number, numbers by variable
-    std::vector<Index> edge_, rank_;              // (E,): the same of edges
+    std::vector<Index> edge_, rank_;              // (E,): edges by number, numbers by edge
     std::vector<Index> block_starts_, level_starts_, by_level_;
     std::vector<Index> run_starts_, block_runs_;  // runs of each block
     std::vector<Index> arcs_, arc_starts_,

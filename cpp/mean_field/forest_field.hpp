@@ -91,7 +91,7 @@ class ForestField : public MeanField {
     }
 
   private:
-    static constexpr Index variables_a_task = 2048;
+    static constexpr Index variables_a_task = 2048;  // microseconds of work or more
 
     struct Work {
         explicit Work(Index n_labels)
@@ -196,12 +196,12 @@ class ForestField : public MeanField {
         for (Index k = first; k < last; ++k) {
             const double* const q = q_.data() + layout_.order[k] * n_labels_;
             const double* const fresh = fresh_.data() + k * n_labels_;
-            double paid = 0;
+            double expected = 0;
             for (Index j = 0; j < n_labels_; ++j) {
-                if (fresh[j] > 0) paid += fresh[j] * given_[k * n_labels_ + j];
+                if (fresh[j] > 0) expected += fresh[j] * given_[k * n_labels_ + j];
                 largest = std::max(largest, std::abs(fresh[j] - q[j]));
             }
-            inner.add(-paid);
+            inner.add(-expected);
         }
         inner_[task] = inner.value();
         return largest;
@@ -315,10 +315,10 @@ class ForestField : public MeanField {
     ForestLayout layout_;
     std::vector<Crossing> crossings_;
     std::vector<Index> crossing_starts_;
-    std::vector<double> inner_;    // H(Q_c) - E[edges of c] / t, summed for each task
+    std::vector<double> inner_;  // H(Q_c) - E[edges of c] / t, summed for each task
     std::vector<double> change_, least_,
-        tables_;                   // of the trees' edges: exp(-w / t), and tables divided by t
-    std::vector<Index> table_at_;  // (E,): -1 for Potts
+        tables_;                 // for the edges of the trees: exp(-w / t), and tables divided by t
+    std::vector<Index> table_at_;                   // (E,): -1 for Potts
     std::vector<double> b_, given_, fresh_, used_;  // the first three in the order of the variables
 };
 

@@ -203,7 +203,7 @@ class MeanField {
     // Return H(Q) and E_Q[E], or an upper bound of the latter by Jensen's inequality in blocks of
     // more than `exact`.
     Value value(Index exact, int n_threads, Poll poll) const {
-        constexpr Index rows = 2048;
+        constexpr Index rows = 2048;  // per task: microseconds of work or more
         // sums with one term per variable, for which a plain sum would lose digits
         CompensatedSum<double, 2> entropy, energy;
         std::vector<Value> parts(static_cast<std::size_t>((n_ + rows - 1) / rows));

@@ -51,7 +51,7 @@ class CycleMessages : public FactorMessages {
         return true;
     }
 
-    // Let every cycle collect all costs of its pairs and give back what it can.
+    // Let every cycle collect all costs of its pairs and return as much as possible.
     template <class Poll>
     void update_cycles(bool forward, Poll poll) {
         const Index count = static_cast<Index>(cycle_starts_.size()) - 1;

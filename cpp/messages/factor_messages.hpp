@@ -25,8 +25,8 @@ class FactorMessages : public PairMessages {
           robust_(graph.robust_variables.size() * graph.labels, 0.0),
           clique_(graph.clique_variables.size() * graph.labels, 0.0) {}
 
-    // Let every count factor, robust region and table collect all costs of its variables and give
-    // back what it can. A count factor over all variables proposes its minimiser to offer(labels).
+    // Let every count factor, robust region and table collect all costs of its variables
+    // and return as much as possible. A count factor over all variables proposes its minimiser to offer(labels).
     template <class Offer, class Poll>
     void update_factors(bool forward, Offer offer, Poll poll) {
         if (g_.only_pairs()) return;
@@ -118,7 +118,7 @@ class FactorMessages : public PairMessages {
                              g_.robust_truncations[r]);
     }
 
-    static constexpr int rounds = 2;  // rounds of giving back, which give back nearly all costs
+    static constexpr int rounds = 2;  // of returning costs; two return nearly all
 
     std::vector<double> count_;       // (members,): a cost of the labels in the pattern
     std::vector<double> robust_;      // (members, labels)
@@ -132,7 +132,7 @@ class FactorMessages : public PairMessages {
     ReleaseSpace space_;
 
   private:
-    // Split the costs of a factor into a part that it keeps and a part that it gives back.
+    // Split the costs of a factor into a part that it keeps and a part that it returns.
     template <class Solver, class Poll>
     void answer(Solver& solver, Poll poll) {
         held_ = costs_;

@@ -58,7 +58,7 @@ class MessageSearch {
         return dual_.bound(poll);
     }
     // The sum of the absolute values of the terms of the bound.
-    double paid() const { return dual_.magnitude(); }
+    double magnitude() const { return dual_.magnitude(); }
 
     // Descend from a labelling and keep the result if it is the best so far.
     template <class Poll>
@@ -105,6 +105,8 @@ class MessageSearch {
         }
     }
 
+    // The most rounds of coordinate descent from a decoded labelling; later passes decode again. Not
+    // tuned.
     static constexpr int most_rounds = 5;
 
     const FactorGraph graph_;

@@ -118,7 +118,7 @@ class OddCycles {
         // Where the walk returns to a node after an even number of crossings, what lies between is
         // left out; where it returns after an odd number, that is a cycle, and the shortest is kept.
         cycle_.clear();
-        std::vector<Index> places;  // of the kept steps: twice the node, plus the crossings so far
+        std::vector<Index> places;  // for each kept step: twice the node, plus the crossings so far
         std::vector<Step> kept;
         Index crossings = 0, begin = -1, end = -1;
         for (std::size_t k = 0; k <= walk_.size(); ++k) {

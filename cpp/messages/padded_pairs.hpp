@@ -19,7 +19,7 @@ struct PaddedPairs {
     std::vector<double> unary;                          // (n, stride), +inf where forbidden
     std::vector<std::int64_t> low, high;                // pairs, sorted by low
     std::vector<std::int64_t> first_pair;               // (n + 1,): pairs by their low end
-    std::vector<std::int64_t> high_starts, high_pairs;  // the same by their high end
+    std::vector<std::int64_t> high_starts, high_pairs;  // pairs by their high end
     std::vector<double> weight;                         // Potts weight, where table is -1
     std::vector<std::int64_t> table;                    // the offset of a pair's table in `tables`
     std::vector<double> to_low, to_high;  // (T, labels, stride): rows by the other end's label

@@ -223,7 +223,7 @@ class TreeReweighted {
   private:
     template <class Poll>
     double sweep(bool forward, Poll poll) {
-        constexpr std::int64_t chunk = 256;
+        constexpr std::int64_t chunk = 256;  // variables between two checks for an interruption
         lanes::Sweep work{&g_, message_.data(), total_.data(), held_.data(), constant_, 0.0};
         for (std::int64_t done = 0; done < g_.n; done += chunk) {
             poll();

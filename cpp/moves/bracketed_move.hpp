@@ -69,7 +69,7 @@ class BracketedMove : public Move {
             excess += EdgeHalf(field_, e, i, target_).excess;
         return excess;
     }
-    static constexpr int halo = 2;
+    static constexpr int halo = 2;  // levels of neighbours around a change; not tuned
     KeptFlows flows_;
 
   private:
@@ -273,13 +273,13 @@ class BracketedMove : public Move {
     // Make the switches of the answer, unless they gain nothing beyond rounding. Return whether
     // they gain, or there are none.
     bool make(Change& total) {
-        double paid = 0.0;
-        const Change change = change_of_answer(paid);
+        double magnitude = 0.0;
+        const Change change = change_of_answer(magnitude);
         const std::int64_t since = field_.now();
         bool any = false;
         for (std::size_t k = 0; k < active_.size(); ++k) any |= switched_[k] != 0;
         if (!any) return true;
-        if (!(change.value() < -1e-13 * paid)) return false;
+        if (!(change.value() < -1e-13 * magnitude)) return false;
         for (std::size_t k = 0; k < active_.size(); ++k)
             if (switched_[k]) field_.relabel(active_[k], target_);
         field_.settle(since);

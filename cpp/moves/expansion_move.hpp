@@ -157,7 +157,7 @@ class ExpansionMove : public BracketedMove {
     bool may_switch(Variable i) const {
         const LabelIndex own_label = field_.label(i);
         if (own_label == target_) return false;
-        double margin = field_.unary(i, target_) - field_.unary_now(i) - field_.reach(i);
+        double margin = field_.unary(i, target_) - field_.unary_now(i) - field_.pair_range(i);
         for (const Layer& layer : field_.layers()) margin += least_slope(layer, i, own_label);
         return margin < 0;
     }
@@ -278,7 +278,7 @@ class ExpansionMove : public BracketedMove {
         // A variable that keeps its label may have given its edges' capacity to the others, and it
         // resists the costs that are already part of the cut.
         double excess = row[i] - field_.unary_now(i);
-        excess -= excess >= field_.reach(i) ? field_.reach(i) : field_.dissent(i);
+        excess -= excess >= field_.pair_range(i) ? field_.pair_range(i) : field_.dissent(i);
         for (const Layer& layer : field_.layers()) {
             const std::int32_t g = layer.groups[at(field_.label(i))];
             if (g >= 0 && !is_deferred(layer, g)) excess -= layer.costs[at(g)];

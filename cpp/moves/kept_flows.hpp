@@ -119,6 +119,7 @@ class KeptFlows {
     }
 
   private:
+    // Flows of all labels are kept if they take at most 256 MiB; otherwise one is used for all labels.
     static constexpr std::size_t most_bytes = std::size_t(1) << 28;
 
     using Flow = MaxFlow<MoveGraph, double>;
@@ -226,10 +227,10 @@ class KeptFlows {
             for (std::int32_t e = pairs_.begin(i); !flow.source_side(i) && e < pairs_.end(i); ++e) {
                 const Variable j = pairs_.neighbor(e);
                 if (!flow.source_side(j)) continue;
-                const double room = std::exchange(flow.residual(pairs_.sister(e)), 0.0);
-                flow.residual(e) += room;
-                flow.excess(i) += room;
-                flow.excess(j) -= room;
+                const double capacity = std::exchange(flow.residual(pairs_.sister(e)), 0.0);
+                flow.residual(e) += capacity;
+                flow.excess(i) += capacity;
+                flow.excess(j) -= capacity;
             }
     }
     // Add the changes of the tilts to the excesses that are not fresh. Rounding counts as in the

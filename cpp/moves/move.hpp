@@ -258,11 +258,11 @@ class Move {
     // up to rounding. The sums are compensated: the cost of a seed's switch to its own label may be
     // 1e20, say, and smaller numbers must not be lost beside it.
     bool judge(double unseen) {
-        double paid = 0.0, slack = unseen + unproved_;
+        double magnitude = 0.0, slack = unseen + unproved_;
         count_answer();
-        const Change change = change_of_answer(paid);
+        const Change change = change_of_answer(magnitude);
         for (const CountFunction& f : functions_) slack += f(f.answer) - f.interpolated(f.answer);
-        tolerance_ = std::max(tolerance_, 1e-13 * paid);
+        tolerance_ = std::max(tolerance_, 1e-13 * magnitude);
         Change bound = change;
         bound.add(-slack);
         if (!std::exchange(is_bounded_, true) || difference(bound, bound_) > 0) bound_ = bound;
@@ -302,23 +302,24 @@ class Move {
                 known_functions_at(active_[k], own(active_[k]),
                                    [](CountFunction& f) { ++f.answer; });
     }
-    // Return what the answer changes; `paid` receives its cost.
-    Change change_of_answer(double& paid) const {
-        Change change = edges_and_unaries(paid);
+    // Return what the answer changes; `magnitude` receives the sum that its rounding error is
+    // relative to.
+    Change change_of_answer(double& magnitude) const {
+        Change change = edges_and_unaries(magnitude);
         for (const CountFunction& f : functions_) {
             const double value = f(f.answer), before = f(f.present);
             change.add(value);
             change.add(-before);
-            paid += std::abs(value) + std::abs(before);
+            magnitude += std::abs(value) + std::abs(before);
         }
         return change;
     }
-    Change edges_and_unaries(double& paid) const {
+    Change edges_and_unaries(double& magnitude) const {
         Change change;
         const auto add = [&](double after, double before) {
             change.add(after);
             change.add(-before);
-            paid += std::max(0.0, after - before);
+            magnitude += std::max(0.0, after - before);
         };
         for_changed(switched_, [&](Variable i, LabelIndex before, LabelIndex after) {
             add(field_.unary(i, after), field_.unary(i, before));

@@ -125,7 +125,7 @@ struct CountFunction {
     // Start with all kinks if they are few, so that the interpolation is the function itself;
     // otherwise with the present count.
     void start_breaks() {
-        constexpr std::size_t few = 4;
+        constexpr std::size_t few = 4;  // kinks, each of which takes an auxiliary node; not tuned
         breaks.clear();
         double before = members > 0 ? (*this)(1) - (*this)(0) : 0.0;
         for (std::int64_t k = 1; k < members && breaks.size() <= few; ++k) {

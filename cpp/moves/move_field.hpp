@@ -40,12 +40,12 @@ class MoveField {
     void start(const std::int64_t* labels) {
         pairs.lay();
         present_.assign(labels, labels + n_);
-        reach_.assign(at(n_), 0.0);
+        pair_range_.assign(at(n_), 0.0);
         unary_now_.resize(at(n_));
         dissent_.resize(at(n_));
         for (Variable i = 0; i < n_; ++i) {
             for (std::int32_t e = pairs.begin(i); e < pairs.end(i); ++e)
-                reach_[at(i)] += pairs.range(e);
+                pair_range_[at(i)] += pairs.range(e);
             unary_now_[at(i)] = unary(i, label(i));
             dissent_[at(i)] = dissent_at(i);
         }
@@ -68,7 +68,7 @@ class MoveField {
     double unary_now(Variable i) const { return unary_now_[at(i)]; }
     // Return the most that the edges of a variable can gain by a change of its label, whatever its
     // neighbours do.
-    double reach(Variable i) const { return reach_[at(i)]; }
+    double pair_range(Variable i) const { return pair_range_[at(i)]; }
     // Return the same bound when its neighbours keep their labels or share the cost.
     double dissent(Variable i) const { return dissent_[at(i)]; }
 
@@ -114,7 +114,7 @@ class MoveField {
     std::vector<Layer> layers_;
     std::int32_t n_functions_ = 0;
     std::vector<LabelIndex> present_;
-    std::vector<double> unary_now_, reach_, dissent_;
+    std::vector<double> unary_now_, pair_range_, dissent_;
     std::vector<Variable> changes_;
 };
 

@@ -1,4 +1,5 @@
-// The pairwise terms of a field as rows of neighbours, and transitions between labels as tangents.
+// The pairwise terms of a field as rows of neighbours, and costs of transitions between labels,
+// linearised at the present labels.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +22,7 @@ struct Transitions {
     const double* concave;             // h(0), h(1), ..., h(edges)
     std::vector<Variable> tails, heads;
     std::vector<std::int64_t> joins;   // n_ab at [a * L + b], a < b
-    std::vector<std::int64_t> before;  // the same before a move
+    std::vector<std::int64_t> before;  // n_ab before a move
     std::vector<double> slopes;        // (L, L), the table of every edge in a move
 
     static std::size_t pair(LabelIndex a, LabelIndex b, LabelIndex labels) {

@@ -26,7 +26,7 @@ class BoundRise {
     // Return whether the gap is expected to stay above the goal, and to fall by a few hundredths at
     // most.
     bool is_over(double gap, double goal) const {
-        constexpr double little = 0.03;
+        constexpr double little = 0.03;  // LITTLE of _bound_extrapolation.py
         const std::size_t count = bounds_.size();
         if (count < 4) return false;
         const double half = bounds_[count / 2 - 1], quarter = bounds_[count / 4 - 1];
@@ -71,9 +71,10 @@ class TreeProof {
 
   private:
     using Labels = std::vector<std::int64_t>;
+    // The constants of _tree_bound.py, which explains them, and the default tolerance of solve_map,
+    // relative to the best energy found.
     static constexpr int most_passes = 1000, look = 4;
-    static constexpr double tolerance = 1e-9;  // relative to the best energy found
-    static constexpr double closes = 0.75, much = 1e-3;
+    static constexpr double closes = 0.75, much = 1e-3, tolerance = 1e-9;
 
     double energy(const Labels& z) const {
         double sum = 0.0;
@@ -145,12 +146,12 @@ class TreeProof {
 
     // Omit labels whose own cost exceeds that of the present labelling.
     PaddedPairs pairs() const {
-        const double reach = value_ * (1.0 + 1e-9);
+        const double most = value_ * (1.0 + 1e-9);
         std::vector<double> unary(at(field_.n) * at(field_.labels));
         for (std::int64_t i = 0; i < field_.n; ++i)
             for (std::int64_t k = i * field_.labels; k < (i + 1) * field_.labels; ++k) {
                 const double above = field_.unary[k] - least_[at(i)];
-                unary[at(k)] = above <= reach ? above : std::numeric_limits<double>::infinity();
+                unary[at(k)] = above <= most ? above : std::numeric_limits<double>::infinity();
             }
         std::vector<std::int64_t> order(at(field_.n_edges));
         const auto ends = [&](std::int64_t e) {

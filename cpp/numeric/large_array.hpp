@@ -16,7 +16,7 @@
 
 namespace setwise {
 
-constexpr std::size_t huge_page = std::size_t(1) << 21;
+constexpr std::size_t huge_page = std::size_t(1) << 21;  // bytes, on x86-64 and most others
 
 // Aligns large blocks to huge pages and offers them to the system as such. This causes fewer page
 // faults when they are filled, and fewer TLB misses when they are read in no order. On other

@@ -62,6 +62,8 @@ class LabelingMixture {
     }
 
   private:
+    // The most steps, and the most halvings of an interval in a line search, which then has the width
+    // 1e-12. The mixture is improved again in the next round. Not tuned.
     static constexpr int most_steps = 60, most_halvings = 40;
 
     double count(std::int64_t j, std::int64_t s) const {
@@ -84,9 +86,9 @@ class LabelingMixture {
     // positive, to a hundredth of one variable.
     double line_search(std::int64_t to, std::int64_t away, double most) const {
         const double rise = energies_[to] - energies_[away];
-        double reach = 0;
+        double largest = 0;
         for (std::int64_t s = 0; s < tables_.functions; ++s)
-            reach = std::max(reach, std::abs(count(to, s) - count(away, s)));
+            largest = std::max(largest, std::abs(count(to, s) - count(away, s)));
         const auto falls = [&](double step) {
             double slope = rise;
             for (std::int64_t s = 0; s < tables_.functions; ++s) {
@@ -98,7 +100,7 @@ class LabelingMixture {
         };
         if (falls(most)) return most;
         double low = 0, high = most;
-        for (int k = 0; k < most_halvings && (k == 0 || (high - low) * reach >= 0.01); ++k) {
+        for (int k = 0; k < most_halvings && (k == 0 || (high - low) * largest >= 0.01); ++k) {
             const double middle = 0.5 * (low + high);
             (falls(middle) ? low : high) = middle;
         }

@@ -65,7 +65,7 @@ class Relaxation {
             for (Index slot = 0; slot < k; ++slot) group.slot_of[group.slot_labels[slot]] = slot;
         }
         group.tasks.assign(1, 0);
-        constexpr Index positions_a_task = 1024;
+        constexpr Index positions_a_task = 1024;  // microseconds of work or more
         for (Index block = 0; block < blocks; ++block)
             if (block + 1 == blocks ||
                 group.starts[block + 1] - group.starts[group.tasks.back()] >= positions_a_task)
@@ -291,7 +291,7 @@ class Relaxation {
     // Call body(begin, size) for runs of entries. This cannot be interrupted.
     template <class Body>
     static void each_run(std::size_t entries, int n_threads, const Body& body) {
-        constexpr Index most = 1 << 15;
+        constexpr Index most = 1 << 15;  // entries per task: microseconds of work or more
         const auto size = static_cast<Index>(entries);
         each_task((size + most - 1) / most, n_threads, [] {},
                   [&](Index task, int) { body(task * most, std::min(most, size - task * most)); });
@@ -380,7 +380,7 @@ class Relaxation {
     Index n_, n_labels_;
     std::vector<Scalar> unary_, total_, previous_total_;
     std::vector<Group<Scalar>> groups_;
-    static constexpr Index rows_a_task = 2048;
+    static constexpr Index rows_a_task = 2048;  // microseconds of work or more
     // single precision has few digits to lose, so its total is recomputed after every move
     static constexpr int moves_between_sums = sizeof(Scalar) == 4 ? 1 : 16;
     int moves_ = 0;

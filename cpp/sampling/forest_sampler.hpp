@@ -37,7 +37,7 @@ class PlacedNumbers {
     }
 
   private:
-    static constexpr std::uint64_t golden = 0x9e3779b97f4a7c15u;
+    static constexpr std::uint64_t golden = 0x9e3779b97f4a7c15u;  // of Splitmix64
     static std::uint64_t mix(std::uint64_t z) {
         z += golden;
         z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -67,7 +67,7 @@ class ForestSampler {
         for (Index e = 0; e < pairs_.edges(); ++e)
             change_.push_back(std::exp(-pairs_.weight(2 * e)));
         tame_ = terms_.empty() && pairs_.tables() == 0;
-        for (Index i = 0; i < n_ && tame_; ++i) tame_ = reach(i) < steep;
+        for (Index i = 0; i < n_ && tame_; ++i) tame_ = range(i) < steep;
         if (!tame_) return;
         weights_ = logs_;
         for (Index i = 0; i < n_; ++i) {
@@ -157,7 +157,7 @@ class ForestSampler {
 
     // Return a bound on the differences between the logarithms of the weights of a variable's
     // labels.
-    double reach(Index i) const {
+    double range(Index i) const {
         const double* const own = logs_.data() + i * n_labels_;
         const double top = *std::max_element(own, own + n_labels_);
         double sum = 0;

@@ -68,7 +68,7 @@ inline double sorted_class(const Classes& set, std::int32_t c, std::int64_t kept
     sort_by_margin(row, work.items, work.other, poll);
     double value = 0;
     auto chain = family.chain();
-    constexpr std::size_t ahead = 24;
+    constexpr std::size_t ahead = 24;  // as in lovasz.hpp
     for (std::size_t k = 0; k < count; ++k) {
         if (k + ahead < count) prefetch(gradient + index_of(work.items[k + ahead]));
         const Packed item = work.items[k];
@@ -89,7 +89,7 @@ inline double bucketed_class(const Classes& set, std::int32_t c, std::int64_t ke
     work.clear(buckets);
     const auto scale = static_cast<float>(buckets), last = static_cast<float>(buckets - 1);
     const double width = 1.0 / static_cast<double>(buckets);
-    constexpr std::int64_t stretch = 1024;
+    constexpr std::int64_t stretch = 1024;  // places that stay in the L1 cache
     std::int32_t at[stretch];
     auto each_stretch = [&](auto visit) {
         for (std::int64_t i = 0; i < set.images; ++i) {

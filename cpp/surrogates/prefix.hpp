@@ -13,13 +13,13 @@ namespace setwise {
 // Compute gains along one chain. Return false if an element lies outside {0, ..., p - 1}. O(m p).
 inline bool prefix_gains(const double* weights, const double* caps, std::int64_t p,
                          const std::int64_t* order, std::int64_t m, double* gains,
-                         std::vector<double>& room) {
-    room.assign(caps, caps + p);
+                         std::vector<double>& remaining) {
+    remaining.assign(caps, caps + p);
     for (std::int64_t k = 0; k < m; ++k) {
         if (order[k] < 0 || order[k] >= p) return false;
         double gain = 0;
         for (std::int64_t i = order[k]; i < p; ++i) {
-            double& left = room[static_cast<std::size_t>(i)];
+            double& left = remaining[static_cast<std::size_t>(i)];
             gain += weights[i] * std::clamp(left, 0.0, 1.0);
             left -= 1.0;
         }

@@ -163,9 +163,11 @@ inline void check_field_cut(std::mt19937& random) {
         changed = changing->solve(tilt.data(), n, round % 2 ? 0.0 : 1e-10, round % 3 > 0,
                                   inside.get(), no_poll, 1);
     }
-    require(close(changed.paid, other.paid), "changing cut: not as good as one from nothing");
+    require(close(changed.above_least, other.above_least),
+            "changing cut: not as good as one from nothing");
     require(offer(cut_grid<2>) || offer(cut_grid<4>), "field cut: a grid has no blocks");
-    require(cut.paid == other.paid && labels == others, "field cut: a grid is cut otherwise");
+    require(cut.above_least == other.above_least && labels == others,
+            "field cut: a grid is cut otherwise");
 }
 
 // Copies share the data that does not change, so threads may solve them at once.

@@ -40,7 +40,7 @@ namespace {
 
 using namespace setwise;
 
-// Return the maximum over all sets of mistakes; loss(n, q) of the counts.
+// Return the maximum over all sets of mistakes, given loss(n, q) as a function of the counts.
 template <class Scalar, class Loss>
 double enumerate(const Row<Scalar>& row, Loss loss, Rescaling rule) {
     double best = -std::numeric_limits<double>::infinity();
@@ -130,13 +130,13 @@ void check_sizes(const Row<Scalar>& row, std::vector<Scalar>& gradient, Workspac
     rescale_prefix(row, weights.data(), caps.data(), 2.0, gradient.data(), no_poll);
     std::vector<std::int64_t> order;
     for (const Packed item : work.items) order.push_back(index_of(item));
-    std::vector<double> gains(order.size()), room;
+    std::vector<double> gains(order.size()), remaining;
     require(prefix_gains(weights.data(), caps.data(), row.p, order.data(),
-                         static_cast<std::int64_t>(order.size()), gains.data(), room),
+                         static_cast<std::int64_t>(order.size()), gains.data(), remaining),
             "prefix gains refused a permutation");
     const std::int64_t outside = row.p;
     double gain;
-    require(!prefix_gains(weights.data(), caps.data(), row.p, &outside, 1, &gain, room),
+    require(!prefix_gains(weights.data(), caps.data(), row.p, &outside, 1, &gain, remaining),
             "prefix gains took an element outside");
 }
 

@@ -122,9 +122,10 @@ class BoxDescent {
                 masked_sum(odds_.data() + begin, h + begin, starts_[i + 1] - begin,
                            static_cast<std::int8_t>(-h[begin]));
         }
-        const double reach = 10.0 * tau_;  // bound on one step, so that odds keep their digits
-        const double lowest = std::max(-w[k], -reach);
-        double low = lowest, high = reach, d = 0;
+        const double largest_step =
+            10.0 * tau_;  // bound on one step, so that odds keep their digits
+        const double lowest = std::max(-w[k], -largest_step);
+        double low = lowest, high = largest_step, d = 0;
         bool low_is_known = false, high_is_known = false;
         for (int trial = 0; trial < 50; ++trial) {
             double slope = 1, bend = 0;
@@ -140,7 +141,7 @@ class BoxDescent {
             (slope > 0 ? high : low) = d;
             (slope > 0 ? high_is_known : low_is_known) = true;
             if (slope == 0 || high - low <= 1e-7 * tau_) break;
-            if (slope > 0 ? d <= lowest : d >= reach) break;
+            if (slope > 0 ? d <= lowest : d >= largest_step) break;
             // Newton's step; if it leaves the bracket, the end of the bracket if that was not
             // tried, otherwise the middle
             double next = d - slope / std::max(bend, 1e-300);

@@ -322,7 +322,7 @@ def main() -> None:
             "equal biases": "a loop over solve_map, which is the exact joint list of DivMBest: the "
             "rival that takes an hour",
             "alternatives": "diverse without a diversity: no setting was chosen on these images "
-            "but that the reach is the upper quartile of the preferences, which a trial on them "
+            "but that max_bias is the upper quartile of the preferences, which a trial on them "
             "had shown to be about right; 'any difference' without the least difference of 3 %",
             "regions": "VariableCoverage over about 60 larger regions of SLIC: a reward for labels "
             "that a superpixel had in few items, and a price for each superpixel of a region that "

@@ -94,7 +94,7 @@ class Model(nn.Module):
 
     @property
     def last(self) -> Last:
-        """Return the last layer with the current weights."""
+        """The last layer with the current weights."""
         if self.layer is not None:
             return Last("field", self.layer.weight.item())
         weight = 0.0 if self.raw_weight is None else functional.softplus(self.raw_weight).item()

@@ -66,7 +66,7 @@ listed(
     delta=0.5,
     nonempty=False,
     ignore=None,
-    reach=1.0,
+    max_bias=1.0,
     resolution=0.0,
     n_jobs=1,
 )

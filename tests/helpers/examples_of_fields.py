@@ -182,7 +182,7 @@ listed(
 )
 method("diversities.Addition.added_to", lambda: diversities.Addition(counts=[COUNT]), field=FIELD)
 PARTS = [diversities.DivMBest(1.0), diversities.HammingBall(1.0, 0.5)]
-listed("diversities.Alternatives", repr, least_difference=0.05, least_part=0.02, reach=2.0)
+listed("diversities.Alternatives", repr, least_difference=0.05, least_part=0.02, max_bias=2.0)
 listed("diversities.Concatenated", repr, parts=PARTS, shares=array(2, 1))
 method("diversities.Concatenated.shares_of", lambda: diversities.Concatenated(PARTS), m=4)
 
@@ -456,7 +456,7 @@ listed(
     "inference.bias_path",
     lambda path: (path.breakpoints, path.last),
     field=TWO_LABELS,
-    reach=2.0,
+    max_bias=2.0,
     resolution=0.1,
     max_cuts=20,
     n_jobs=1,

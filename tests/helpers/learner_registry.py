@@ -108,6 +108,6 @@ def assert_honest(fit, problem, C, minimum):
     assert fit.bound - slack <= minimum <= fit.value + slack
     assert fit.gap == fit.value - fit.bound >= 0
     gain = C * problem.risk(np.zeros(problem.dimension))[0] - fit.bound
-    assert fit.room == pytest.approx(min(gain, fit.value), rel=1e-12, abs=1e-12)
-    assert fit.relative_gap == (0.0 if fit.gap <= fit.rounding else fit.gap / fit.room)
+    assert fit.gap_scale == pytest.approx(min(gain, fit.value), rel=1e-12, abs=1e-12)
+    assert fit.relative_gap == (0.0 if fit.gap <= fit.rounding else fit.gap / fit.gap_scale)
     assert 0.0 <= fit.relative_gap <= 1.0

@@ -29,15 +29,15 @@ MANY_ROUNDINGS = 64.0
 HIDDEN = 1e-6
 
 
-def relative_gap(gap: float, room: float, rounding: float = 0.0) -> float:
-    """Return the gap as a share of ``room``, the largest possible gain, in [0, 1].
+def relative_gap(gap: float, gap_scale: float, rounding: float = 0.0) -> float:
+    """Return the gap as a share of ``gap_scale``, the largest possible gain, in [0, 1].
 
     It is 0 if the gap is at most the rounding error of its sums, and ``inf`` for a gap of ``inf``,
     that is without any bound.
     """
     if gap <= rounding:
         return 0.0
-    return gap / max(gap, room) if gap < inf else inf
+    return gap / max(gap, gap_scale) if gap < inf else inf
 
 
 def gap_over_value(gap: float, value: float, unit: float = 1.0) -> float:

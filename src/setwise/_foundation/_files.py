@@ -111,7 +111,7 @@ def unpacked(file: BinaryIO, size: int, name: str, *, packed: bool) -> Iterator[
 
 
 def affords(n_numbers: int, entries: int) -> bool:
-    """Return whether a file of ``n_numbers`` numbers may ask for arrays of so many entries.
+    """Return whether a file of ``n_numbers`` numbers may ask for arrays of that size.
 
     A number takes eight bytes, and an entry as many again for a copy of its array.
     """

@@ -25,7 +25,7 @@ class NestedMasks:
     """The nested masks {i : score_i >= level} of one example, and its shape.
 
     Along a bias path, a score is the largest bias against the object at which the element is still
-    in the best mask: infinite if it is at ``reach``, and -inf if it is not at -``reach``, so that
+    in the best mask: infinite if it is at r = ``max_bias``, and -inf if it is not at -r, so that
     the full mask ends the family on one side and the smallest mask on the other.
     """
 
@@ -48,11 +48,11 @@ class NestedMasks:
 
 
 def as_nested(
-    item: Any, name: str, reach: float | None, resolution: float, n_jobs: int
+    item: Any, name: str, max_bias: float | None, resolution: float, n_jobs: int
 ) -> NestedMasks:
     """Return the family of a field, a bias path, a map of probabilities, or a stack of masks."""
     if isinstance(item, Field):
-        path = bias_path(item, reach=reach, resolution=resolution, n_jobs=n_jobs)
+        path = bias_path(item, max_bias=max_bias, resolution=resolution, n_jobs=n_jobs)
         return NestedMasks(PATH, scores_of_path(path), item.shape or (item.n_variables,))
     if isinstance(item, BiasPath):
         return NestedMasks(PATH, scores_of_path(item), (len(item.last),))
@@ -100,14 +100,14 @@ def all_nested(
     items: list[Any],
     make: Callable[[Any], Any],
     name: str,
-    reach: float | None,
+    max_bias: float | None,
     resolution: float,
     threads: int,
 ) -> list[NestedMasks]:
     """Return the families of ``make(item)`` for all items, over threads."""
 
     def one(item: Any) -> NestedMasks:
-        return as_nested(make(item), name, reach, resolution, 1)
+        return as_nested(make(item), name, max_bias, resolution, 1)
 
     if threads == 1 or len(items) < 2:
         return [one(item) for item in items]

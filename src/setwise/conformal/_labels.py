@@ -30,8 +30,8 @@ from setwise.losses import Loss, get
 
 _RECALL, _PRECISION = "false_negative_rate", "precision"
 _LEVELS = 200  # as for masks: a fixed sequence pays nothing for more levels
-_FOLDS = 5
-_CELLS = 1 << 22  # rows are taken in blocks of at most this many numbers
+_FOLDS = 5  # the default of scikit-learn
+_CELLS = 1 << 22  # the most numbers per block of rows: 32 MB of temporary arrays
 
 
 class ConformalLabels(Conformal):

@@ -44,7 +44,7 @@ MASK = ("precision", "jaccard", "dice")
 # The number of levels that learn-then-test chooses among. They are quantiles of the scores on other
 # data, and a fixed sequence of tests pays nothing for more of them.
 _LEVELS = 200
-_FOLDS = 5
+_FOLDS = 5  # the default of scikit-learn
 # The colours of the inner mask and of the band, of the palette for labels.
 _COLORS: Bytes = np.array([[0, 114, 178], [230, 159, 0]], np.uint8)
 
@@ -175,7 +175,7 @@ class ConformalMasks(Conformal):
         average over images that have an object (outer, mask) or a background (inner).
     ignore : int, default=None
         The label of pixels in y that do not count.
-    reach, resolution : float, default=None and 0.05
+    max_bias, resolution : float, default=None and 0.05
         As in ``bias_path``. With a resolution of 0.05, neighbours in a family differ in at most 5 %
         of the pixels; the guarantees hold for any resolution.
     n_jobs : int, default=None
@@ -207,7 +207,7 @@ class ConformalMasks(Conformal):
 
     _stored = (
         *("alpha", "outer", "inner", "mask", "delta", "nonempty", "ignore"),
-        *("reach", "resolution"),
+        *("max_bias", "resolution"),
     )
 
     @hints_at_names
@@ -222,7 +222,7 @@ class ConformalMasks(Conformal):
         delta: float | None = None,
         nonempty: bool = False,
         ignore: int | None = None,
-        reach: float | None = None,
+        max_bias: float | None = None,
         resolution: float = 0.05,
         n_jobs: int | None = None,
     ) -> None:
@@ -234,7 +234,7 @@ class ConformalMasks(Conformal):
         self.delta = delta
         self.nonempty = nonempty
         self.ignore = ignore
-        self.reach = reach
+        self.max_bias = max_bias
         self.resolution = resolution
         self.n_jobs = n_jobs
 
@@ -436,8 +436,8 @@ class ConformalMasks(Conformal):
         as_flag(self.nonempty, "nonempty")
         if self.ignore is not None:
             as_count(self.ignore, "ignore", least=-(2**31), most=2**31 - 1)
-        if self.reach is not None:
-            as_number(self.reach, "reach", nonnegative=True)
+        if self.max_bias is not None:
+            as_number(self.max_bias, "max_bias", nonnegative=True)
         if as_number(self.resolution, "resolution", nonnegative=True) > 1:
             raise ValueError(f"resolution must be at most 1, got {self.resolution:g}")
         threads(self.n_jobs)
@@ -459,10 +459,10 @@ class ConformalMasks(Conformal):
                 "estimator must be a function or a classifier with predict_proba, got "
                 f"{type(model).__name__}"
             )
-        # A path of reach 0 is the best mask alone, in one cut.
-        reach = 0.0 if plain else self.reach
+        # A path with max_bias 0 is the best mask alone, in one cut.
+        max_bias = 0.0 if plain else self.max_bias
         name = "X" if model is None else "what estimator returns"
-        return all_nested(examples, make, name, reach, self.resolution, threads(self.n_jobs))
+        return all_nested(examples, make, name, max_bias, self.resolution, threads(self.n_jobs))
 
     def _profiles(
         self, examples: list[Any], truths: list[Any], model: Any

@@ -1,4 +1,4 @@
-"""Risk control: the boldest level of a nested family whose risk is at most what was asked for."""
+"""Risk control: the least cautious level of a nested family whose risk is at most a given one."""
 
 from __future__ import annotations
 

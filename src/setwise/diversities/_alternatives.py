@@ -14,7 +14,8 @@ class Alternatives(Immutable):
     is listed twice.
 
     For two labels and a submodular energy, the items are chosen among all labellings that are
-    optimal under some bias b against label 1, from -r to the reach r (``bias_path``), and minimise
+    optimal under some bias b against label 1, from -r to r = ``max_bias`` (``bias_path``), and
+    minimise
 
     .. math:: \min_S \int_{-r}^{r} \min_{y \in S} \mathrm{Ham}(y, y_b) \, db ,
 
@@ -26,8 +27,8 @@ class Alternatives(Immutable):
     variables and edges, or two cuts per item. A variable with the same label at two biases has it
     in between too, so ``probability_gaps`` bound the error, and ``reason`` reports the largest of
     them. The integral of a list may then exceed its computed value by up to 2 r times the sum of
-    these gaps. A path with fewer labellings than items is followed up to four times the usual
-    reach; then the list ends.
+    these gaps. A path with fewer labellings than items is followed up to four times the default
+    ``max_bias``; then the list ends.
 
     For other fields, greedy steps of ``DivMBest`` are made, each with the least weight for which
     the item differs enough, found by bisection among ten. If there is none, for instance because
@@ -44,7 +45,7 @@ class Alternatives(Immutable):
         The smallest share of the variables in which every two items differ.
     least_part : float
         The smallest share of the variables in the largest connected part of every difference.
-    reach : float, optional
+    max_bias : float, optional
         r, in the units of the energy. By default it is the upper quartile of the variables'
         preferences for a label, without seeds, or the weight of their pairs if they have no
         preference.
@@ -58,25 +59,27 @@ class Alternatives(Immutable):
 
     least_difference: float
     least_part: float
-    reach: float | None
+    max_bias: float | None
 
     def __init__(
         self,
         least_difference: float = 0.03,
         least_part: float = 0.01,
-        reach: float | None = None,
+        max_bias: float | None = None,
     ) -> None:
         self._set(
             least_difference=_as_share(least_difference, "least_difference"),
             least_part=_as_share(least_part, "least_part"),
-            reach=None if reach is None else as_number(reach, "reach", nonnegative=True),
+            max_bias=None
+            if max_bias is None
+            else as_number(max_bias, "max_bias", nonnegative=True),
         )
 
     def __repr__(self) -> str:
-        reach = "" if self.reach is None else f", reach={self.reach:g}"
+        max_bias = "" if self.max_bias is None else f", max_bias={self.max_bias:g}"
         return (
             f"Alternatives(least_difference={self.least_difference:g}, "
-            f"least_part={self.least_part:g}{reach})"
+            f"least_part={self.least_part:g}{max_bias})"
         )
 
 

@@ -164,7 +164,7 @@ def _check_some(function: SetFunction, trials: int, rng: np.random.Generator) ->
     found = _Findings()
     empty = empty_value(function)
     found.note("normalized", abs(empty), np.zeros(n, np.bool_))
-    largest, reach, n_sets = abs(empty), 0.0, 1
+    largest, span, n_sets = abs(empty), 0.0, 1
     rows = max(1, min(1024, (1 << 22) // n))
     for start in range(0, trials, rows):
         meet, left, right, join = _draw(n, min(rows, trials - start), rng)
@@ -185,8 +185,8 @@ def _check_some(function: SetFunction, trials: int, rng: np.random.Generator) ->
             k = int(at.argmin())
             found.note("nonnegative", -float(at[k]), sets[k])
             largest = max(largest, float(np.abs(at).max()))
-            reach = max(reach, float(np.abs(at - empty).max()))
-        tolerance = max(1e-10 * reach, FEW_ROUNDINGS * EPS * largest)
+            span = max(span, float(np.abs(at - empty).max()))
+        tolerance = max(1e-10 * span, FEW_ROUNDINGS * EPS * largest)
         n_sets += 4 * len(meet)
         if all(
             found.excess.get(name, 0.0) > tolerance
@@ -194,7 +194,7 @@ def _check_some(function: SetFunction, trials: int, rng: np.random.Generator) ->
         ):
             break
     return _report(
-        function, found, max(1e-10 * reach, FEW_ROUNDINGS * EPS * largest), n_sets, exact=False
+        function, found, max(1e-10 * span, FEW_ROUNDINGS * EPS * largest), n_sets, exact=False
     )
 
 
@@ -204,11 +204,16 @@ def _draw(
     """Draw C, C + P, C + Q, C + P + Q as masks, with single elements half of the time."""
     single = rng.random(rows) < 0.5
     parts = np.where(single, 1, rng.integers(1, n // 2 + 1, size=(2, rows)))
-    room = n - parts.sum(axis=0)
+    remaining = n - parts.sum(axis=0)
     near = rng.integers(0, 4, size=rows)
     kind = rng.integers(0, 3, size=rows)
     size = np.choose(
-        kind, [rng.integers(0, room + 1), np.minimum(near, room), np.maximum(room - near, 0)]
+        kind,
+        [
+            rng.integers(0, remaining + 1),
+            np.minimum(near, remaining),
+            np.maximum(remaining - near, 0),
+        ],
     )
     rank = rng.permuted(np.broadcast_to(np.arange(n), (rows, n)), axis=1)
     ends = np.cumsum([size, *parts], axis=0)[:, :, None]

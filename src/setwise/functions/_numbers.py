@@ -26,7 +26,7 @@ class Numbers:
 
     unit: float
     """A power of two that divides every number of F; ``inf`` if all are 0, 0 if none is known."""
-    reach: float
+    span: float
     """An upper bound on all partial sums of a difference of two values."""
     least: float
     """The smallest number that is not 0: a weight, a step of a table; ``inf`` if there is none."""
@@ -40,15 +40,15 @@ class Numbers:
     @property
     def exact(self) -> bool:
         """Whether the differences of values are computed without any rounding."""
-        return self.unit > 0 and self.reach <= INTEGERS * self.unit
+        return self.unit > 0 and self.span <= INTEGERS * self.unit
 
     def value_error(self, n: int) -> float:
         """Return a bound on the rounding error of a value of F.
 
-        A value is a sum over n elements and all terms, and no partial sum exceeds ``reach + base``.
+        A value is a sum over n elements and all terms, and no partial sum exceeds ``span + base``.
         """
-        whole = self.reach + self.base
-        alone = self.reach == 0.0 and self.n_terms == 1
+        whole = self.span + self.base
+        alone = self.span == 0.0 and self.n_terms == 1
         if alone or whole <= INTEGERS * min(self.unit, self.base_unit):
             return 0.0
         return FEW_ROUNDINGS * (n + self.n_terms) * EPS * whole
@@ -85,8 +85,8 @@ def least_of(numbers: FloatArray) -> float:
 
 def numbers_of_weights(weights: FloatArray, times: int) -> Numbers:
     """Return the numbers of a sum of weights, each of which occurs at most ``times`` times."""
-    reach = times * float(np.abs(weights).sum())
-    return Numbers(lowest_unit(weights), reach, least_of(weights), n_terms=times)
+    span = times * float(np.abs(weights).sum())
+    return Numbers(lowest_unit(weights), span, least_of(weights), n_terms=times)
 
 
 def numbers_of_table(values: FloatArray, least: float) -> Numbers:
@@ -94,8 +94,8 @@ def numbers_of_table(values: FloatArray, least: float) -> Numbers:
     rises = values - values[0]
     # If the differences are exact, a large constant in the values does not affect them.
     unit = lowest_unit(rises if rises_are_exact(values, rises) else values)
-    reach = 2.0 * float(np.abs(rises).max())
-    return Numbers(unit, reach, least, abs(float(values[0])), lowest_unit(values[:1]))
+    span = 2.0 * float(np.abs(rises).max())
+    return Numbers(unit, span, least, abs(float(values[0])), lowest_unit(values[:1]))
 
 
 def rises_are_exact(values: FloatArray, rises: FloatArray) -> bool:
@@ -122,13 +122,13 @@ def numbers_from_values(function: SetFunction) -> Numbers:
     values = function._values(np.concatenate(ends) > 0)
     empty, whole, firsts = float(values[0]), float(values[1]), values[2 : n + 2] - values[0]
     if function.is_increasing is True:
-        gains, reach = firsts, abs(whole - empty)
+        gains, span = firsts, abs(whole - empty)
     else:
         lasts = whole - values[n + 2 :]
         gains = np.concatenate([firsts, lasts])
-        reach = float(np.maximum(np.abs(firsts), np.abs(lasts)).sum())
+        span = float(np.maximum(np.abs(firsts), np.abs(lasts)).sum())
     noise = FEW_ROUNDINGS * EPS * float(np.abs(values).max())
-    return Numbers(0.0, reach, least_of(gains[np.abs(gains) > noise]), abs(empty), 0.0)
+    return Numbers(0.0, span, least_of(gains[np.abs(gains) > noise]), abs(empty), 0.0)
 
 
 def errors_of_sums(elements: IntArray, weights: FloatArray, n: int) -> FloatArray:

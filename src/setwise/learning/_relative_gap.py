@@ -22,7 +22,7 @@ CANCELLED = 4 * EPS
 BELOW_LEAST = 1e-9
 
 
-def room_of(value: float, bound: float, zero: float, least: float | None = 0.0) -> float:
+def gap_scale_of(value: float, bound: float, zero: float, least: float | None = 0.0) -> float:
     """Return the scale of the relative gap, min(P(0) - bound, P(w) - least).
 
     ``least`` is a lower bound of C times the risk, or None if none is known.
@@ -45,4 +45,4 @@ def measures(
     """Return the gap, its scale, and its rounding error."""
     least = ROUNDING * (abs(value) + abs(bound)) + CANCELLED * zero
     rounding = min(max(least, rounding), HIDDEN * value)
-    return value - bound, room_of(value, bound, zero), rounding
+    return value - bound, gap_scale_of(value, bound, zero), rounding

@@ -186,7 +186,7 @@ class ModularRows(Family):
         return TableRows.of(tables, which).rescaling(True, weights)
 
     def polymatroids(self) -> Polymatroids:
-        """Return boxes, one per set."""
+        """Return the polymatroids of the sets, which are boxes."""
         return Polymatroids(Polymatroids.MODULAR, self.weights, self.labels.offsets[:-1])
 
 

@@ -81,7 +81,7 @@ class Surrogate(Immutable, ABC):
     def evaluate(self, rows: ScoredRows) -> tuple[FloatArray, Scores]:
         """Compute the value of each set and the gradient for each score, of checked rows.
 
-        ``rows.margins(i)`` are the products g y of set i, ``rows.labels.row(i)`` tells which
+        ``rows.margins(i)`` are the products g y of set i, ``rows.labels.row(i)`` says which
         elements are positive, and ``rows.labels.offsets[i]`` is the place of the first one in the
         gradient.
         """
@@ -184,7 +184,7 @@ class Surrogate(Immutable, ABC):
 
 
 def times(factor: float, values: FloatArray, gradient: Scores) -> tuple[FloatArray, Scores]:
-    """Return both multiplied by a factor; the gradient keeps its precision."""
+    """Return values and gradient times a factor; the gradient keeps its precision."""
     if factor == 1:
         return values, gradient
     return factor * values, gradient * gradient.dtype.type(factor)

@@ -52,7 +52,7 @@ class MaskBounds(NamedTuple):
 
 
 class MaskCalibrator(Module):
-    r"""Calibrate thresholds of logits so that inner and outer masks have guaranteed risks.
+    r"""A calibrator of thresholds for inner and outer masks of logits with guaranteed risks.
 
     The guarantees are those of ``sw.conformal.ConformalMasks``: on average over calibration sets
     and new images, at most alpha of the object lies outside the outer mask, and at most alpha of

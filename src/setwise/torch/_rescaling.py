@@ -80,7 +80,7 @@ def slack_rescaling(
 
 @constant
 def check_counts(loss: Loss | str) -> None:
-    """Check that every device knows the maximum of the loss."""
+    """Check that every device can compute the maximum for the loss."""
     whole = get(loss)
     if not has_maximum(whole._unscaled()[0]):
         raise ValueError(

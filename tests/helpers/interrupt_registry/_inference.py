@@ -136,7 +136,7 @@ for _case, _make in {
 @long("inference.bias_path")
 def bias_path(size: int) -> Call:
     field = grid_field(size, 2)
-    return lambda: inference.bias_path(field, reach=2.0)
+    return lambda: inference.bias_path(field, max_bias=2.0)
 
 
 @long("inference.tune_diversity")

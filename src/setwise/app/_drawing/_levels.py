@@ -247,8 +247,8 @@ class ImageLevel:
         rows, columns = np.divmod(places, self.shape[1])
         value -= float(far[rows // step, columns // step, 0].sum())
         value += float(costs @ ones) + warm.value
-        lost, paid = warm.lost, warm.paid
-        gap = min(lost / paid, 1.0) if lost else 0.0
+        lost, above_least = warm.lost, warm.above_least
+        gap = min(lost / above_least, 1.0) if lost else 0.0
         return LevelSolution(labels, value, value - lost, gap, lost == 0.0)
 
     def _sum_of_blocks(self, costs: FloatArray, step: int) -> float:

@@ -161,7 +161,7 @@ class LogisticClassRisk(ClassRisk):
         super().__init__(y, margins, code, sample_weight, one_segment=one_segment)
 
     def _most_violated(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the logarithms of the sums, (m,), and their slopes in the classes, (k, m)."""
+        """Return the logistic loss of each example, (m,), and its slope in the classes, (k, m)."""
         heights = self._heights(scores)
         top = heights.max(axis=0)
         slope = np.exp(heights - top)

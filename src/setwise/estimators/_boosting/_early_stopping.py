@@ -144,7 +144,7 @@ class ScoreWatch:
 
     @property
     def results(self) -> dict[str, dict[str, list[float]]]:
-        """Return score and loss of each set, one number per round."""
+        """The score and the loss of each set, one number per round."""
         return {
             name: {"score": [v.score for v in verdicts], "loss": [v.loss for v in verdicts]}
             for name, verdicts in self.verdicts.items()

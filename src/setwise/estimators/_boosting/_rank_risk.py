@@ -98,7 +98,7 @@ class RankRisk:
 
     @cached_property
     def _pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64], FloatArray]:
-        """Return higher row, lower row and weight of every pair; the weights have the mean 1."""
+        """The higher row, lower row and weight of every pair; the weights have the mean 1."""
         highs, lows = [], []
         for begin, end in zip(self._starts[:-1], self._starts[1:], strict=True):
             kept = np.flatnonzero(self._weights[begin:end] > 0) + begin

@@ -30,7 +30,7 @@ from setwise.estimators._fields._higher_order_maps import best_maps
 from setwise.estimators._threads import threads
 from setwise.learning import one_slack
 from setwise.learning._cutting_planes._fit import Fit
-from setwise.learning._relative_gap import room_of
+from setwise.learning._relative_gap import gap_scale_of
 from setwise.losses import Loss
 
 
@@ -282,7 +282,7 @@ class FieldSVM(FieldModel):
                 break
             # If no labels were missed and only the unproved part remains, more planes would not
             # help.
-            near = self.tol * room_of(fit.value, rounds.bound, oracle.zero)
+            near = self.tol * gap_scale_of(fit.value, rounds.bound, oracle.zero)
             if least - fit.value <= near and most - least > near:
                 break
         assert fit is not None

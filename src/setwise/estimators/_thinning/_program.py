@@ -160,8 +160,8 @@ class ThinningProblem:
         """Return the cost of each row for the class that the weighted columns predict."""
         scores = self.pool.scores(weights, self.n_scores)
         chosen = (scores[0] > 0).astype(np.int64) if len(scores) == 1 else scores.argmax(axis=0)
-        paid: FloatArray = self.cost[self.y, chosen]
-        return paid
+        costs: FloatArray = self.cost[self.y, chosen]
+        return costs
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,10 +15,15 @@ from setwise.estimators._tracking._memory import Example
 from setwise.learning._relative_gap import share_left
 from setwise.learning._weak_learners._stumps import Stump
 
-_TEMPERATURE = 0.05  # temperature of the soft maximum, in units of the overlap
-_PER_ROUND = 10  # the most stumps that are added per round, on different features
-_SWEEPS = 5  # sweeps of coordinate descent per round
-_VIOLATED = 1.05  # the smallest edge of a stump that is added
+# The temperature of the soft maximum over boxes, in units of the overlap. A low temperature is near
+# to the maximum of the objective, a high one makes it smoother. Not tuned.
+_TEMPERATURE = 0.05
+# The work of a round: the most stumps that are added, on different features, and the sweeps of
+# coordinate descent over the weights. Not tuned: what a round leaves is left to the next one.
+_PER_ROUND, _SWEEPS = 10, 5
+# The least edge of a stump that is added. An edge above 1 lowers the objective; 1.05 omits stumps
+# that would hardly lower it. Not tuned.
+_VIOLATED = 1.05
 
 
 @dataclass(frozen=True)
@@ -37,7 +42,7 @@ class ByteStumps:
         return np.where(above, self.signs[:, None], -self.signs[:, None])
 
     def scores(self, features: Bytes) -> FloatArray:
-        """Sum by a table of 256 entries for each feature that is used: (n, d) -> (n,)."""
+        """Return the scores (n,) of features (n, d), by a table of 256 values per used feature."""
         used, place = np.unique(self.features, return_inverse=True)
         tables = np.zeros((len(used), 256))
         above = np.arange(256) > self.thresholds[:, None]
@@ -104,8 +109,8 @@ def learn(
             now.features[used], now.thresholds[used], now.signs[used], weights[used], gap
         )
         responses = responses[used]
-        room = min(_PER_ROUND, n_estimators - len(now.features))
-        new = np.argsort(-np.abs(gains), kind="stable")[: max(room, 0)]
+        n_new = min(_PER_ROUND, n_estimators - len(now.features))
+        new = np.argsort(-np.abs(gains), kind="stable")[: max(n_new, 0)]
         new = new[np.abs(gains[new]) > _VIOLATED]
         if number == rounds or gap <= tol or len(new) == 0:
             break

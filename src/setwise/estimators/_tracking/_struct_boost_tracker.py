@@ -29,13 +29,19 @@ from setwise.learning._weak_learners._stumps import Stump
 
 # The largest number of boxes that a parameter may ask for: their features take gigabytes.
 _MOST_BOXES = 1 << 24
-# The rounds of new stumps at the start, and in an update, which continues from the last stumps.
+# The rounds of new stumps at the start, which allow 300 stumps, and in an update, which continues
+# from the last stumps and must be fast. Not tuned.
 _ROUNDS_AT_START, _ROUNDS = 30, 3
-_FOR_LABELED = 4  # times as many boxes for a given frame; the first has no others
-_WIDER = 1.5  # factor of the search radius after an unsure frame
-_ON_SIGHT = 0.1  # a found box this far below ``unsure_below`` is rejected
+# A frame whose box is given has this many times as many training boxes, because its box is certain
+# and the first frame is the only one at the start. Not tuned.
+_FOR_LABELED = 4
+# The factor of the search radius after an uncertain frame, in which the object may have moved
+# farther. Not tuned.
+_WIDER = 1.5
+# An update rejects a box whose confidence is below ``unsure_below`` by more than this. Not tuned.
+_ON_SIGHT = 0.1
 # A lost object is searched on a grid. The best _PLACES boxes of the grid are refined by _NEARBY
-# boxes within _NEAR_RADIUS around each.
+# boxes within _NEAR_RADIUS around each. They bound the work of such a frame and are not tuned.
 _PLACES, _NEARBY, _NEAR_RADIUS = 3, 150, 0.15
 
 # The boxes of an update have centres up to this distance from the right one, relative to the square
@@ -46,7 +52,7 @@ _AS_IT_IS = np.ones(1)  # the scales of a search in one size
 
 
 class StructBoostTracker(Versioned, BaseEstimator):  # type: ignore[misc]
-    r"""Follow a box through a sequence of images.
+    r"""A tracker that follows a box through a sequence of images.
 
     The score of a box is a sum of decision stumps on its features, and the box of a frame is the
     best of about ``n_candidates`` boxes around the last one. Every ``update_every`` frames the

@@ -29,8 +29,8 @@ def slack_of(values: FloatArray, share: float = ROUNDING) -> float:
     """
     if not values.size:
         return 0.0
-    reach = float(np.abs(values - values.flat[0]).max())
-    return max(share * reach, FEW_ROUNDINGS * EPS * float(np.abs(values).max()))
+    span = float(np.abs(values - values.flat[0]).max())
+    return max(share * span, FEW_ROUNDINGS * EPS * float(np.abs(values).max()))
 
 
 def size_grid(positive: BoolArray) -> IntArray:

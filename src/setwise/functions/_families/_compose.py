@@ -137,7 +137,7 @@ class Sum(SetFunction):
         ]
         return Numbers(
             unit=min((part.unit * step for part, _, step in parts), default=inf),
-            reach=sum(part.reach * scale for part, scale, _ in parts),
+            span=sum(part.span * scale for part, scale, _ in parts),
             least=min((part.least * scale for part, scale, _ in parts), default=inf),
             base=sum(part.base * scale for part, scale, _ in parts),
             base_unit=min((part.base_unit * step for part, _, step in parts), default=inf),
@@ -313,9 +313,9 @@ class _View(SetFunction):
         inner = numbers_of(self.function)
         return Numbers(
             inner.unit,
-            2.0 * inner.reach,
+            2.0 * inner.span,
             inner.least,
-            inner.base + inner.reach,
+            inner.base + inner.span,
             min(inner.base_unit, inner.unit),
             inner.n_terms + 1,
         )

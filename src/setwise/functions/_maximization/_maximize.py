@@ -121,7 +121,7 @@ def _whole(function: SetFunction) -> Maximum:
         n_iter=0,
         certified=True,
         excess=excess,
-        room=excess,
+        gap_scale=excess,
         rounding=HIDDEN * numbers_of(function).least if excess else 0.0,
     )
 
@@ -210,7 +210,7 @@ class _Plain:
             n_iter=n_iter,
             certified=self._certified,
             excess=excess,
-            room=max(excess, found.trivial - found.value + self._wrong),
+            gap_scale=max(excess, found.trivial - found.value + self._wrong),
             rounding=min(2 * self._wrong, HIDDEN * self._numbers.least),
             interrupted=ending.interrupted,
             reason=ending.reason if ending.cut_short else "done",

@@ -41,7 +41,7 @@ class Maximum(Record, Measured):
         An upper bound on the excess of the best feasible value over ``value``, if ``certified``. It
         is at most the gap, because the gap also contains the rounding errors of ``value`` and
         ``bound``, for instance those of a large F(empty).
-    room : float
+    gap_scale : float
         The trivial bound F(empty) + sum_i max(0, F({i}) - F(empty)), over the k largest, minus the
         value.
     rounding : float
@@ -82,7 +82,7 @@ class Maximum(Record, Measured):
     n_iter: int
     certified: bool
     excess: float
-    room: float
+    gap_scale: float
     rounding: float = 0.0
     interrupted: bool = False
     reason: str = "done"
@@ -97,4 +97,4 @@ class Maximum(Record, Measured):
         return self.reason == "done"
 
     def _measures(self) -> tuple[float, float, float]:
-        return self.excess, self.room, self.rounding
+        return self.excess, self.gap_scale, self.rounding

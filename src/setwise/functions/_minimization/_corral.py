@@ -44,7 +44,7 @@ class Corral:
 
     @property
     def vertices(self) -> FloatArray:
-        """Return the points as they were added, since the unit is a power of two."""
+        """The points as they were added, since the unit is a power of two."""
         return self.points * self._unit
 
     def length(self) -> float:

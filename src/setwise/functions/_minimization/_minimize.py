@@ -57,8 +57,8 @@ def minimize(
     rounding error of its own coordinate alone, so that weights of 1e-20 are not lost beside 1e20.
 
     An iteration costs a sort, a greedy pass, and O(n k) for each change of the k <= n kept
-    vertices. The proof costs k passes, and ``room`` n + 1 values. The number of iterations is of
-    the order of n in practice.
+    vertices. The proof costs k passes, and ``gap_scale`` n + 1 values. The number of iterations is
+    of the order of n in practice.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def minimize(
         Submodular. If ``is_submodular`` is None, the algorithm runs and ``value`` is that of its
         set, but ``certified`` is False: the bound then proves nothing.
     tol : float
-        Stop when ``relative_gap <= tol``, which is excess / room. At the default or less, the
+        Stop when ``relative_gap <= tol``, which is excess / gap_scale. At the default or less, the
         search then goes on for at most about n passes until the set is proved exact.
     max_iter : int, optional
         The most greedy passes; 1000 + 100 n if not given. It also stops, with ``converged`` False,
@@ -189,10 +189,10 @@ class _MinimumNorm(Search[Minimum]):
         return self.latest
 
     def has_converged(self, tol: float) -> bool:
-        """Return whether the gap is within the tolerance and, if that is tight, the set proved.
+        """Return whether the gap is within the tolerance; a tight tolerance also needs a proof.
 
-        A tight gap may be all that small parts have beside large ones. So the search goes on until
-        its set is proved, for at most about n steps.
+        Beside large parts of F, small parts may contribute less than a tight tolerance. So the
+        search then goes on until its set is proved, for at most about n steps.
         """
         if not self._has_tight_gap(tol):
             return self.latest.converged
@@ -252,7 +252,7 @@ class _MinimumNorm(Search[Minimum]):
 
     def _record(self, mask: BoolArray, value: float, excess: float, rounding: float) -> Minimum:
         numbers = self._numbers
-        room = fsum([*self._gains.tolist(), *self._lost])
+        gap_scale = fsum([*self._gains.tolist(), *self._lost])
         # All values are multiples of the unit, and so is the excess of a set.
         excess = 0.0 if numbers.exact and excess < numbers.unit else max(0.0, excess)
         bound = self._base + self._fall
@@ -266,10 +266,10 @@ class _MinimumNorm(Search[Minimum]):
             bound=min(bound, value),
             x=self._x.copy(),
             n_iter=self.n_iter,
-            converged=bool(relative_gap(excess, room, rounding) <= self.tol),
+            converged=bool(relative_gap(excess, gap_scale, rounding) <= self.tol),
             certified=self.certified,
             excess=float(excess),
-            room=max(room, float(excess)),
+            gap_scale=max(gap_scale, float(excess)),
             rounding=rounding,
         )
 

@@ -36,7 +36,7 @@ class Minimum(Record, Measured):
         An upper bound on ``value`` minus the minimum, if ``certified``. It is at most the gap,
         because the gap also contains the rounding errors of ``value`` and ``bound``, for instance
         those of a large F(empty).
-    room : float
+    gap_scale : float
         F(mask) minus the trivial bound
         F(empty) + sum_i min(0, F(V) - F(V - i)).
     rounding : float
@@ -70,7 +70,7 @@ class Minimum(Record, Measured):
     converged: bool
     certified: bool
     excess: float
-    room: float
+    gap_scale: float
     rounding: float = 0.0
     interrupted: bool = False
     reason: str = ""
@@ -80,4 +80,4 @@ class Minimum(Record, Measured):
         self.mask.flags.writeable = self.x.flags.writeable = False
 
     def _measures(self) -> tuple[float, float, float]:
-        return self.excess, self.room, self.rounding
+        return self.excess, self.gap_scale, self.rounding

@@ -21,11 +21,18 @@ from setwise.inference._calibration._calibrated import UNARIES
 from setwise.inference._calibration._trials import Point, Trials
 
 BOTH, TRADE, OTHERS, ALONE = (1, 1), (-1, 1), (0, 1), (1, 0)
+# Places are counted in unit steps, factors of 2^(1/4). At the second start beta is 1/8.
 STARTS = (0, 0), (0, -12)
-STRIDES = (4, 2, 1)  # the sizes of steps, in factors of 2^(1/4)
-FARTHEST = 80  # the most unit steps from the start: a factor of a million
-WORTH = 1e-4  # the least improvement of a step, relative to the score
-BEHIND = 0.1  # a method is not refined if its score is worse than the best one by this share
+# The sizes of steps: a factor of 2, then of 2^(1/2) and 2^(1/4). The last is the accuracy of the
+# result; near the optimum the score changes little within it.
+STRIDES = (4, 2, 1)
+# The most unit steps from the start, a factor of a million. It ends searches whose score falls
+# without end, as for fields that are always right.
+FARTHEST = 80
+# The least improvement of a step, relative to the score. Not tuned.
+WORTH = 1e-4
+# A method is not refined if its score is worse than the best one by this share. Not tuned.
+BEHIND = 0.1
 
 Place = tuple[int, int]
 Found = tuple[Place, float]  # a place and its score

@@ -48,7 +48,7 @@ _SPARE_BITS = 12
 class Sums(NamedTuple):
     """The summands of a bound, if they are not the numbers of the field."""
 
-    paid: float
+    magnitude: float
     """the sum of the absolute summands"""
     lost: float = 0.0
     """an additional rounding error that the search has computed"""
@@ -208,17 +208,17 @@ class Conditioned:
             return True
         if self.unit.is_exact(_SPARE_BITS):
             return self.claim(value, bound, self.slack(value, bound, sums)) >= value
-        paid = max(bound - self.trivial, 0.0) if sums is None else sums.paid
-        if self.relative_gap(value, bound) > NEGLIGIBLE or gap > self.rounding(value, paid):
+        magnitude = max(bound - self.trivial, 0.0) if sums is None else sums.magnitude
+        if self.relative_gap(value, bound) > NEGLIGIBLE or gap > self.rounding(value, magnitude):
             return False
         return gap < 0.5 * self.unit.step or self.unit.step == 0.0
 
-    def rounding(self, value: float, paid: float) -> float:
+    def rounding(self, value: float, magnitude: float) -> float:
         """Return the rounding error of two sums: the energy of a labelling, and a bound.
 
         Numbers that are not added, such as the cost of a label that a seed forbids, do not count.
         """
-        return self.n_summands * EPS * (max(value - self.trivial, 0.0) + paid)
+        return self.n_summands * EPS * (max(value - self.trivial, 0.0) + magnitude)
 
     def slack(self, value: float, bound: float, sums: Sums | None = None) -> float:
         """Return an upper bound on the rounding error of a computed bound.
@@ -231,8 +231,8 @@ class Conditioned:
                 return 0.0
             sums = Sums(max(bound - self.trivial, 0.0))
         least, split = self._sizes
-        room = value - self.trivial if value < inf else 0.0
-        size = max(room, 0.0) + least + sums.paid
+        gap_scale = value - self.trivial if value < inf else 0.0
+        size = max(gap_scale, 0.0) + least + sums.magnitude
         depth = self.n_summands if sums.depth is None else sums.depth
         return sums.lost + EPS * ((depth + FEW_ROUNDINGS) * size + MANY_ROUNDINGS * split)
 

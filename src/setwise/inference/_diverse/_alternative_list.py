@@ -14,7 +14,7 @@ from setwise.diversities._hamming import DivMBest
 from setwise.fields._field import Field
 from setwise.inference._conditioning._conditioned import Conditioned
 from setwise.inference._diverse._list_search import Item, ListSearch, with_end, with_limit
-from setwise.inference._diverse._path._bias_cuts import BiasCuts, usual_reach
+from setwise.inference._diverse._path._bias_cuts import BiasCuts, default_max_bias
 from setwise.inference._diverse._path._medians import DifferentPieces, edges_of
 from setwise.inference._diverse._path._nested_path import BiasPath
 from setwise.inference._diverse._problem import StepProblem
@@ -35,7 +35,8 @@ _WHOLE_PATH = 40_000_000
 # and changes the energies of the list by a tenth; four times as much (269 cuts) by 0.3 per cent.
 _PART_OF_PATH = 2_000_000
 _CUTS_PER_ITEM = 2
-# Multiples of the usual reach: a path with fewer pieces than items is followed again to the second.
+# Multiples of the default max_bias: a path with fewer pieces than items is followed again up to
+# the second.
 _FARTHER = (1.0, 4.0)
 # The weights that a step tries, as multiples of the usual preference for a label. Their range is
 # wide enough: with all weights four times as large or as small the lists of grids are the same.
@@ -84,7 +85,7 @@ class _OnPath(ListSearch):
         self._path: BiasPath | None = None
         self._likely: BiasPath | None = None
         self._numbers: IntArray = np.zeros(0, np.int64)
-        self._reach = cuts.usual_reach() if wanted.reach is None else wanted.reach
+        self._max_bias = cuts.default_max_bias() if wanted.max_bias is None else wanted.max_bias
 
     def first(self) -> MapResult:
         self._middle = self._cuts.end(0.0, None, None)
@@ -104,12 +105,12 @@ class _OnPath(ListSearch):
         """Follow the path, and choose the pieces for the list, the best labelling first."""
         n, m, most = self.field.n_variables, self.m, self._most_cuts()
         path = None
-        for farther in _FARTHER if self._wanted.reach is None else (1.0,):
+        for farther in _FARTHER if self._wanted.max_bias is None else (1.0,):
             if path is None or path.n_pieces < m:
-                self._reach *= farther
+                self._max_bias *= farther
                 if farther > 1.0:
-                    self._wider = f" ({farther:g} times the usual reach, which has too few)"
-                path = self._cuts.path(self._reach, 1.0, most, self._middle)
+                    self._wider = f" ({farther:g} times the default, which has too few)"
+                path = self._cuts.path(self._max_bias, 1.0, most, self._middle)
                 if farther == 1.0:  # larger biases only serve to find items
                     self._likely = path
         assert path is not None
@@ -136,7 +137,7 @@ class _OnPath(ListSearch):
         biases, shares = np.zeros(1), np.ones(1)
         rise = float(result.values.max() - result.values.min())
         reason = (
-            f"each item is the best labelling under a bias of at most {self._reach:.3g}"
+            f"each item is the best labelling under a bias of at most {self._max_bias:.3g}"
             f"{self._wider}, and none is more than {rise:.3g} above the best"
         )
         if path is not None:
@@ -169,8 +170,8 @@ class _OnPath(ListSearch):
         if path is None or not path.whole:
             return f"a path of {self._cuts.n_cuts} cuts has no more labellings"
         return (
-            f"under each bias of at most {self._reach:.3g} one of them is a best labelling, and no "
-            "others are searched for"
+            f"under each bias of at most {self._max_bias:.3g} one of them is a best labelling, and "
+            "no others are searched for"
         )
 
 
@@ -190,8 +191,8 @@ class _ByWeights(ListSearch):
         self._enough: list[bool] = []
         two = np.partition(field.unary, min(1, field.n_labels - 1), axis=1)
         apart = two[:, min(1, two.shape[1] - 1)] - two[:, 0]
-        own = usual_reach(field, apart) or 1.0
-        self._weights = (own if wanted.reach is None else wanted.reach) * _WEIGHTS
+        own = default_max_bias(field, apart) or 1.0
+        self._weights = (own if wanted.max_bias is None else wanted.max_bias) * _WEIGHTS
 
     def first(self) -> MapResult:
         self._alone = StepProblem.of(self.base.field)

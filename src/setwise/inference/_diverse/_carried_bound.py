@@ -47,7 +47,7 @@ class CarriedBound:
             return options.improved(result, result.bound, interrupted, Sums(0.0))
         if bound is None:  # interrupted; the bound is valid after every pass
             bound = max(result.bound, min(descent.best_bound, result.value))
-        return options.improved(result, bound, interrupted, Sums(descent.paid()))
+        return options.improved(result, bound, interrupted, Sums(descent.magnitude()))
 
     def _descend(self, field: Field, result: MapResult, options: MapOptions) -> float:
         """Make passes over the relaxation, and return the better of its bound and the result's."""

@@ -78,21 +78,21 @@ class StepProblem:
         have rounding errors. Large costs that the labelling does not incur cause them too.
         """
         field, step = self.base, self.field
-        room = float(field._energies(found.labels[None])[0]) - given_bound(field) + abs(gain)
+        gap_scale = float(field._energies(found.labels[None])[0]) - given_bound(field) + abs(gain)
         record = METHODS.get(found.method)  # None for multipliers, which are no MAP method
         if record is not None and record.adds_costs_only:
             rounding = rounding_of(found.value - given_bound(step))
         else:
             rounding = rounding_of_costs(step, by_cut=record is not None and record.by_cut)
         rounding = max(rounding, rounding_of(self._largest_change()))
-        if found.gap == np.inf or room == 0.0 or rounding <= NEGLIGIBLE * room:
+        if found.gap == np.inf or gap_scale == 0.0 or rounding <= NEGLIGIBLE * gap_scale:
             scale = Conditioned(step, step)
             lost = lost_of(found) + scale.slack(found.value, found.bound)
             if not scale.adds_exactly(gain):
                 lost += scale.n_summands * EPS * abs(gain)
             return replace(as_found(found), lost=lost)
         lost = rounding_of_bound(step) + len(step.unary) * rounding
-        share = relative_gap(found.gap + lost, room + lost)
+        share = relative_gap(found.gap + lost, gap_scale + lost)
         return replace(
             as_found(found), bound=found.bound - lost, relative_gap=share, exact=False, lost=0.0
         )

@@ -83,7 +83,7 @@ class GreedyStep:
             method="cut" if by_cut and found.bound > -np.inf else "multipliers",
             n_iter=found.n_iter,
             converged=True,
-            sums=None if by_cut else Sums(found.paid),
+            sums=None if by_cut else Sums(found.magnitude),
         )
 
     def _with_messages(self, problem: StepProblem, found: MapResult) -> MapResult:

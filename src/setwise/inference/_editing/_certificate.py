@@ -20,7 +20,8 @@ from setwise.inference._editing._sliceable import (
 )
 from setwise.inference._editing._stored_labels import LabelStore
 
-_SIDE = {1: 1 << 18, 2: 512, 3: 64}  # of a block, by the number of axes
+# The side of a block, by the number of axes: 2^18 voxels, a few megabytes of temporary arrays.
+_SIDE = {1: 1 << 18, 2: 512, 3: 64}
 
 
 def certify(energy: GridEnergy, edits: Edits, store: LabelStore, proved: bool) -> EditCertificate:
@@ -31,7 +32,7 @@ def certify(energy: GridEnergy, edits: Edits, store: LabelStore, proved: bool) -
     those that it does not. A cost beyond the decisive one does not matter: no labelling of least
     energy pays it, and what is left of it after the replacement has the sign that does not count.
     """
-    paid: list[float] = []
+    summands: list[float] = []
     errors: list[float] = []
     least: list[float] = []
     for window in blocks(energy.sides, _SIDE[min(len(energy.sides), 3)]):
@@ -42,10 +43,10 @@ def certify(energy: GridEnergy, edits: Edits, store: LabelStore, proved: bool) -
         costs[np.isinf(costs)] = 0.0
         units = energy.rounded(costs)
         rounding = costs - np.ldexp(units.astype(np.float64), -energy.exponent)
-        paid.append(float(costs[ones].sum()))
+        summands.append(float(costs[ones].sum()))
         errors.append(float(np.where(ones, rounding, -rounding).clip(min=0.0).sum()))
         least.append(float(costs.clip(max=0.0).sum()))
-        padded = grown(window, energy.reach, energy.sides)
+        padded = grown(window, energy.margin, energy.sides)
         labels = store.read(padded)
         inner, shape = within(window, padded), shape_of(padded)
         every = slice(0, len(energy.steps))
@@ -57,15 +58,15 @@ def certify(energy: GridEnergy, edits: Edits, store: LabelStore, proved: bool) -
             rounded = np.ldexp(np.rint(np.ldexp(weights, energy.exponent)), -energy.exponent)
             for k, step in enumerate(energy.steps):
                 first, second = pair_slices(shape, step)
-                cut = np.zeros(shape, np.int8)  # 1 where it is paid, 0 where it is not, -1: no edge
+                cut = np.zeros(shape, np.int8)  # 1 where an edge is cut, 0 where not, -1: no edge
                 cut -= 1
                 cut[first] = (labels[first] == tail) & (labels[second] != tail)
                 mine = cut[inner]
                 error = weights[k] - rounded[k]
-                paid.append(float(weights[k][mine == 1].sum()))
+                summands.append(float(weights[k][mine == 1].sum()))
                 errors.append(float(error[mine == 1].clip(min=0.0).sum()))
                 errors.append(float((-error[mine == 0]).clip(min=0.0).sum()))
-    value, trivial = fsum(paid), fsum(least)
+    value, trivial = fsum(summands), fsum(least)
     gap = fsum(errors)
     if gap > 0:
         gap += FEW_ROUNDINGS * EPS * gap

@@ -49,7 +49,7 @@ _EARLIER = "an earlier update has no proof: call repair()"
 
 
 class _Reporter:
-    """Counts cuts and passes them to a callback."""
+    """A counter of cuts that reports each of them to a callback."""
 
     def __init__(self, callback: Callback | None) -> None:
         self._callback, self._begin, self.count = callback, perf_counter(), 0
@@ -296,9 +296,10 @@ class EditableCut(Versioned):
     ) -> EditResult:
         """Replace all unaries or weights, for instance after new colours were learned.
 
-        Seeds and changes stay. This concerns all voxels, so the whole is solved again, and earlier
-        changes cannot be undone any more. Arguments are those of the constructor; what is None
-        stays. New ``weights`` without ``reverse`` are those of undirected edges.
+        Seeds and changes stay. New unaries or weights concern all voxels, so the whole grid is
+        solved again, and earlier changes cannot be undone any more. The arguments are those of the
+        constructor; None keeps the present values. New ``weights`` without ``reverse`` are the
+        weights of undirected edges.
 
         Examples
         --------

@@ -28,8 +28,11 @@ from setwise.inference._editing._sliceable import (
 )
 from setwise.inference._flows._flow_graph import FlowGraph
 
-_SLAB = 1 << 7  # the side of the blocks in which arrays are checked
-_MOST_READ = 1 << 22  # voxels of an array that are read for the costs of a few of them
+# The side of the blocks in which arrays are checked: 2^21 voxels in three dimensions, 16 MB.
+_SLAB = 1 << 7
+# The most voxels of a window that are read at once for the costs of a few of them, 32 MB of floats.
+# Beyond, the voxels are read in parts.
+_MOST_READ = 1 << 22
 # The sum of all capacities stays below 2**62. An incident capacity stays below 2**50, so that
 # costs are multiplied and rounded in float64 without another error.
 _MOST_SUM, _MOST_INCIDENT = 1 << 62, 1 << 50
@@ -67,7 +70,7 @@ class GridEnergy:
         return self.unary.shape
 
     @property
-    def reach(self) -> tuple[int, ...]:
+    def margin(self) -> tuple[int, ...]:
         """The largest distance of two neighbours along each axis."""
         return tuple(int(far) for far in np.abs(np.array(self.steps)).max(axis=0, initial=0))
 
@@ -85,7 +88,7 @@ class GridEnergy:
         return costs
 
     def costs(self, window: Window, edits: Edits) -> IntArray:
-        """Return what label 1 costs more than label 0 in a window, in units."""
+        """Return how much more label 1 costs than label 0 in a window, in units."""
         exact = self.exact_costs(window)
         if (changes := edits.read(window)) is None:
             return self.rounded(exact)
@@ -137,7 +140,7 @@ class GridEnergy:
 
         The sink's side of a cut has label 1.
         """
-        padded = grown(window, self.reach, self.sides)
+        padded = grown(window, self.margin, self.sides)
         there, back = self.capacities(padded)
         inner = within(window, padded)
         own = (slice(None), *inner)

@@ -19,7 +19,9 @@ from setwise.inference._editing._sliceable import (
     shape_of,
 )
 
-_SIDE = {1: 1 << 20, 2: 1024, 3: 128}  # of the blocks in which many labels are written, by axes
+# The side of the blocks in which many labels are written, by the number of axes. A block of 2^20 or
+# 2^21 voxels takes a few megabytes, so that one write is long enough and memory stays small.
+_SIDE = {1: 1 << 20, 2: 1024, 3: 128}
 
 
 class FormerLabels(NamedTuple):

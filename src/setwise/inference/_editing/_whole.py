@@ -32,7 +32,8 @@ MOST_AT_ONCE = 1 << 23  # voxels of one cut: about 1.5 GB with 6 neighbours
 # megabytes; benchmarks/edits.py measures how many voxels stay open.
 _BLOCK = {1: 1 << 20, 2: 1024, 3: 96}
 _HALO = {1: 1 << 10, 2: 32, 3: 12}
-_MOST_OPEN = 1 << 22  # open voxels that are cut without a second round with larger halos
+# The most open voxels that are cut at once without a second round with larger halos. Not tuned.
+_MOST_OPEN = 1 << 22
 _OPEN = 2
 
 Labels = NDArray[np.uint8]
@@ -68,7 +69,7 @@ def solve_in_blocks(
     side: int,
     halo: int,
 ) -> tuple[Labels, bool]:
-    """Return the same by blocks of at most ``side`` voxels per axis and a halo around each.
+    """Solve the grid in blocks of at most ``side`` voxels per axis, with a halo around each.
 
     ``labels`` has the value 2 everywhere, and is overwritten.
     """
@@ -128,7 +129,7 @@ def _close(
         found = np.argwhere(labels[core] == _OPEN)
         if not len(found):
             continue
-        padded = grown(core, energy.reach, energy.sides)
+        padded = grown(core, energy.margin, energy.sides)
         around = labels[padded]
         forth, hither = energy.capacities(padded)
         mine = found + [part.start - outer.start for part, outer in zip(core, padded, strict=True)]

@@ -15,6 +15,8 @@ from setwise.fields._terms import (
     PottsTerm,
 )
 
+# The most auxiliary arcs of a cut that represents functions of counts. The limit bounds memory and
+# time of the cut, which other methods need less of; it is not tuned.
 MOST_ARCS = 4_000_000
 
 

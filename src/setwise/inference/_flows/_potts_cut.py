@@ -67,16 +67,16 @@ def above_least(field: Field, labels: IntArray) -> float | None:
     """
     if field.n_labels != 2:
         return None
-    paid = _core.unary_above_least(labels, field.unary)
+    excess = _core.unary_above_least(labels, field.unary)
     for _, term in field._given():
         if isinstance(term, TableTerm):
             tables = distinct(term.tables)[0].reshape(-1)
-            paid += _core.tables_above_least(labels, term.edges, tables)
+            excess += _core.tables_above_least(labels, term.edges, tables)
         elif isinstance(term, PottsTerm):
-            paid += _core.weights_between(labels, term.edges, term.weights)
+            excess += _core.weights_between(labels, term.edges, term.weights)
         else:
             return None
-    return paid
+    return excess
 
 
 def least_of_all(field: Field) -> tuple[float, ...]:
@@ -102,7 +102,7 @@ class PottsCut(NamedTuple):
     """the labelling (N,): among all best ones the one with the fewest ones"""
     value: float
     """its energy, summed in the order of the arrays"""
-    paid: float
+    above_least: float
     """its energy minus the least unary of every variable"""
     gap: float
     """the gap to other labellings that is due to rounding of the flow"""
@@ -122,11 +122,11 @@ def cut_potts(unary: FloatArray, pairs: list[Pairs], n_threads: int) -> PottsCut
     grid = grid_of(edges)
     if grid is None or not _cut_grid(grid, unary, weights, labels, answer, n_threads):
         _core.cut_edges(unary, edges, weights, labels, answer, n_threads)
-    alone, between, paid, lost, small = answer.tolist()
-    if not isfinite(paid):
+    alone, between, excess, lost, small = answer.tolist()
+    if not isfinite(excess):
         return None
-    rounding = small + 2.0 * FEW_ROUNDINGS * EPS * paid
-    return PottsCut(labels, alone + between, paid, lost, rounding)
+    rounding = small + 2.0 * FEW_ROUNDINGS * EPS * excess
+    return PottsCut(labels, alone + between, excess, lost, rounding)
 
 
 def _cut_grid(

@@ -42,7 +42,7 @@ class TwoLabelCut:
         return float(self._answer[0])
 
     @property
-    def paid(self) -> float:
+    def above_least(self) -> float:
         """The cost of the last answer minus the least cost of each variable."""
         return float(self._answer[1])
 
@@ -55,8 +55,8 @@ class TwoLabelCut:
         """Return which variables take label 1 at the least energy.
 
         Label 1 costs ``costs`` (N,) more than label 0; ``inf`` forbids label 1, ``-inf`` label 0.
-        If rounding takes more than a ``share`` of ``paid`` from the flow, the flow is computed
-        again from zero.
+        If rounding takes more than a ``share`` of ``above_least`` from the flow, the flow is
+        computed again from zero.
         """
         inside = np.empty(len(costs), np.bool_)
         self._cut.solve(costs, share, self._apart, inside, self._answer, self._n_threads)

@@ -7,7 +7,7 @@ from math import inf
 
 # The reason why a search for a bound ended, as part of a sentence.
 AT_LIMIT = "the bound is at the limit of its relaxation, above tol"
-# A bound is at its limit if its remaining rise is below this share of the gap.
+# A bound is at its limit if its remaining rise is below this share of the gap. Not tuned.
 LITTLE = 0.03
 
 
@@ -30,7 +30,7 @@ class BoundExtrapolation:
 
     @property
     def rest(self) -> float:
-        """Return the predicted remaining rise of the bound; ``inf`` until it can be predicted."""
+        """The predicted remaining rise of the bound; ``inf`` until it can be predicted."""
         n_iter = self._passes[-1] if self._passes else 0
         quarter, half = (bisect_right(self._passes, n_iter // k) - 1 for k in (4, 2))
         if quarter < 0 or n_iter < 4:

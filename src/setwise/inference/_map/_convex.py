@@ -20,8 +20,10 @@ from setwise.inference._relaxation._cooling import Stage, begin, stages
 from setwise.inference._relaxation._projected_logits import Descent
 from setwise.inference._relaxation._relaxation import Relaxation
 
+# The most passes for the bound of another method's labelling. Not tuned.
 CERTIFYING_PASSES = 200
-# The possible rise of the bound, relative to the possible gain, that counts as solved.
+# The possible rise of the bound, relative to the possible gain, that counts as solved: above
+# rounding errors. Not tuned.
 SOLVED = 1e-6
 
 
@@ -86,8 +88,8 @@ class _Cooling(MapSearch):
         if descent is None:
             return
         # A bound is valid after every pass, and the search may have ended within a stage.
-        paid, lost = self.sums.paid, self.sums.lost
-        self.sums = Sums(max(paid, descent.paid()), max(lost, descent.rounding()))
+        magnitude, lost = self.sums.magnitude, self.sums.lost
+        self.sums = Sums(max(magnitude, descent.magnitude()), max(lost, descent.rounding()))
         self.bound = max(self.bound, min(descent.best_bound, self.best[1]))
 
 
@@ -107,10 +109,10 @@ class _Convex(_Cooling):
         options, self.best = self.options, self._rounding.best
         value, before = self.best[1], self.best[1] - self.bound
         self.bound, self.n_iter = max(self.bound, stage.bound), stage.n_iter
-        self.sums = Sums(stage.paid, stage.lost)
-        room, gap = value - options.problem.trivial, value - self.bound
-        solved = stage.slack <= max(SOLVED * room, 1e-3 * gap)
-        solved = solved and stage.slack < gap - min(options.tol, 1.0) * room
+        self.sums = Sums(stage.magnitude, stage.lost)
+        gap_scale, gap = value - options.problem.trivial, value - self.bound
+        solved = stage.slack <= max(SOLVED * gap_scale, 1e-3 * gap)
+        solved = solved and stage.slack < gap - min(options.tol, 1.0) * gap_scale
         self.converged = options.settled(value, self.bound, self.sums, before) or solved
         return self.converged
 
@@ -137,7 +139,7 @@ class _Certificate(_Cooling):
     def meet(self, stage: Stage) -> bool:
         options, value, before = self.options, self.best[1], self.best[1] - self.bound
         self.bound = max(self.bound, min(stage.bound, value))
-        self.sums = Sums(stage.paid, stage.lost)
+        self.sums = Sums(stage.magnitude, stage.lost)
         self.converged = options.settled(value, self.bound, self.sums, before)
         if stage.n_iter > 0:  # the rise of the first passes does not predict later ones
             self._rise.note(stage.n_iter, self.bound)

@@ -38,6 +38,7 @@ FEW_NUMBERS = 1 << 12
 # The work of a linear program beside other searches, about ten seconds.
 _BUDGET = 3e8
 # The largest number of searches with reduced prices, each of which starts from the last labelling.
+# Not tuned: each takes as long as the first search.
 _AGAIN = 4
 
 

@@ -51,7 +51,7 @@ class _Levels(MarginalsSearch):
         self._relaxation = relaxation = Relaxation(field)
         self._unary = unary = relaxation.finite_unary(t)
         self._n = n = field.n_variables
-        self._largest = float((np.abs(unary).max(axis=1) + relaxation.reach).sum())
+        self._largest = float((np.abs(unary).max(axis=1) + relaxation.widths).sum())
         # energies are relative to label 0; the energy of all zeros is added last
         self._zero = relaxation.extension(np.eye(2)[np.zeros(n, np.int64)])
         self._of_zeros = (self._zero + float(unary[:, 0].sum()) + relaxation.constant) / t

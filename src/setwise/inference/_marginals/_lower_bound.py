@@ -45,7 +45,7 @@ from setwise.inference._conditioning._magnitude import largest_energy, rounding_
 SMALL = 48
 # The largest number of sweeps of a lower bound. With two the bound is lower; more are never needed.
 SWEEPS = 10
-# The number of sweeps after which several starts are compared.
+# The number of sweeps after which several starts are compared. Not tuned.
 TRIAL = 3
 # A sweep that gains less than this share of the interval is the last. Four times more or less
 # changes the number of sweeps by one at most.

@@ -349,9 +349,9 @@ def _not_begun(field: Field, options: MarginalsOptions, *, gives_bound: bool) ->
     upper = inf
     if gives_bound:
         terms = trivial_bound(field) - float(least.sum())
-        paid = float(np.log(sums).sum()) + (float(np.abs(least).sum()) + abs(terms)) / t
+        magnitude = float(np.log(sums).sum()) + (float(np.abs(least).sum()) + abs(terms)) / t
         upper = float(np.log(sums).sum()) - trivial_bound(field) / t
-        upper += 4.0 * EPS * (field.n_variables + 1) * paid  # rounding errors of the sums
+        upper += 4.0 * EPS * (field.n_variables + 1) * magnitude  # rounding errors of the sums
         # Rounding errors of the arguments of logarithms.
         upper += (4.0 + field.n_labels) * EPS * field.n_variables
     gap = upper - lower
@@ -383,11 +383,11 @@ def with_limited_costs(problem: Conditioned, options: MarginalsOptions) -> tuple
         return field, 0.0
     limit = options.deadline.inherited  # any labelling is sufficient
     found = solve_map(field, tol=np.inf, n_jobs=options.n_threads, time_limit=limit)
-    paid = completed(found).value - problem.floor
-    if rounding <= NEGLIGIBLE * paid:
+    excess = completed(found).value - problem.floor
+    if rounding <= NEGLIGIBLE * excess:
         return field, 0.0
     nats = field.n_variables * log(field.n_labels) + 745.0
-    near = problem.limited(paid + t * nats, keep_submodular=True).field
+    near = problem.limited(excess + t * nats, keep_submodular=True).field
     return near, rounding_of_bound(near) / t
 
 
@@ -422,5 +422,7 @@ def _as_start(
         array = getattr(init, name)
         if array is not None and not np.isfinite(array).all():
             raise ValueError(f"init must have finite {name}, got nan or inf in them")
-    state = init.state if init.method == record.name else None  # blocks are no messages
+    state = (
+        init.state if init.method == record.name else None
+    )  # another method has another kind of state
     return allowed(np.array(init.probabilities, np.float64), field), state

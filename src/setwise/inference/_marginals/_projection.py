@@ -42,7 +42,7 @@ class _Projection(MeasuredSearch):
         self._dtype = dtype = options.dtype if field.n_labels > 1 else "float64"
         tol = options.tol
         if dtype == "float32":
-            # the gap after the pass in double precision decides, and may be larger by rounding
+            # The gap is measured again in double precision, where it may be larger by rounding.
             tol = min(tol, max(tol / 4, tol - 3e-6, 2.5e-7))
         super().__init__(options, tol)
         self._t = t = options.temperature

@@ -38,8 +38,8 @@ class Group:
     @property
     def scale(self) -> float:
         """The approximate size of an entry of a block; all variables of a block share a cost."""
-        reach = float((self.high - self.low).mean()) / 4
-        return reach / len(self.variables) if self.kind == SIMPLEX else reach
+        size = float((self.high - self.low).mean()) / 4
+        return size / len(self.variables) if self.kind == SIMPLEX else size
 
     def entries(self, values: FloatArray) -> FloatArray:
         """Return values (P,) of the variables for each entry of the blocks, in kernel order."""
@@ -57,9 +57,11 @@ def path_groups(edges: IntArray, weights: FloatArray, shape: tuple[int, ...]) ->
     groups = []
     for paths in paths_of(edges, weights, n):
         half = paths.weights / 2
-        reach = half + np.concatenate([[0.0], half[:-1]])  # the sum of the edges on both sides
+        largest = half + np.concatenate([[0.0], half[:-1]])  # the sum of the edges on both sides
         slots = _each_label(n_labels)
-        groups.append(Group(CHAIN, paths.vertices, paths.starts, half, slots, _NONE, -reach, reach))
+        groups.append(
+            Group(CHAIN, paths.vertices, paths.starts, half, slots, _NONE, -largest, largest)
+        )
     return groups
 
 

@@ -44,7 +44,7 @@ class Stage:
         The temperature of the last passes; the next one is lower.
     bound : float
         The best bound so far.
-    paid : float
+    magnitude : float
         The sum of the absolute values of the terms of the bound.
         lost : float
             The possible rounding error of the bound, without that of its sum.
@@ -57,7 +57,7 @@ class Stage:
     scores: FloatArray
     temperature: float
     bound: float
-    paid: float
+    magnitude: float
     lost: float
     slack: float
     n_iter: int
@@ -104,8 +104,8 @@ class _Stages(Iterator[Stage]):
         slack = max(self._most - descent.best_bound, 0.0)
         scores, bound = descent.scores(), descent.best_bound
         self._lost = max(self._lost, descent.rounding())
-        paid, n_iter = descent.paid(), descent.n_iter
-        return Stage(scores, descent.temperature, bound, paid, self._lost, slack, n_iter)
+        magnitude, n_iter = descent.magnitude(), descent.n_iter
+        return Stage(scores, descent.temperature, bound, magnitude, self._lost, slack, n_iter)
 
     def _descend(self, undone: float, smoothed: float) -> None:
         """Make the passes of the next stage, given the gap and smoothing error of the last."""

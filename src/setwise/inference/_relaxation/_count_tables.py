@@ -61,7 +61,7 @@ class CountTables:
 
     @property
     def hull_slopes(self) -> tuple[FloatArray, IntArray]:
-        """Return the slopes of the different hulls, one per row, and the row of each table."""
+        """The slopes of the different hulls, one per row, and the row of each table."""
         return self._slopes, self._which
 
     def slopes(self, counts: FloatArray) -> FloatArray:

@@ -164,7 +164,7 @@ class Descent:
         lost = rounding_of_blocks(self._relaxation.groups, scores, blocks, self.temperature)
         return lost * float(np.finfo(self._dtype).eps) / EPS
 
-    def paid(self) -> float:
+    def magnitude(self) -> float:
         """Return the sum of the absolute values of the terms of the bound."""
         scores: FloatArray = np.empty(self._p.shape)
         self._state.scores(scores)

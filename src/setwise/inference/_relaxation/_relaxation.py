@@ -145,25 +145,25 @@ class Relaxation:
         )
 
     @property
-    def reach(self) -> FloatArray:
-        """Return how far the blocks can move two labels of each variable apart, (N,).
+    def widths(self) -> FloatArray:
+        """The distances by which blocks can move two labels of each variable apart, (N,).
 
         A block of one label of a variable leaves the entries of the other labels at 0.
         """
-        reach = np.zeros(self.n_variables)
+        widths = np.zeros(self.n_variables)
         for group in self.groups:
             alone = len(group.own) > 0
             high = np.maximum(group.high, 0.0) if alone else group.high
             low = np.minimum(group.low, 0.0) if alone else group.low
-            reach[group.variables] += high - low
-        return reach
+            widths[group.variables] += high - low
+        return widths
 
     def finite_unary(self, temperature: float) -> FloatArray:
         """Return the unaries, with infinite ones replaced by values of probability 0."""
         if np.isfinite(self.unary).all():
             return self.unary
         largest = np.where(np.isfinite(self.unary), self.unary, -np.inf).max(axis=1)
-        beyond = largest + self.reach + 750.0 * temperature
+        beyond = largest + self.widths + 750.0 * temperature
         return np.where(np.isfinite(self.unary), self.unary, beyond[:, None])
 
     def fill(self, kind: Callable[[FloatArray], Any], unary: FloatArray, n_threads: int = 1) -> Any:

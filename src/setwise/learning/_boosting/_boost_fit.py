@@ -123,7 +123,7 @@ class BoostFit(Record, Measured):
     ...     def __call__(self, f):
     ...         y = np.array([1.0, -1.0])
     ...         return np.maximum(1 - y * f, 0).mean(), np.where(y * f < 1, -y, 0) / 2
-    >>> class Signs:  # of the weights themselves, the best there is
+    >>> class Signs:  # the best learner of all: the signs of the weights
     ...     exact = True
     ...
     ...     def __call__(self, weights):

@@ -38,9 +38,9 @@ class ScorePlanes:
         used = int(self._ends[-1])
         end = used + slopes.nnz
         if end > len(self._values):
-            room = max(2 * len(self._values), end)
-            self._values = np.concatenate([self._values[:used], np.empty(room - used)])
-            self._indices = np.concatenate([self._indices[:used], np.empty(room - used, np.int64)])
+            size = max(2 * len(self._values), end)
+            self._values = np.concatenate([self._values[:used], np.empty(size - used)])
+            self._indices = np.concatenate([self._indices[:used], np.empty(size - used, np.int64)])
         self._values[used:end] = slopes.data
         self._indices[used:end] = slopes.indices
         self._ends = np.concatenate([self._ends, used + slopes.indptr[1:].astype(np.int64)])

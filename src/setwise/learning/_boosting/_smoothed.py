@@ -27,9 +27,11 @@ _SLACK = 0.5
 # Evaluations of all edges per descent; each selects the learners to move. One takes up to a fifth
 # more evaluations of the risk; twelve save up to a quarter of them, for up to four times the looks.
 _LOOKS = 3
-_FEWEST, _PART = 5, 4  # at most max(_FEWEST, n // _PART) of the n learners move at a time
-_WORTH = 0.3  # learners with less than this share of the largest excess do not move
-_SHARPER = 7  # _LOOKS doubles at most this often before the linear program takes over
+# At most max(_FEWEST, n // _PART) of the n learners move at a time, and none with less than the
+# share _WORTH of the largest excess. Not tuned.
+_FEWEST, _PART, _WORTH = 5, 4, 0.3
+# _LOOKS doubles at most this often before the linear program takes over. Not tuned.
+_SHARPER = 7
 
 
 class SoftPoint(NamedTuple):

@@ -25,7 +25,7 @@ from setwise.learning._boosting._restricted import Restricted
 from setwise.learning._boosting._smoothed import SHARE_OF_GAP
 from setwise.learning._boosting._timed import Timed
 from setwise.learning._history import columns_of
-from setwise.learning._relative_gap import room_of, share_left
+from setwise.learning._relative_gap import gap_scale_of, share_left
 
 # The largest C; beyond, the penalty is below the rounding error of C times the risk.
 _LARGEST = 1e15
@@ -230,8 +230,8 @@ class _Boosting(Search[BoostProgress]):
             point = problem.soften(pricing.best.bound)
         else:
             value = problem.best.value
-            room = room_of(value, pricing.best.bound, problem.zero)
-            floor = max(SHARE_OF_GAP * self._tol * room, ACCURACY * value)
+            gap_scale = gap_scale_of(value, pricing.best.bound, problem.zero)
+            floor = max(SHARE_OF_GAP * self._tol * gap_scale, ACCURACY * value)
             model = problem.minimize(floor, SHARE_OF_GAP, pricing.best.bound)
             point = problem.dual(model)
         self._found, self._is_first = pricing(problem, point), False

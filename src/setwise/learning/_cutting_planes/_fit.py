@@ -9,7 +9,7 @@ from setwise._foundation._base_classes import Record
 from setwise._foundation._certificate import Measured
 from setwise._foundation._clock import Timings
 from setwise.learning._history import History
-from setwise.learning._relative_gap import room_of
+from setwise.learning._relative_gap import gap_scale_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,7 +91,7 @@ class Fit(Record, Measured):
     timings : mapping of str to float
         The seconds per part of the work: "oracle", and "model" for everything else.
 
-    ``relative_gap`` is the gap as a share of ``room``. It is 1 at w = 0, unless w = 0 is the
+    ``relative_gap`` is the gap as a share of ``gap_scale``. It is 1 at w = 0, unless w = 0 is the
     minimum. It depends neither on the units of the risk and the features, nor on a constant that is
     added to the risk and to ``least_risk``.
 
@@ -132,14 +132,14 @@ class Fit(Record, Measured):
         self.w.flags.writeable = False
 
     @property
-    def room(self) -> float:
+    def gap_scale(self) -> float:
         """The scale of the relative gap: the smaller of P(0) - bound and P - C least_risk.
 
         The first is the largest possible gain over w = 0. The second is the objective above its
         trivial lower bound.
         """
         least = None if self.least_risk is None else self.C * self.least_risk
-        return room_of(self.value, self.bound, self.C * self.risk_at_zero, least)
+        return gap_scale_of(self.value, self.bound, self.C * self.risk_at_zero, least)
 
     def _measures(self) -> tuple[float, float, float]:
-        return self.gap, self.room, self.rounding
+        return self.gap, self.gap_scale, self.rounding

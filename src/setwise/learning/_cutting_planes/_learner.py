@@ -19,10 +19,11 @@ from setwise._foundation._progress import Progress
 from setwise._foundation._search import Control, Search, drive
 from setwise.learning._cutting_planes._fit import Dual, Fit, Planes
 from setwise.learning._history import History, columns_of
-from setwise.learning._relative_gap import BELOW_LEAST, CANCELLED, ROUNDING, room_of
+from setwise.learning._relative_gap import BELOW_LEAST, CANCELLED, ROUNDING, gap_scale_of
 
 MOST_WEIGHTS = 1 << 30  # the largest number of weights; one vector takes eight gigabytes
-# A fit ends if its gap does not improve for this number of rounds plus one per weight.
+# A fit ends if its gap does not improve for this number of rounds plus one per weight. Not
+# tuned: it only ends fits that stand still.
 _PATIENCE = 200
 
 
@@ -74,18 +75,18 @@ class Learner(Search[Progress]):
         return min(self._bound[0], self.value)
 
     @property
-    def room(self) -> float:
+    def gap_scale(self) -> float:
         """The scale of the relative gap."""
         least = None if self.least is None else self.C * self.least
-        return room_of(self.value, self.bound, self.C * self._zero(), least)
+        return gap_scale_of(self.value, self.bound, self.C * self._zero(), least)
 
     @property
     def rounding(self) -> float:
         """The rounding error of value and bound."""
         squares = 0.5 * float(self.best @ self.best)
-        paid = squares + abs(self.value - squares)
-        rounding = ROUNDING * (paid + self._bound[1]) + CANCELLED * self.C * abs(self._zero())
-        seen = paid if self.least is None else self.value - self.C * self.least
+        magnitude = squares + abs(self.value - squares)
+        rounding = ROUNDING * (magnitude + self._bound[1]) + CANCELLED * self.C * abs(self._zero())
+        seen = magnitude if self.least is None else self.value - self.C * self.least
         return min(rounding, HIDDEN * seen)
 
     def _zero(self) -> float:
@@ -145,8 +146,8 @@ class Learner(Search[Progress]):
 
     @property
     def relative_gap(self) -> float:  # type: ignore[override]
-        """The gap as a share of ``room``."""
-        return relative_gap(self.gap, self.room, self.rounding)
+        """The gap as a share of ``gap_scale``."""
+        return relative_gap(self.gap, self.gap_scale, self.rounding)
 
     def progress(self, n_iter: int, seconds: float) -> Progress:
         return Progress(n_iter, self.value, self.bound, self.relative_gap, seconds)

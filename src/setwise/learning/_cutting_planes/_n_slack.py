@@ -13,10 +13,11 @@ from setwise.learning._cutting_planes._blocks import Block, ExampleOracle, evalu
 from setwise.learning._cutting_planes._fit import Fit
 from setwise.learning._cutting_planes._learner import MOST_WEIGHTS, Learner
 
-# If a sweep changes the weights of planes by at most this, its direction is a rounding error.
+# If a sweep changes the weights of planes by at most this, its direction is a rounding error: about
+# the square root of the precision of float64.
 _SURE = 1e-8
 # A line search follows every _LEAP sweeps. If the sweeps follow a long valley of the dual, their
-# joint step then has its direction.
+# joint step then has its direction. Not tuned.
 _LEAP = 30
 
 
@@ -93,8 +94,8 @@ class _NSlack(Learner):
             if height > block.slack(w) + FEW_ROUNDINGS * EPS * terms:
                 block.add(slope, height - float(along.sum()))
         # The dual is maximised as accurately as the gap requires.
-        room = self.value if self._is_first else self.room  # initially P(0) - 0
-        enough = max(self.tol * room, self.rounding)
+        gap_scale = self.value if self._is_first else self.gap_scale  # initially P(0) - 0
+        enough = max(self.tol * gap_scale, self.rounding)
         _maximize(blocks, w, self, 0.1 * enough / (self.C * max(len(blocks), 1)))
         self.know_blocks(self.C * np.array([float(b.offsets @ b.alpha) for b in blocks]), w)
         self._is_first = False

@@ -14,9 +14,11 @@ from setwise.learning._tree_sum import tree_sum
 Plane = tuple[float, FloatArray]
 Highest = Callable[[FloatArray], tuple[FloatArray, float, float]]
 
-_KEPT = 40  # the number of latest planes that are kept per part
+# The number of latest planes that are kept per part. It bounds memory and is not tuned.
+_KEPT = 40
 # A combination is added if it raises the model at its optimum by more than this share of the gap,
-# and at most _MOST combinations are added per round. Then the oracle is called again.
+# and at most _MOST combinations are added per round. Then the oracle is called again. Not
+# tuned: both bound the work between two calls.
 _WORTH, _MOST = 0.02, 30
 
 

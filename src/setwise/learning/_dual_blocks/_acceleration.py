@@ -23,8 +23,8 @@ class Acceleration:
 
     .. math:: V = W_t + \beta_t (W_t - W_{t-1}),
 
-    so that there are about :math:`\sqrt{1 + k}` stages, where passes without a pull would be 1 + k
-    times as many as those of a stage. b always stays in its polymatroids, and therefore gives a
+    so that there are about :math:`\sqrt{1 + k}` stages. Without a pull, 1 + k times as many passes
+    as in one stage would be needed. b always stays in its polymatroids, and therefore gives a
     bound of the original problem at any time. A stage ends when its gap is below
     :math:`k/2 |W - V|^2` of the stage before.
 

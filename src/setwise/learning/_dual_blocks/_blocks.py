@@ -15,7 +15,8 @@ from setwise.learning._dual_blocks._features import BlockFeatures
 # The target of passes as a share of the allowed gap. It is below 1 because the gap that a pass
 # measures set by set changes with the later steps of the same pass.
 ENOUGH = 0.8
-# The most passes of a stage, and of the first stage, which has no target for its gap.
+# The most passes of a stage, and of the first stage, which has no target for its gap. These numbers
+# were chosen by the trials of _learn_linear.py.
 _STAGE, _FIRST = 50, 3
 # If the weights are nearly known, stages are short during the first _FEW passes.
 _FEW = 80
@@ -53,7 +54,7 @@ class Blocks(ABC):
         """Recompute W and total, so that rounding errors of many small steps do not accumulate."""
 
     @abstractmethod
-    def improve(self, passes: int, tol: float, room: float) -> None:
+    def improve(self, passes: int, tol: float, gap_scale: float) -> None:
         """Make at most ``passes`` passes, until the gap is small enough, and recompute W."""
 
     @abstractmethod
@@ -88,12 +89,12 @@ class PulledBlocks(Blocks):
         """Return the weights of the stages, because with a pull W itself is much worse."""
         return (self.inner,) if self._acceleration.pull else super().candidates()
 
-    def improve(self, passes: int, tol: float, room: float) -> None:
+    def improve(self, passes: int, tol: float, gap_scale: float) -> None:
         """Make stages of passes, each with its pull."""
         end = self.passes + passes
         pulled = self._acceleration
         while self.passes < end:
-            most, target = end - self.passes, ENOUGH * tol * room
+            most, target = end - self.passes, ENOUGH * tol * gap_scale
             near = pulled.pull > 0.0 and pulled.near and self.passes < _FEW
             if pulled.pull:
                 target = pulled.accuracy
@@ -114,7 +115,7 @@ class PulledBlocks(Blocks):
             gap = self._gap_met() + 0.5 * float(np.vdot(apart, apart))
             if near:
                 gap = self._mixed(gap)
-            if gap <= self._trust * tol * min(room, self._room()):
+            if gap <= self._trust * tol * min(gap_scale, self._gap_scale()):
                 self._trust /= 2  # in case the estimate was too small
                 break
         self._end_stages()
@@ -127,7 +128,7 @@ class PulledBlocks(Blocks):
         """Return the gap to the best mixture of the duals of all stages, given that to the last."""
         return gap
 
-    def _room(self) -> float:
+    def _gap_scale(self) -> float:
         """Return the present scale of the relative gap, which may have become smaller."""
         return np.inf
 

@@ -10,17 +10,18 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from setwise._foundation._arguments import FloatArray
 from setwise.learning._cutting_planes._fit import PlaneShares
 
-# The share of the distance to the boundary that a step may go.
+# The share of the distance to the boundary that a step may go, as usual for interior-point methods.
 _NEAR = 0.99
-# The least factor by which a step reduces the mean product.
+# The least factor by which a step reduces the mean product: smaller ones ask for more than the
+# linearisation of a step can give. Not tuned.
 _CENTER = 0.01
 # The slack of a new plane is at least this share of its violation, and its dual at most this share
-# of C times the weight of the set.
+# of C times the weight of the set, so that a new plane starts away from the boundary. Not tuned.
 _PART = 0.3
 # Rounding errors: the length of a step at which the path ends, and the share of the risk by which a
 # new plane must be higher than all others.
 _TINY = 1e-6
-# The most steps. A dozen are usual for one label.
+# The most steps. A dozen are usual for one label, so a path that reaches the limit has failed.
 MOST_STEPS = 150
 
 
@@ -58,7 +59,7 @@ class CentralPath:
         n, columns = X.shape
         # A set of weight 0 needs a positive dual too.
         self._X, self._prices = X, np.maximum(prices, 1e-9 * float(prices.mean()))
-        self._paid = prices
+        self._given_prices = prices
         self.W = np.zeros((p, columns))
         self.scores = np.zeros((n, p))
         self._tops = np.zeros(n)
@@ -103,11 +104,11 @@ class CentralPath:
         along = np.einsum("ikp,ip->ik", self._slopes, self.scores)
         highest = np.where(mask, self._heights + along, -np.inf)
         product = gap / float(self._counts.sum())
-        top, room = highest.max(axis=1), product / (_PART * self._prices)
-        self._tops = top + room
+        top, margin = highest.max(axis=1), product / (_PART * self._prices)
+        self._tops = top + margin
         # Added in this order, slacks stay positive even if scores of 1e10 would absorb the second
         # term.
-        self._slacks = np.where(mask, (top[:, None] - highest) + room[:, None], 1.0)
+        self._slacks = np.where(mask, (top[:, None] - highest) + margin[:, None], 1.0)
         self._duals = np.where(mask, np.maximum(self._duals, product / self._slacks), 0.0)
 
     def shares(self) -> FloatArray:
@@ -120,9 +121,9 @@ class CentralPath:
         """Return the linear part of the dual of the shares, and v with W = sum_i v_i x_i'."""
         shares = self.shares()
         K = shares.shape[1]
-        total = float(self._paid @ np.einsum("ik,ik->i", shares, self._heights[:, :K]))
+        total = float(self._given_prices @ np.einsum("ik,ik->i", shares, self._heights[:, :K]))
         v = np.einsum("ik,ikp->ip", shares, self._slopes[:, :K])
-        return total, -self._paid[:, None] * v
+        return total, -self._given_prices[:, None] * v
 
     def used(self) -> PlaneShares:
         """Return the planes of each set with positive shares, the largest first."""

@@ -14,7 +14,8 @@ from setwise.learning._dual_blocks._linear_sets import LinearSets
 # The most weights, and the most numbers of all planes: the matrix of a step and the planes then
 # take at most 64 megabytes each.
 _MOST_WEIGHTS, _MOST_NUMBERS = 2800, 1 << 23
-# The most planes per set. A new plane then replaces the one with the smallest share.
+# The most planes per set, which bounds memory. A new plane then replaces the one with the smallest
+# share. Not tuned.
 _KEPT = 64
 
 
@@ -27,7 +28,7 @@ def takes_steps(sets: LinearSets) -> bool:
 
 
 def fits_steps(n_weights: int, numbers: int) -> bool:
-    """Return whether the matrix of a step and arrays of so many numbers are small enough."""
+    """Return whether the matrix of a step and arrays of ``numbers`` entries are small enough."""
     return n_weights <= _MOST_WEIGHTS and numbers <= _MOST_NUMBERS
 
 
@@ -78,7 +79,7 @@ class PathBlocks(Blocks):
         self.total, v = self._path.dual()
         self.W = v.T @ self._X if self._sets.by_label else v.sum(axis=0, keepdims=True)
 
-    def improve(self, passes: int, tol: float, room: float) -> None:
+    def improve(self, passes: int, tol: float, gap_scale: float) -> None:
         """Add planes and make one step."""
         self._path.add(*self._risks())
         self.stuck = not self._path.step()

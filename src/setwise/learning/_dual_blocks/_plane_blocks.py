@@ -76,8 +76,8 @@ class PlaneBlocks(PulledBlocks):
         self._price = float(scales.mean() * self._squares.mean()) if sets.n else 0.0
         warm = isinstance(start, PlaneShares)
         # The present C as a share of the final C.
-        self._paid = 1.0 if warm else _first_share(self._price)
-        self._planes = _core.KeptPlanes(sets.labels.offsets, self._paid * scales, _kept(sets))
+        self._share = 1.0 if warm else _first_share(self._price)
+        self._planes = _core.KeptPlanes(sets.labels.offsets, self._share * scales, _kept(sets))
         self._near = near if warm and self._ratio > WIDE else None
         if isinstance(start, PlaneShares):
             self._begin(start, scales, C / before)
@@ -120,7 +120,7 @@ class PlaneBlocks(PulledBlocks):
         """Recompute the weights and set up the acceleration for the present C."""
         self.renew()
         self.inner = self.W
-        price = self._paid * self._price
+        price = self._share * self._price
         self._acceleration = Acceleration(
             price,
             self._sets.n,
@@ -137,18 +137,18 @@ class PlaneBlocks(PulledBlocks):
         self.total = self._planes.dual(v.ravel())
         self.W = self.features.weights(v)
 
-    def improve(self, passes: int, tol: float, room: float) -> None:
+    def improve(self, passes: int, tol: float, gap_scale: float) -> None:
         """Make passes at the present C, and increase it when the gap is small enough."""
-        while self._paid < 1.0:
+        while self._share < 1.0:
             super().improve(passes, 0.0, 0.0)
             dual = self.total - 0.5 * float(np.vdot(self.W, self.W))
             if self._gap > _COARSE * (dual + self._gap):
                 return
-            rise = min(_RISE, 1.0 / self._paid)
-            self._paid = 1.0 if rise < _RISE else rise * self._paid
+            rise = min(_RISE, 1.0 / self._share)
+            self._share = 1.0 if rise < _RISE else rise * self._share
             self._planes.raise_price(rise, min(max(self._along(), 1.0), rise) / rise)
             self._hold()
-        super().improve(passes, tol, room)
+        super().improve(passes, tol, gap_scale)
 
     def _gap_met(self) -> float:
         return self._gap
@@ -212,8 +212,8 @@ class PlaneBlocks(PulledBlocks):
 
     def dual(self, C: float) -> Dual:
         """Return the shares, which do not depend on C."""
-        if self._paid < 1.0:
-            self._planes.raise_price(1.0 / self._paid, self._paid)
+        if self._share < 1.0:
+            self._planes.raise_price(1.0 / self._share, self._share)
         counts = np.empty(self._shape[0], np.int64)
         self._planes.count_used(counts)
         used = int(counts.sum())

@@ -14,17 +14,18 @@ from setwise.learning._cutting_planes._fit import Dual, Fit, PlaneShares
 from setwise.learning._dual_blocks._blocks import ENOUGH
 from setwise.learning._dual_blocks._element_blocks import PolymatroidBlocks, best_part
 from setwise.learning._dual_blocks._linear_sets import LinearSets
-from setwise.learning._relative_gap import room_of
+from setwise.learning._relative_gap import gap_scale_of
 from setwise.losses._families import Polymatroids
 
-# The relaxation factor of the splitting: it converges below 2, and 1 is the plain method.
+# The relaxation factor of the splitting: it converges below 2, and 1 is the plain method. Values of
+# 1.5 to 1.8 are usual.
 _RELAXED = 1.8
 # The least norm of the slacks relative to the scores, for the choice of rho: all slacks are 0 if
 # every example is a support vector.
 _LEAST_SLACKS = 0.1
-# The number of passes before the gap is measured, and over which the rate is measured.
+# The number of passes before the gap is measured, and over which the rate is measured. Not tuned.
 _WINDOW = 6
-# The most passes. If more seem to be needed, passes set by set continue.
+# The most passes. If more seem to be needed, passes set by set continue. Not tuned.
 MOST_SPLITS = 64
 # The matrix is factored if that takes at most the operations of this number of passes.
 _FACTOR_WORK = 40.0
@@ -89,7 +90,7 @@ class SplitBlocks(PolymatroidBlocks):
             self._factor, failed = _factored(self.features.products, 1.0 / self._rho)
             self.stuck = failed
 
-    def improve(self, passes: int, tol: float, room: float) -> None:
+    def improve(self, passes: int, tol: float, gap_scale: float) -> None:
         """Make passes until the measured gap is small enough, or too many would be needed."""
         end = self.passes + passes
         b, a = np.empty(self._shape), np.empty(self._shape)
@@ -111,7 +112,7 @@ class SplitBlocks(PolymatroidBlocks):
             self.passes += done
             self._sizes = np.append(self._sizes, sizes[:done])
             gap, value = self._measured(a, b)
-            target = ENOUGH * tol * min(room, room_of(value, value - gap, self._zero))
+            target = ENOUGH * tol * min(gap_scale, gap_scale_of(value, value - gap, self._zero))
             if gap <= target:
                 break
             self._next = self._sizes[-1] * target / gap  # the gap is proportional to the steps
@@ -148,10 +149,10 @@ class SplitBlocks(PolymatroidBlocks):
         slacks = (self._z + (1.0 - _RELAXED) * step - b) / self._rho
         scores = self._y * (1.0 - slacks)
         values, _ = self._linear.surrogate._of_labels(self._linear.labels, scores)
-        paid = float(self._prices @ np.asarray(values))
+        risk = float(self._prices @ np.asarray(values))
         self._apart = self.features.weights(self._y * step)
-        gap = paid - float(np.vdot(b, slacks)) + 0.5 * float(np.vdot(self._apart, self._apart))
-        return gap, paid + 0.5 * float(np.vdot(a, scores))
+        gap = risk - float(np.vdot(b, slacks)) + 0.5 * float(np.vdot(self._apart, self._apart))
+        return gap, risk + 0.5 * float(np.vdot(a, scores))
 
     def _left(self, share: float) -> float:
         """Estimate the number of passes that reduce the gap to a share of it."""

@@ -12,7 +12,8 @@ from setwise.torch._cuda._driver import LABELS, SCORES, kernel, workspaces
 from setwise.torch._inputs._labels import void_label
 
 _ARGUMENTS = struct.Struct("<11Q7q3d")
-_SHARED = 200_000  # bytes of shared memory for counters
+# Bytes of shared memory for counters, below the 227 kB of a block with compute capability 9.0.
+_SHARED = 200_000
 _MOST_COUNTERS = 1 << 25  # the most counters of all sets, which take 256 MiB
 
 

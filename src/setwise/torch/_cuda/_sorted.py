@@ -23,7 +23,7 @@ _SOFTMAX = struct.Struct("<6Q7q")
 _SORTED = struct.Struct("<13Q5q3d2q3i4x")
 _RADIX = struct.Struct("<8Q3qi4x")
 _WINDOWS, _UNIT = constant("sorted.cu", "WINDOWS"), constant("sorted.cu", "UNIT")
-# The keys per thread and the blocks per multiprocessor of radix.cu.
+# The keys per thread and the blocks per multiprocessor of radix.cu, for which it is compiled.
 _ITEMS, _BLOCKS = 12, 2
 _TILE = THREADS * _ITEMS
 _LEAST = 2048  # the least elements per row: with fewer, most of a tile would be empty

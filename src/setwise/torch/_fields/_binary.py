@@ -81,7 +81,10 @@ def _chain(order: IntArray, regions: IntArray) -> IntArray:
 
 
 def _blocks(x: FloatArray, edges: IntArray, chains: list[IntArray]) -> IntArray:
-    """Return the block (N,) of each pixel; equal logits join ends of edges, pixels of regions."""
+    """Return the block (N,) of each pixel. Ends of an edge with equal logits share a block.
+
+    So do the pixels of a region with equal logits.
+    """
     limit = LEVEL * max(1.0, float(np.abs(x).max(initial=0.0)))
     ends = np.concatenate([edges, *chains])
     joined = ends[np.abs(x[ends[:, 0]] - x[ends[:, 1]]) <= limit]

@@ -78,7 +78,8 @@ class FieldMarginals(FieldLayer):
         are faster. "trees" models pairs: its bound is lower and its derivative is smooth.
     tol : float, optional
         The relative gap at which the solver stops. None means 1e-10 if an image has at most 1,024
-        logits (pixels times labels) outside a CUDA device, else 1e-3. The derivative is that of the
+        logits (pixels times labels), else 1e-3; the precision of solvers on a CUDA device limits it
+        as it limits ``backward_tol``. The derivative is that of the
         exact solution, so finite differences of the marginals differ from it by the error of the
         solution. For small images the difference in norm is below 1e-3 with ``projection``, unless
         a kink of the bound is within the steps (2 of 84 tried, up to 9 %), and below 1e-6 with
@@ -88,8 +89,8 @@ class FieldMarginals(FieldLayer):
         The derivative is a difference quotient of two solutions (two labels by cuts on the host
         have an exact derivative instead). The logits move by the root of ``backward_tol``, and the
         relative gap of the solutions is a ten-thousandth of it, or of ``tol`` if that is less. None
-        means 1e-8 for the small images above, else 1e-6. On a CUDA device both are at least 1e-5,
-        with regions 3e-5, and with ``trees`` 1e-6.
+        means 1e-8 for the small images above, else 1e-6. Where a CUDA device solves the field, all
+        tolerances are at least 1e-5, with regions 3e-5, and with ``trees`` 1e-6.
     max_iter : int, optional
         The maximum number of passes.
     bounds : bool

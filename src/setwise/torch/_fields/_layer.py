@@ -40,9 +40,9 @@ _FEW = 1024
 
 
 def _tols_of(logits: Tensor) -> tuple[float, float]:
-    """Return the default tolerances of a batch (B, L, N); devices compute in single precision."""
+    """Return the default tolerances of a batch (B, L, N); device solvers limit them further."""
     small = logits[0].numel() <= _FEW if len(logits) else True
-    return _FINE_TOLS if small and not logits.is_cuda else _TOLS
+    return _FINE_TOLS if small else _TOLS
 
 
 @dataclass(frozen=True, eq=False)

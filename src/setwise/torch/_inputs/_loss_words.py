@@ -31,7 +31,7 @@ def constant(function: F) -> F:
 def word_of(loss: Loss | str) -> str:
     """Return a string for the loss, valid while the loss exists; for a name, always.
 
-    The string of a string is itself.
+    A string is returned unchanged.
     """
     if isinstance(loss, str):
         if loss not in _by_word and loss not in _others:

@@ -13,8 +13,8 @@ from setwise._foundation._certificate import EPS, FEW_ROUNDINGS, MANY_ROUNDINGS
 # As in setwise.decisions._presence, which needs the compiled kernels.
 _LEAST_SCALE = FEW_ROUNDINGS * MANY_ROUNDINGS * EPS
 _LEAST_PRESENCE = torch.finfo(torch.float64).tiny
-# The number of float64 probabilities that are held in memory at a time, 256 MiB: a device works on
-# so many as fast as on more.
+# The number of float64 probabilities that are held in memory at a time, 256 MiB: a device is
+# not faster with more of them.
 _AT_ONCE = 1 << 25
 
 

@@ -70,7 +70,7 @@ def split_labels(positives: Tensor, negatives: Tensor) -> Labels:
 
 
 def gains(loss: Loss, chain: Chain) -> Tensor | None:
-    """Return gains (S, n) in float64 along the chain; None if only the host knows them."""
+    """Return gains (S, n) in float64 along the chain; None if only the host has them."""
     form = loss._form
     known = GAINS.get(type(form))
     return None if known is None else known.of(form, chain)
@@ -91,7 +91,7 @@ def is_of_size(loss: Loss) -> bool:
 
 
 def has_gains(loss: Loss) -> bool:
-    """Return whether every device knows the gains of the loss, up to the size of its tables."""
+    """Return whether every device can compute the gains of the loss, for tables up to a limit."""
     form = loss._form
     known = GAINS.get(type(form))
     return known is not None and known.knows(form)

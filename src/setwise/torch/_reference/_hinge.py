@@ -61,7 +61,7 @@ class Sets:
 
 
 def lovasz(loss: Loss, sets: Sets) -> Answer | None:
-    """Return the Lovász hinge of each set; None if only the host knows the gains."""
+    """Return the Lovász hinge of each set; None if only the host has the gains."""
     chain, along = Chain.sort(sets.margins, sets.positive, sets.valid)
     steps = gains(loss, chain)
     if steps is None:

@@ -43,7 +43,7 @@ def rescaled(loss: Loss, sets: Sets, rule: RescalingObjective) -> Answer | None:
 
 
 def has_maximum(loss: Loss) -> bool:
-    """Return whether every device knows the maximum, with void elements too."""
+    """Return whether every device can compute the maximum, with void elements too."""
     return loss._traits.is_symmetric and type(loss._form) in MAXIMA
 
 

@@ -34,7 +34,7 @@ class Bounded(NamedTuple):
     """A bound on the labellings with some fixed labels, and its origin."""
 
     bound: float
-    paid: float
+    magnitude: float
     """the sum of the absolute summands of the bound"""
     forced: Forced
     multipliers: FloatArray
@@ -79,7 +79,7 @@ class BallProblem:
             fits.append(True)
             n_cuts += 1
         members = np.flatnonzero(fits).tolist()
-        bound, paid, weights = -np.inf, 0.0, None
+        bound, magnitude, weights = -np.inf, 0.0, None
         while True:
             counts = self.counts()
             energies = np.array([pool.energies[k] for k in members])
@@ -95,12 +95,12 @@ class BallProblem:
             promise = fsum(parts) - lost
             n_cuts += 1
             if promise > bound:
-                bound, paid = promise, fsum(map(abs, parts))
+                bound, magnitude = promise, fsum(map(abs, parts))
             if model - promise <= self.tolerance or n_cuts >= _MOST_CUTS:
                 break
         order = np.argsort(-weights)[: np.count_nonzero(weights > 0.01)].tolist()
         mixture = [pool.labelings[members[k]] for k in order]
-        return Bounded(bound, paid, forced, multipliers, mixture, n_cuts)
+        return Bounded(bound, magnitude, forced, multipliers, mixture, n_cuts)
 
 
 def best_mixture(

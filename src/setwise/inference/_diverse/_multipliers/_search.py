@@ -28,13 +28,13 @@ _CLOSED, _MOST_BRANCHES = 0.05, 64
 class BallAnswer:
     """A labelling, its energy, and a bound on all labellings, ``-inf`` if there is none.
 
-    ``paid`` is the sum of the absolute summands of the bound.
+    ``magnitude`` is the sum of the absolute summands of the bound.
     """
 
     labels: IntArray
     value: float
     bound: float
-    paid: float
+    magnitude: float
     n_iter: int
 
 
@@ -104,7 +104,9 @@ class HammingSearch:
         if self._branches and self.is_exact:
             best, bounded, n_iter = self._branch(problem, best, root)
         bound = min(bounded.bound, best.value)
-        return BallAnswer(best.labels.astype(np.int64), best.value, bound, bounded.paid, n_iter)
+        return BallAnswer(
+            best.labels.astype(np.int64), best.value, bound, bounded.magnitude, n_iter
+        )
 
     def _branch(
         self, problem: BallProblem, best: _Scored, root: Bounded
@@ -123,7 +125,7 @@ class HammingSearch:
                 half = problem.bound(forced, leaf.multipliers)
                 n_cuts += half.n_cuts
                 if half.bound < leaf.bound:  # the bound of the parent is valid too
-                    half = half._replace(bound=leaf.bound, paid=leaf.paid)
+                    half = half._replace(bound=leaf.bound, magnitude=leaf.magnitude)
                 leaves.append(half)
                 best = self._mix_all(problem, self._best_kept(problem, best), half)
         return best, min(leaves, key=lambda node: node.bound), n_cuts

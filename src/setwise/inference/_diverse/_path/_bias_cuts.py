@@ -21,7 +21,7 @@ from setwise.inference._flows._two_label_cut import TwoLabelCut
 from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import Found, MapResult
 
-# The usual reach of biases outweighs this share of the variables' own preferences. It decides how
+# The default max_bias outweighs this share of the variables' own preferences. It decides how
 # far the items of a list may be from the best labelling, and ``bias_path`` documents it.
 # Preferences above this multiple of the median of all are seeds and do not count; four times the
 # multiple changes no list of fields with normal unaries, a quarter leaves out some of these.
@@ -74,22 +74,22 @@ class BiasCuts:
 
     def certified(self, end: Piece) -> MapResult:
         """Return a labelling as the answer to its own problem, the field with its bias."""
-        paid = end.bias * end.size
-        room = end.value - self.base.floor + abs(paid)
-        if max(self._rounding, rounding_of(end.bias), end.lost) <= NEGLIGIBLE * room:
+        shift = end.bias * end.size
+        gap_scale = end.value - self.base.floor + abs(shift)
+        if max(self._rounding, rounding_of(end.bias), end.lost) <= NEGLIGIBLE * gap_scale:
             lost = 0.0
-            if not (self.base.adds_exactly(end.bias) and self.base.adds_exactly(paid)):
-                lost = self.base.slack(end.value, end.value, Sums(room))
+            if not (self.base.adds_exactly(end.bias) and self.base.adds_exactly(shift)):
+                lost = self.base.slack(end.value, end.value, Sums(gap_scale))
             return Found(
                 labels=end.ones.astype(np.int64),
-                value=end.value + paid,
-                bound=end.value + paid - end.lost,
+                value=end.value + shift,
+                bound=end.value + shift - end.lost,
                 method="cut",
                 reason="",
                 n_iter=1,
                 converged=True,
                 interrupted=False,
-                relative_gap=relative_gap(end.lost, room),
+                relative_gap=relative_gap(end.lost, gap_scale),
                 exact=True,
                 lost=lost,
             )
@@ -104,9 +104,9 @@ class BiasCuts:
         )
         return problem.within_digits(found, -end.bias * end.size)
 
-    def usual_reach(self) -> float:
+    def default_max_bias(self) -> float:
         """Return the bias that exceeds three quarters of the preferences, without seeds."""
-        return usual_reach(self.base.field, np.abs(self._costs))
+        return default_max_bias(self.base.field, np.abs(self._costs))
 
     def end(self, bias: float, above: BoolArray | None, below: BoolArray | None) -> Piece:
         """Return the best labelling for a bias, within ``above`` and with all of ``below``.
@@ -122,7 +122,7 @@ class BiasCuts:
         return Piece(bias, ones, int(np.count_nonzero(ones)), value, self._cut.lost)
 
     def path(
-        self, reach: float, difference: float, most: int, best: Piece | None = None
+        self, max_bias: float, difference: float, most: int, best: Piece | None = None
     ) -> BiasPath:
         """Follow the path, without cuts between labellings that differ in few variables.
 
@@ -132,8 +132,8 @@ class BiasCuts:
         n, before = len(self._costs), self.n_cuts
         middle = self.end(0.0, None, None) if best is None else best
         everyone, nobody = np.full(n, True), np.full(n, False)
-        first = self.end(-reach, everyone, middle.ones) if reach > 0.0 else middle
-        final = self.end(reach, middle.ones, nobody) if reach > 0.0 else middle
+        first = self.end(-max_bias, everyone, middle.ones) if max_bias > 0.0 else middle
+        final = self.end(max_bias, middle.ones, nobody) if max_bias > 0.0 else middle
         ends = [first, middle, final]
         # The widest difference comes first, so that an incomplete path is the best one of its
         # length.
@@ -148,7 +148,7 @@ class BiasCuts:
             _, k = heappop(waiting)
             upper, lower = ends[k], ends[following[k]]
             bias = (lower.value - upper.value) / (upper.size - lower.size)
-            bias = min(max(bias, -reach), reach)
+            bias = min(max(bias, -max_bias), max_bias)
             crossing[k] = bias
             if upper.size - lower.size <= max(difference, 1.0):
                 if upper.size - lower.size <= 1:
@@ -165,7 +165,7 @@ class BiasCuts:
             following[k], following[new] = new, following[k]
             heappush(waiting, (between.size - upper.size, k))
             heappush(waiting, (lower.size - between.size, new))
-        return self._put_together(ends, following, crossing, neighbours, reach, before)
+        return self._put_together(ends, following, crossing, neighbours, max_bias, before)
 
     def _put_together(
         self,
@@ -173,7 +173,7 @@ class BiasCuts:
         following: dict[int, int],
         crossing: dict[int, float],
         neighbours: set[int],
-        reach: float,
+        max_bias: float,
         before: int,
     ) -> BiasPath:
         chain, breaks, slacks, k = [ends[0]], [], [], 0
@@ -200,7 +200,7 @@ class BiasCuts:
             sizes=np.array([end.size for end in chain], np.int64),
             values=np.array([end.value for end in chain]) + self._constant,
             biases=np.array([end.bias for end in chain]),
-            reach=reach,
+            max_bias=max_bias,
             whole=not any(slacks),
             slacks=np.array(slacks, np.float64),
             n_cuts=self.n_cuts - before,
@@ -209,15 +209,15 @@ class BiasCuts:
 
 def _below(between: Piece, end: Piece, bias: float) -> bool:
     """Return whether a labelling is below the crossing of two lines, beyond rounding."""
-    promised, paid = end.value + bias * end.size, between.value + bias * between.size
+    crossing, lowest = end.value + bias * end.size, between.value + bias * between.size
     size = abs(end.value) + abs(bias) * end.size + abs(between.value) + abs(bias) * between.size
-    return paid < promised - 1e-13 * size
+    return lowest < crossing - 1e-13 * size
 
 
-def usual_reach(field: Field, preferences: FloatArray) -> float:
-    """Return the usual reach of a field with preferences (N,), or of its pairs without them."""
+def default_max_bias(field: Field, preferences: FloatArray) -> float:
+    """Return the default ``max_bias`` of a field with preferences (N,), or that of its pairs."""
     preferring = preferences[preferences > 0.0]
-    return reach_of(preferences) or _weight_of_pairs(field) or reach_of(preferring)
+    return max_bias_of(preferences) or _weight_of_pairs(field) or max_bias_of(preferring)
 
 
 def _weight_of_pairs(field: Field) -> float:
@@ -231,7 +231,7 @@ def _weight_of_pairs(field: Field) -> float:
     return 2.0 * total / max(field.n_variables, 1)
 
 
-def reach_of(preferences: FloatArray) -> float:
+def max_bias_of(preferences: FloatArray) -> float:
     """Return the upper quartile of |u1 - u0| (N,), seeds and forbidden labels left out.
 
     A seed is more than 16 times the median of all.

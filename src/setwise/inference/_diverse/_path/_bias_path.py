@@ -14,12 +14,12 @@ MOST_CUTS = 1 << 16
 def bias_path(
     field: Field,
     *,
-    reach: float | None = None,
+    max_bias: float | None = None,
     resolution: float = 0.0,
     max_cuts: int = MOST_CUTS,
     n_jobs: int | None = None,
 ) -> BiasPath:
-    r"""Compute all best labellings of two labels for biases against label 1 in [-reach, reach].
+    r"""Compute all best labellings of two labels for biases against label 1 in [-r, r].
 
     :math:`\min_y E(y) + b\,|y|` is concave and piecewise linear in b, and for a submodular E its
     minimisers are nested. Between two labellings of the path the next cut is made at the bias where
@@ -32,8 +32,8 @@ def bias_path(
     ----------
     field : Field
         Two labels, and potentials that one cut can take.
-    reach : float, optional
-        The largest bias, in the units of the energy. By default the upper quartile of
+    max_bias : float, optional
+        The largest bias r, in the units of the energy. By default the upper quartile of
         :math:`|u_{i1} - u_{i0}|` over the variables without a forbidden label or a seed: a bias
         that exceeds the preferences of three variables in four. If these have none, as with seeds
         only, the mean weight of a variable's pairs.
@@ -73,5 +73,9 @@ def bias_path(
         raise ValueError(f"resolution must be a share of the variables, at most 1, got {share:g}")
     most = as_count(max_cuts, "max_cuts", least=3, most=MOST_CUTS)
     cuts = BiasCuts(field, n_jobs)
-    r = cuts.usual_reach() if reach is None else as_number(reach, "reach", nonnegative=True)
+    r = (
+        cuts.default_max_bias()
+        if max_bias is None
+        else as_number(max_bias, "max_bias", nonnegative=True)
+    )
     return cuts.path(r, share * field.n_variables, most)

@@ -30,11 +30,12 @@ class BiasPath(Record):
         The energies E of the pieces, without the bias.
     biases : array of shape (K + 1,)
         A bias for which each piece is optimal.
-    reach : float
+    max_bias : float
         r.
     whole : bool
-        Whether all breakpoints within the reach were found. Otherwise pieces may be missing between
-        two that differ in few variables (``resolution``), or because of ``max_cuts``.
+        Whether all breakpoints in [-max_bias, max_bias] were found. Otherwise pieces may be
+        missing between two that differ in few variables (``resolution``), or because of
+        ``max_cuts``.
     slacks : array of shape (K,)
         On the complete path, the variables that change at a breakpoint change within this distance
         of it. It is 0 if the pieces on both sides are known to be neighbours.
@@ -45,7 +46,7 @@ class BiasPath(Record):
     --------
     >>> import setwise as sw
     >>> field = sw.fields.Field([[0.0, -2.0], [0.0, -1.0], [0.0, 1.0]])
-    >>> path = sw.inference.bias_path(field, reach=3.0)
+    >>> path = sw.inference.bias_path(field, max_bias=3.0)
     >>> path.breakpoints.tolist(), path.sizes.tolist()
     ([-1.0, 1.0, 2.0], [3, 2, 1, 0])
     >>> path.labeling(0.5).tolist()
@@ -57,7 +58,7 @@ class BiasPath(Record):
     sizes: IntArray
     values: FloatArray
     biases: FloatArray
-    reach: float
+    max_bias: float
     whole: bool
     slacks: FloatArray
     n_cuts: int
@@ -70,10 +71,10 @@ class BiasPath(Record):
     @property
     def shares(self) -> FloatArray:
         """The share of the biases in [-r, r] for which each piece is the best, (K + 1,)."""
-        ends = np.concatenate([[-self.reach], self.breakpoints, [self.reach]])
-        if self.reach == 0.0:
+        ends = np.concatenate([[-self.max_bias], self.breakpoints, [self.max_bias]])
+        if self.max_bias == 0.0:
             return np.ones(1)
-        return np.asarray(np.diff(ends) / (2.0 * self.reach))
+        return np.asarray(np.diff(ends) / (2.0 * self.max_bias))
 
     def pieces(self, numbers: ArrayLike) -> IntArray:
         """Return the labellings (m, N) of some pieces, given by their numbers (m,)."""
@@ -93,14 +94,17 @@ class BiasPath(Record):
         return int(found[0] if found.size else np.searchsorted(self.breakpoints, b, side="right"))
 
     def labeling(self, bias: float) -> IntArray:
-        """Return the best labelling (N,) for a bias within the reach.
+        """Return the best labelling (N,) for a bias in [-max_bias, max_bias].
 
         Of several best ones it is that with the fewest ones, which ``solve_map`` returns as well.
         The largest best one at a breakpoint is the piece before it.
         """
         b = as_number(bias, "bias")
-        if not -self.reach <= b <= self.reach:
-            raise ValueError(f"bias must lie within the path's reach of {self.reach:g}, got {b:g}")
+        if not -self.max_bias <= b <= self.max_bias:
+            raise ValueError(
+                f"bias must lie in [-max_bias, max_bias] of the path, where max_bias is "
+                f"{self.max_bias:g}, got {b:g}"
+            )
         found: IntArray = self.pieces([self.piece_of(b)])[0]
         return found
 
@@ -117,7 +121,7 @@ class BiasPath(Record):
         Labellings are nested, so a variable with the same label at two biases has it in between. If
         ``whole``, the errors are 0 up to rounding.
         """
-        if self.reach == 0.0:
+        if self.max_bias == 0.0:
             return np.zeros(len(self.last))
         slacks = np.concatenate([[0.0], self.slacks, [0.0]])
-        return np.asarray(slacks[self.last + 1] / (2.0 * self.reach))
+        return np.asarray(slacks[self.last + 1] / (2.0 * self.max_bias))

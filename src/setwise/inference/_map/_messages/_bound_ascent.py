@@ -11,9 +11,10 @@ from setwise.fields._terms import TableTerm
 from setwise.inference._map._messages._cycles import short_cycles
 from setwise.inference._map._messages._factor_graph import Factors
 
-_WINDOW = 10  # passes over which the progress is measured
+# The passes over which the progress is measured. Not tuned.
+_WINDOW = 10
 # Cycles are not searched above this number of paths of two edges, and not used above this number of
-# cells in their tables.
+# cells in their tables, which then take at most 80 MB.
 _MOST_CYCLES = 1e7
 
 

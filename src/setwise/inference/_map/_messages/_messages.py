@@ -18,12 +18,19 @@ from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapProgress, MapResult
 from setwise.inference._map._search import MapSearch
 
+# The share of the old message that damped max-product keeps, the usual value.
 _DAMPING = 0.5
-_HEAD_START = 10  # passes before forests are relabelled; most fields need fewer
-_WALK = 20  # passes in which a forest is relabelled
-_MOST_MOVED = 100_000  # entries of the unaries that a pass relabels, in 1 to 4 forests
-_PATIENCE = 50  # passes without progress before the search ends
-_BEFORE_RIVALS = 40  # passes before an exact method is preferred if it is affordable
+# Forests are relabelled after _HEAD_START passes; most fields need fewer. The noise of the
+# relabelling decreases to 0 in _WALK passes and then starts again. Not tuned.
+_HEAD_START, _WALK = 10, 20
+# The entries of the unaries that a pass relabels, in 1 to 4 forests. It bounds the work of a pass.
+# Not tuned.
+_MOST_MOVED = 100_000
+# The search ends after this number of passes without progress: two walks and a half. Not tuned.
+_PATIENCE = 50
+# The number of passes after which an exact method is preferred if it is affordable: the head start
+# and a walk and a half. Not tuned.
+_BEFORE_RIVALS = 40
 
 
 def messages(field: Field, options: MapOptions) -> MapResult:
@@ -102,13 +109,13 @@ class _MessagePasses(MapSearch):
         self.bound = min(max(self.bound, raised), value)
         values.append(value)
         self._bounds.append(self.bound)
-        self.sums = Sums(search.paid(), self._lost)
+        self.sums = Sums(search.magnitude(), self._lost)
         settled = self.options.settled(value, self.bound, self.sums, before)
         self.converged = settled or _has_stopped(values, self._bounds)
         return self.converged or (len(values) == _BEFORE_RIVALS and self.options.rival())
 
     def result(self, ending: Ending[MapProgress]) -> MapResult:
-        self.sums = Sums(self._search.paid(), self._lost)
+        self.sums = Sums(self._search.magnitude(), self._lost)
         return super().result(ending)
 
 

@@ -22,10 +22,13 @@ from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapProgress, MapResult
 from setwise.inference._map._search import MapSearch
 
+# The most passes, if ``max_iter`` is not given. Other conditions usually end a search before.
 _PASSES = 1000
-_LOOK = 4  # passes between two decoded labellings
+# The passes between two decoded labellings. Not tuned.
+_LOOK = 4
 # After moves from a decoded labelling, passes continue if the moves have left at most the share
 # _CLOSES of the gap, and if the gap is above the share _MUCH of the possible gain.
+# Not tuned.
 _CLOSES = 0.75
 _MUCH = 1e-3
 
@@ -105,7 +108,7 @@ class _TreeSearch(MapSearch):
 
     def _settles_by_passes(self) -> bool:
         """Make passes and decode a labelling. Return whether they settle the search."""
-        sweeps = self._sweeps = self._sweeps or TreeSweeps(self.field, self._reach)
+        sweeps = self._sweeps = self._sweeps or TreeSweeps(self.field, self._largest_excess)
         passes = min(_LOOK, self._most - self._n_passes)
         raised = [sweeps.advance() for _ in range(passes)][-1]
         self._n_passes += passes
@@ -127,7 +130,7 @@ class _TreeSearch(MapSearch):
         self._improve()
         if self.options.close_enough(self.best[1], self.bound):
             return True
-        if self._gap > _CLOSES * gap or self._gap <= _MUCH * self._room:
+        if self._gap > _CLOSES * gap or self._gap <= _MUCH * self._gap_scale:
             self._is_at_limit = is_over
             return True
         return self._n_passes == self._most
@@ -143,14 +146,14 @@ class _TreeSearch(MapSearch):
     @property
     def _goal(self) -> float:
         """The largest gap that ``tol`` allows."""
-        return min(self.options.tol, 1.0) * self._room
+        return min(self.options.tol, 1.0) * self._gap_scale
 
     @property
-    def _room(self) -> float:
+    def _gap_scale(self) -> float:
         return self.best[1] - self.options.problem.floor
 
     @property
-    def _reach(self) -> float:
+    def _largest_excess(self) -> float:
         """The largest excess of a unary over its row's least in labellings that are not worse."""
         problem = self.options.problem
         return (self.best[1] - problem.trivial) + problem.rounding(self.best[1], 0.0)
@@ -181,7 +184,7 @@ class _TreeSearch(MapSearch):
 class TreeSweeps:
     """The compiled sweeps over a field of unaries and pairs."""
 
-    def __init__(self, field: Field, reach: float) -> None:
+    def __init__(self, field: Field, largest_excess: float) -> None:
         factors = factors_of(field)
         pairs, (n, n_labels) = factors.pairs, factors.unary.shape
         tables, table = pairs.tables, pairs.table
@@ -195,7 +198,7 @@ class TreeSweeps:
             n=n,
             labels=n_labels,
             constant=factors.constant,
-            unary=_within(factors, reach).ravel(),
+            unary=_within(factors, largest_excess).ravel(),
             low=pairs.low,
             high=pairs.high,
             weight=pairs.weights,
@@ -207,13 +210,13 @@ class TreeSweeps:
         """Make one pass. Return its bound."""
         return self._sweeps.dual_pass()
 
-    def paid(self) -> float:
+    def magnitude(self) -> float:
         """Return the sum of the absolute summands of the bound."""
-        return self._sweeps.paid()
+        return self._sweeps.magnitude()
 
     def sums(self) -> Sums:
         """Return the summands of the bound; messages are sums over the edges of a variable."""
-        return Sums(self.paid(), EPS * self._degree * self._prices, self._degree)
+        return Sums(self.magnitude(), EPS * self._degree * self._prices, self._degree)
 
     def decode(self) -> IntArray:
         """Return labels, each the best given earlier labels and messages of later variables."""
@@ -222,7 +225,7 @@ class TreeSweeps:
         return labels
 
 
-def _within(factors: Factors, reach: float) -> FloatArray:
+def _within(factors: Factors, largest_excess: float) -> FloatArray:
     """Return the unaries, infinite for labels whose excess is above the given limit."""
     least = factors.unary.min(axis=1, keepdims=True)
-    return np.where(factors.unary - least <= reach, factors.unary, np.inf)
+    return np.where(factors.unary - least <= largest_excess, factors.unary, np.inf)

@@ -77,15 +77,15 @@ def cut_at_once(field: Field, read: Callable[..., MapOptions]) -> MapResult | No
     if found is None:
         return None
     above = above_least(field, found.labels) if potts.largest > 0.0 else None
-    paid = found.paid if above is None else above
-    if options.problem.costs_hide_digits(paid, by_cut=True):
+    excess = found.above_least if above is None else above
+    if options.problem.costs_hide_digits(excess, by_cut=True):
         return None
-    sums = Sums(paid, found.rounding, depth=0)
-    _, interrupted = attempt(options.tell, 1, paid, paid - found.gap, sums)
+    sums = Sums(excess, found.rounding, depth=0)
+    _, interrupted = attempt(options.tell, 1, excess, excess - found.gap, sums)
     result = options.result(
         found.labels,
-        paid,
-        paid - found.gap,
+        excess,
+        excess - found.gap,
         method="cut",
         n_iter=1,
         converged=True,
@@ -196,12 +196,12 @@ def _summed(field: Field, labels: IntArray, value: float, sums: Sums, rounding: 
     For edges and unaries only, the rounding error of the value is known; ``rounding`` is that of
     the flow.
     """
-    paid = above_least(field, labels)
-    if paid is None:
+    excess = above_least(field, labels)
+    if excess is None:
         return sums
-    off = max(value - fsum((*least_of_all(field), paid)), 0.0)
+    off = max(value - fsum((*least_of_all(field), excess)), 0.0)
     prices = _ADDED * EPS * largest_of_terms(field)
-    return Sums(sums.paid, off + rounding + prices, depth=0)
+    return Sums(sums.magnitude, off + rounding + prices, depth=0)
 
 
 def _cut_of_edges(field: Field, method: str, options: MapOptions) -> MapResult | None:
@@ -217,7 +217,7 @@ def _cut_of_edges(field: Field, method: str, options: MapOptions) -> MapResult |
         return None
     value = float(field._energies(found.labels[None])[0])
     bound = max(options.problem.trivial, value - found.gap)
-    off = max(value - fsum((*_core.sum_of_least(unary), constant, found.paid)), 0.0)
+    off = max(value - fsum((*_core.sum_of_least(unary), constant, found.above_least)), 0.0)
     sums = Sums(max(bound - options.problem.trivial, 0.0), off + found.rounding, depth=0)
     result = options.result(
         found.labels, value, bound, method=method, n_iter=1, converged=True, sums=sums

@@ -20,10 +20,13 @@ from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapResult
 from setwise.inference._map._search import MapSearch
 
-# Below this number of violated triangles and squares longer cycles are searched too.
+# Below this number of violated triangles and squares longer cycles are searched too, which takes
+# longer. Not tuned.
 _FEW = 20
 MOST_VARIABLES = 5000  # the search for cycles takes memory for a number for each pair of them
-_WHOLE = 1e-6  # an edge this near to 0 or 1 counts as decided
+# An edge this near to 0 or 1 counts as decided: above the accuracy of the linear program, 1e-9.
+# Not tuned.
+_WHOLE = 1e-6
 
 
 def odd_cycles(field: Field, options: MapOptions) -> MapResult:
@@ -115,7 +118,7 @@ class _OddCycles(MapSearch):
         assert self.sums is not None
         found = self._program.bound(multipliers, *self._limits)
         lost = max(self.sums.lost, found.sums.lost + self._lost)
-        self.sums = Sums(max(self.sums.paid, found.sums.paid), lost, 4)
+        self.sums = Sums(max(self.sums.magnitude, found.sums.magnitude), lost, 4)
         if found.value > self._now.bound:
             self._now = self._now._replace(bound=found.value)
         if self._now.fixed:

@@ -14,12 +14,15 @@ from setwise.inference._conditioning._conditioned import Sums
 from setwise.inference._map._odd_cycles._separation import Inequalities
 from setwise.inference._map._odd_cycles._signed_graph import SignedGraph
 
+# The feasibility tolerances of HiGHS, by default 1e-7; it admits 1e-10. Bounds are evaluated by us,
+# so the tolerance decides only how near they come to the optimum.
 _ACCURACY = 1e-9
 # The solver is left after this number of pivots times rows and columns, about a tenth of a second,
 # so that a search can be interrupted.
 _WORK = 2e7
-_LEAST_STEPS = 20
-# Inequalities that were not tight in this number of solutions are dropped.
+_LEAST_STEPS = 20  # so that large programs make progress between two interruptions
+# Inequalities that were not tight in this number of solutions are dropped. They are found again if
+# they are violated later. Not tuned.
 _IDLE = 30
 
 
@@ -150,12 +153,12 @@ class CutProgram:
         value = fsum(
             [self._graph.constant, *least.tolist(), *(-multipliers * self._limits).tolist()]
         )
-        paid = float(
+        magnitude = float(
             np.abs(weights).sum() + np.abs(priced).sum() + (multipliers * self._limits).sum()
         )
         # Each reduced cost is a sum of few numbers.
         depth = 4.0 + float(np.bincount(self._columns[priced != 0.0]).max(initial=0))
-        return CutBound(value, reduced, Sums(paid, EPS * depth * paid, depth=4))
+        return CutBound(value, reduced, Sums(magnitude, EPS * depth * magnitude, depth=4))
 
     def drop_idle(self, multipliers: FloatArray) -> None:
         """Drop the inequalities that have not been tight in several optima."""

@@ -22,7 +22,8 @@ from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
 from setwise.inference._map._messages._cycles import short_cycles
 from setwise.inference._map._odd_cycles._signed_graph import SignedGraph
 
-# Inequalities that are violated by less count as satisfied.
+# Inequalities that are violated by less count as satisfied: far above the accuracy of the linear
+# program. Not tuned.
 _LEAST = 1e-5
 # The time of a search from one node, in pivots times rows and columns of the linear program.
 _PER_NODE = 2000.0

@@ -14,7 +14,8 @@ from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
 from setwise.fields._field import Field
 from setwise.inference._map._messages._factor_graph import factors_of
 
-# The most chains of changes of a labelling, and the most changes of one after its best prefix.
+# The most chains of changes of a labelling, and the most changes of one after its best prefix. They
+# bound the work of improving a labelling, which needs no guarantee. Not tuned.
 _MOST_CHAINS = 20
 _LONGEST_CHAIN = 50
 
@@ -115,10 +116,11 @@ class SignedGraph:
         return keys[order], order
 
     def settled(self, lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray] | None:
-        """Return bounds of the edges after those that follow from the edges of equal bounds.
+        """Return tighter bounds (lower, upper) of the edges, which follow from the decided edges.
 
-        Nodes that decided edges join have known sides relative to each other. Return None if the
-        decided edges contradict each other.
+        An edge is decided if its bounds are equal. Nodes that are joined by decided edges have
+        known sides relative to each other, which decides all edges between them. Return None if
+        the decided edges contradict each other.
         """
         root, side = list(range(self.n)), [0] * self.n
         members = [[i] for i in range(self.n)]

@@ -153,7 +153,7 @@ class CountLaws:
 def count_laws(
     counted: Counted, logits: FloatArray, heights: FloatArray, n_threads: int
 ) -> CountLaws:
-    """Sum over all counts, in O(m^2) for a function of m members."""
+    """Return the distributions of all counts, in O(m^2) for a function of m members."""
     n, f = len(counted.members), len(counted.sizes)
     laws = CountLaws(np.empty(f), np.empty(n), np.empty(n), np.empty(n + f), 0.0)
     _core.count_sums(

@@ -122,8 +122,8 @@ def total_correlations(
     counted: Counted, laws: CountLaws, kappa: FloatArray, heights: FloatArray, costs: FloatArray
 ) -> FloatArray:
     """Return the total correlation of each count's variables (F,), in nats."""
-    paid = counted.sums(laws.counts * heights) + counted.sums(laws.q * costs)
-    return counted.sums(_entropy(laws.q)) - (laws.logs + paid / kappa)
+    expected = counted.sums(laws.counts * heights) + counted.sums(laws.q * costs)
+    return counted.sums(_entropy(laws.q)) - (laws.logs + expected / kappa)
 
 
 def dual_of_counts(

@@ -89,11 +89,11 @@ def expected_energies(
     order = np.argsort(keys, kind="stable")
     wanted = keys_of(term.edges, n)
     energies: FloatArray = np.zeros(len(wanted))
-    paid = np.flatnonzero(np.isin(wanted, keys))  # edges without weight have no pair
-    places = order[np.searchsorted(keys, wanted[paid], sorter=order)]
+    weighted = np.flatnonzero(np.isin(wanted, keys))  # edges without weight have no pair
+    places = order[np.searchsorted(keys, wanted[weighted], sorter=order)]
     chunk = max(1, 1_000_000 // n_labels**2)
-    for start in range(0, len(paid), chunk):
-        at, pairs = paid[start : start + chunk], places[start : start + chunk]
+    for start in range(0, len(weighted), chunk):
+        at, pairs = weighted[start : start + chunk], places[start : start + chunk]
         marginals = np.empty((len(at), n_labels, n_labels))
         kernel.pair_marginals(logs, np.ascontiguousarray(pairs), marginals)
         if isinstance(term, PottsTerm):

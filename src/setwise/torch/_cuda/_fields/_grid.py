@@ -20,7 +20,8 @@ from setwise.torch._cuda._driver import (
     workspaces,
 )
 
-_MOST_IMAGES = 4096  # the most images per batch
+# The most images per batch, which limits memory; the kernels process any number in turn.
+_MOST_IMAGES = 4096
 # The default limit of sweeps, also of passes over trees. Only couplings of large weight take more.
 MOST_SWEEPS = 2000
 _LONGEST = 2**17  # the largest limit of sweeps: their barriers are counted in 32 bits

@@ -12,8 +12,9 @@ from torch import Tensor
 from setwise.torch._cuda._driver import Kernel, kernel, shared_memory
 from setwise.torch._cuda._fields._grid import GridAnswer, grid_bound
 
-_MOST_ROUNDS = 300  # the default limit of rounds
-_MOST_SWEEPS = 60  # the most sweeps of the grid per round
+# The default limit of rounds, and the most sweeps of the grid per round. The tolerance usually ends
+# a search before. Not tuned.
+_MOST_ROUNDS, _MOST_SWEEPS = 300, 60
 _LARGEST = 22_528  # the most pixels of a region that fit into shared memory
 _BYTES = 10  # the bytes of shared memory per pixel
 # The least log p, -87, whose exponential is a normal number in single precision.

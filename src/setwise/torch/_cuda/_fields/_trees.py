@@ -12,8 +12,10 @@ from torch import Tensor
 from setwise.torch._cuda._driver import Kernel, kernel
 from setwise.torch._cuda._fields._grid import MOST_SWEEPS
 
-_ROWS = 8  # rows of an image per strip
-_LEAST_STEP = 1.0 / 64.0  # the step is halved when the bound rises, at most to this
+# Rows of an image per strip, which one block processes. Not tuned.
+_ROWS = 8
+# The step is halved when the bound rises, at most to this, as in the method for the host.
+_LEAST_STEP = 1.0 / 64.0
 _LOG2_E = log2(e)  # the kernels work with powers of two
 
 
