@@ -1,9 +1,16 @@
 // Sets of least expected loss, for setwise.decisions.
+#include <nanobind/stl/array.h>
+
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <vector>
 
+#include "bind/arguments.hpp"
 #include "bind/bind.hpp"
 #include "decisions/expected_ratio.hpp"
+#include "decisions/label_bound.hpp"
+#include "decisions/label_map.hpp"
 #include "numeric/poisson_binomial.hpp"
 #include "numeric/threads.hpp"
 #include "surrogates/order.hpp"
@@ -83,9 +90,120 @@ double expected_of_count(In<double> chances, In<double> table) {
                                       table.data(), work);
 }
 
+// Return the least and the largest probability, and the sum of a pixel's probabilities that is farthest
+// from 1, over the pixels that count; NaN if there is any.
+template <class T>
+std::array<double, 3> probability_range(In3<T> p, In<Byte> valid, Index n_threads) {
+    const auto images = static_cast<Index>(p.shape(0)), classes = static_cast<Index>(p.shape(1)),
+               pixels = static_cast<Index>(p.shape(2)), size = Index(4096);
+    require(valid.size() == 0 || static_cast<Index>(valid.size()) == images * pixels,
+            "valid must be empty or have an entry for each pixel");
+    const Index per_image = (pixels + size - 1) / size;
+    std::vector<std::array<double, 3>> parts(static_cast<std::size_t>(images * per_image),
+                                             {1, 0, 1});
+    const auto farther = [](double x, double y) { return !(std::abs(x - 1) <= std::abs(y - 1)); };
+    setwise::each_task(images * per_image, threads(n_threads), poll_signals, [&](Index task, int) {
+        const Index image = task / per_image, first = task % per_image * size;
+        const Index n = std::min(size, pixels - first);
+        std::vector<T> sum(static_cast<std::size_t>(n)), low(sum.size(), T(1)), high(sum.size());
+        for (Index c = 0; c < classes; ++c) {
+            const T* const of = p.data() + (image * classes + c) * pixels + first;
+            for (std::size_t i = 0; i < sum.size(); ++i) {
+                sum[i] += of[i];
+                low[i] = of[i] >= low[i] ? low[i] : of[i];
+                high[i] = of[i] <= high[i] ? high[i] : of[i];
+            }
+        }
+        auto& range = parts[static_cast<std::size_t>(task)];
+        for (std::size_t i = 0; i < sum.size(); ++i) {
+            if (valid.size() && !valid.data()[image * pixels + first + static_cast<Index>(i)])
+                continue;
+            if (std::isnan(sum[i])) {
+                range.fill(static_cast<double>(sum[i]));
+                return;
+            }
+            if (!(low[i] >= range[0])) range[0] = low[i];
+            if (!(high[i] <= range[1])) range[1] = high[i];
+            if (farther(sum[i], range[2])) range[2] = sum[i];
+        }
+    });
+    std::array<double, 3> all{1, 0, 1};
+    for (const auto& range : parts) {
+        if (std::isnan(range[0])) return range;
+        if (!(range[0] >= all[0])) all[0] = range[0];
+        if (!(range[1] <= all[1])) all[1] = range[1];
+        if (farther(range[2], all[2])) all[2] = range[2];
+    }
+    return all;
+}
+
+// p: (images, classes, pixels); valid: images * pixels, or empty. A set is an image, or all of them.
+// `scale`, `weight` and `none` have a row for each set and an entry for each class (label_map.hpp);
+// none is NaN where elements are independent. Computes a label for every pixel, -1 where it is void,
+// the expected score of each class of each set, and an upper bound on their sum over all label maps.
+template <class T>
+void label_maps(In3<T> p, In<Byte> valid, bool per_image, bool jaccard, double b, In2<double> scale,
+                In2<double> weight, In2<double> none, Index n_threads, Out<Index> labels,
+                Out2<double> terms, Out<double> bounds) {
+    const auto images = static_cast<Index>(p.shape(0)), classes = static_cast<Index>(p.shape(1)),
+               pixels = static_cast<Index>(p.shape(2));
+    const Index sets = per_image ? images : 1;
+    require(classes >= 1 && classes < setwise::label_map::none, "p must have 1 to 65534 classes");
+    require(valid.size() == 0 || static_cast<Index>(valid.size()) == images * pixels,
+            "valid must be empty or have an entry for each pixel");
+    require(static_cast<Index>(labels.size()) == images * pixels,
+            "labels must be as many as pixels");
+    for (const auto& rows : {scale, weight, none})
+        require(static_cast<Index>(rows.shape(0)) == sets &&
+                    static_cast<Index>(rows.shape(1)) == classes,
+                "scale, weight and none must have shape (sets, classes)");
+    require(static_cast<Index>(terms.shape(0)) == sets &&
+                static_cast<Index>(terms.shape(1)) == classes,
+            "terms must have shape (sets, classes)");
+    require(static_cast<Index>(bounds.size()) == sets, "bounds must have an entry for each set");
+    require(b > 0, "b must be positive");
+    const int n = threads(n_threads);
+    // Threads are for the sets if these are many, otherwise for the pixels. No answer depends on it.
+    const bool many = sets >= n;
+    const Index of_set = per_image ? 1 : images;
+    setwise::each_long_task(sets, many ? n : 1, poll_signals, [&](Index set, setwise::Poll poll) {
+        const auto row = [&](const In2<double>& rows) {
+            const double* const of = rows.data() + set * classes;
+            return std::vector<double>(of, of + classes);
+        };
+        const Index first = per_image ? set : 0;
+        setwise::LabelMap<T> map(p.data() + first * classes * pixels,
+                                 valid.size() ? valid.data() + first * pixels : nullptr, of_set,
+                                 classes, pixels, {jaccard, b, row(scale), row(weight), row(none)},
+                                 many ? 1 : n, poll);
+        std::vector<double> found;
+        map.search(found);
+        double total = 0;
+        for (Index c = 0; c < classes; ++c) total += found[static_cast<std::size_t>(c)];
+        std::copy(found.begin(), found.end(), terms.data() + set * classes);
+        for (Index i = 0; i < of_set * pixels; ++i) {
+            const auto label = map.labels()[static_cast<std::size_t>(i)];
+            labels.data()[first * pixels + i] = label == setwise::label_map::none ? -1 : label;
+        }
+        bounds.data()[set] = setwise::LabelBound<T>(map, many ? 1 : n, poll).bound(total);
+    });
+}
+
+template <class T>
+void bind_label_maps(nb::module_& m) {
+    m.def("probability_range", probability_range<T>, "p"_a.noconvert(), "valid"_a.noconvert(),
+          "n_threads"_a, Unlocked());
+    m.def("label_maps", label_maps<T>, "p"_a.noconvert(), "valid"_a.noconvert(), "per_image"_a,
+          "jaccard"_a, "b"_a, "scale"_a.noconvert(), "weight"_a.noconvert(), "none"_a.noconvert(),
+          "n_threads"_a, "labels"_a.noconvert(), "terms"_a.noconvert(), "bounds"_a.noconvert(),
+          Unlocked());
+}
+
 }  // namespace
 
 void bind_decisions(nb::module_& m) {
+    bind_label_maps<float>(m);
+    bind_label_maps<double>(m);
     m.def("expected_of_count", expected_of_count, "chances"_a.noconvert(), "table"_a.noconvert(),
           Unlocked());
     m.def("decide_ratio", decide_ratio, "p"_a.noconvert(), "weights"_a.noconvert(),

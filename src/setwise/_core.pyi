@@ -30,6 +30,21 @@ def decide_ratio(
     scores: _Doubles,
     most: _Doubles,
 ) -> None: ...
+def probability_range(p: NDArray[np.floating], valid: _Bytes, n_threads: int) -> list[float]: ...
+def label_maps(
+    p: NDArray[np.floating],
+    valid: _Bytes,
+    per_image: bool,
+    jaccard: bool,
+    b: float,
+    scale: _Doubles,
+    weight: _Doubles,
+    none: _Doubles,
+    n_threads: int,
+    labels: _Ints,
+    terms: _Doubles,
+    bounds: _Doubles,
+) -> None: ...
 def bucket_ratio(
     labels: _Bytes,
     scores: NDArray[np.float32],

@@ -96,7 +96,10 @@ DESCRIBED_WITH = {
     "setwise.torch.FieldMAP": ("torch._fields._field_map.FieldLabels",),
     "setwise.torch.FieldMarginals": ("torch._fields._field_marginals.FieldPosterior",),
     "setwise.torch.MaskCalibrator": ("torch._mask_calibrator.MaskBounds",),
-    "setwise.torch.decide": ("torch._decide.MaskDecision",),
+    "setwise.torch.decide": (
+        "torch._decide.MaskDecision",
+        "torch._decide.LabelMapDecision",
+    ),
 }
 
 

@@ -1,5 +1,6 @@
 """Decisions: the set of least expected loss, from the probabilities of any model."""
 
 from setwise.decisions._decision import Decision
+from setwise.decisions._label_maps._decision import LabelDecision
 
-__all__ = ["Decision"]
+__all__ = ["Decision", "LabelDecision"]

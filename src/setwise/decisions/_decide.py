@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise._foundation._arguments import FloatArray, as_count, as_generator, as_number, as_numbers
+from setwise._foundation._arguments import (
+    FloatArray,
+    as_choice,
+    as_count,
+    as_number,
+    as_numbers,
+)
 from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._threads import as_threads
 from setwise.decisions._answers import Answers
 from setwise.decisions._counts import MOST_FOR_COUNTS, by_counts
 from setwise.decisions._decision import Decision
 from setwise.decisions._enumeration import by_enumeration, ignores_truth, is_affordable
+from setwise.decisions._label_maps._classes import decide_classes
+from setwise.decisions._label_maps._decision import LabelDecision
 from setwise.decisions._lists import among_candidates
 from setwise.decisions._majority import by_majority
 from setwise.decisions._presence import Law
@@ -27,22 +36,54 @@ from setwise.losses import Loss, get
 _INDEPENDENT = "independent elements"
 
 
-@hints_at_names
+@overload
 def decide(
     probabilities: ArrayLike | MarginalsResult | DiverseResult,
     loss: str | Loss,
     *,
+    classes: Literal["separate"] = "separate",
     offsets: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     sets: str = "auto",
     weights: ArrayLike | None = None,
     presence: ArrayLike | None = None,
+    ignore: None = None,
     label: int = 1,
     temperature: float = 1.0,
-    n_samples: int = 2000,
     n_jobs: int | None = None,
-    rng: object = 0,
-) -> Decision:
+) -> Decision: ...
+
+
+@overload
+def decide(
+    probabilities: ArrayLike | MarginalsResult,
+    loss: str | Loss,
+    *,
+    classes: Literal["exclusive"],
+    sets: str = "auto",
+    weights: ArrayLike | None = None,
+    presence: ArrayLike | None = None,
+    ignore: ArrayLike | None = None,
+    n_jobs: int | None = None,
+) -> LabelDecision: ...
+
+
+@hints_at_names
+def decide(
+    probabilities: ArrayLike | MarginalsResult | DiverseResult,
+    loss: str | Loss,
+    *,
+    classes: str = "separate",
+    offsets: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    sets: str = "auto",
+    weights: ArrayLike | None = None,
+    presence: ArrayLike | None = None,
+    ignore: ArrayLike | None = None,
+    label: int = 1,
+    temperature: float = 1.0,
+    n_jobs: int | None = None,
+) -> Decision | LabelDecision:
     r"""Find the set of least expected loss, with a bound on that of every other set.
 
     .. math:: z^* = \arg\min_z \; E_{y} \, \Delta(y, z), \qquad y_i \sim \text{Bernoulli}(p_i)
@@ -70,46 +111,59 @@ def decide(
     candidates    any, for a list of labellings                                       O(m^2 n)
     ============  ==================================================================  =========
 
+    With ``classes="exclusive"`` every element has one class, as in semantic segmentation, and the
+    answer is the label map with the least mean over the classes of the expected loss. Elements are
+    independent of each other. Finding the best map is hard, so ``bound`` tells how far the map that
+    was found can be from it. The bound holds for fixed class weights, where a class that is neither
+    true nor predicted has a loss of 0. The mean over the classes that occur in an image has a
+    random denominator and is not bounded.
+
     Parameters
     ----------
     probabilities : array-like of shape (p,) or (n, p), MarginalsResult or DiverseResult
-        The probability of each element to be in the truth. For marginals, it is the column of
+        The probability of each element to be in the truth. For exclusive classes, the shape is
+        (B, C, ...) for B images, or (n, C) for n elements, and the C probabilities of an element
+        sum to 1. For marginals, it is the column of
         ``label``; the answer then holds for the product of the marginals, which is not the
         distribution of the field. For a list, the truth is one of its labellings, with weights
         exp(-energy / temperature), and the answer is the best of these labellings.
     loss : str or Loss
-        A name from ``sw.losses.names()`` or any loss.
+        A name from ``sw.losses.names()`` or any loss. For exclusive classes: Jaccard, Dice, F-beta.
+    classes : {"separate", "exclusive"}
+        Whether each set is decided for itself, or elements have one class each.
     offsets : array-like of int of shape (n + 1,), optional
         Set i is ``probabilities[offsets[i]:offsets[i + 1]]``.
     groups : array-like of shape (p,), optional
         The set of each element; the answers are in the sorted order of the groups' names.
     sets : {"auto", "rows", "columns", "cells"}
         Whether the rows of a matrix are sets (the default), or its columns, or all cells are one
-        set.
+        set. For exclusive classes: whether each image is decided for itself ("rows"), or all images
+        together (the default).
     weights : array-like, optional
         The multiplicity of each element, in the shape of the probabilities; for Jaccard, Dice and
         F-beta. The best set need not consist of the most probable elements then: ``exact`` is
-        False, and ``bound`` holds for all sets.
+        False, and ``bound`` holds for all sets. For exclusive classes: the weights (C,) of the
+        classes in the mean.
     presence : array-like, optional
         The probability that a set is not empty, one number per set. If it contradicts the
         probabilities, these are lowered to it, or raised in proportion until they sum to it.
         Increasing losses that do not depend on the truth are no longer decided by "majority" then,
-        unless they are sums over the elements.
+        unless they are sums over the elements. For exclusive classes: the probability (C,) that a
+        class occurs, or (B, C) with ``sets="rows"``.
+    ignore : boolean array-like, optional
+        For exclusive classes: the elements, (B, ...) or (n,), that are left out.
     label : int
         The label of the field whose variables form the set.
     temperature : float
         The temperature of the distribution on a list; positive.
-    n_samples : int
-        The number of truths in each of the two samples that "samples" draws.
     n_jobs : int, optional
-        Threads over the sets; None for all cores. The answer does not depend on it.
-    rng : optional
-        The generator of the samples; by default they are the same in every call.
+        Threads; None for all cores. The answer does not depend on it.
 
     Returns
     -------
-    Decision
-        ``mask``, ``expected``, ``bound``, ``regret_bound``, ``exact``, ``method``, ``law``.
+    Decision or LabelDecision
+        ``mask`` (``labels`` and ``of_classes`` for exclusive classes), ``expected``, ``bound``,
+        ``regret_bound``, ``error``, ``exact``, ``method``, ``law``.
 
     Examples
     --------
@@ -125,7 +179,14 @@ def decide(
     threads = as_threads(n_jobs)
     temperature = as_number(temperature, "temperature", positive=True)
     label = as_count(label, "label")
-    sampler = Sampler(as_generator(rng), as_count(n_samples, "n_samples", least=1))
+    if as_choice(classes, "classes", ("separate", "exclusive")) == "exclusive":
+        if offsets is not None or groups is not None:
+            name = "offsets" if groups is None else "groups"
+            raise ValueError(f"{name} must be None for exclusive classes: see sets")
+        return decide_classes(probabilities, loss, sets, weights, presence, ignore, threads)
+    if ignore is not None:
+        raise ValueError("ignore must be None unless classes='exclusive': leave the elements out")
+    sampler = Sampler()
     if isinstance(probabilities, DiverseResult | MarginalsResult):
         given = {"offsets": offsets, "groups": groups, "weights": weights}
         if isinstance(probabilities, DiverseResult):

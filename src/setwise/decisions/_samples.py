@@ -18,6 +18,8 @@ from setwise.losses._labels import Labels
 # The probability that the true error exceeds the reported one. The error grows only with the square
 # root of its logarithm, so a small value costs little.
 _FAILURE = 1e-6
+# The number of truths in each of the two samples of a decision. Four times as many halve the error.
+_SAMPLES = 2000
 # The largest number of sizes of candidate sets. Each size costs one evaluation of the loss on all
 # samples. With up to 64 elements all sizes are tried.
 _MOST_SIZES = 65
@@ -33,8 +35,8 @@ class Sampler:
     R sqrt(log(2 / delta) / (2 M)) from its expectation with a probability of at most delta.
     """
 
-    def __init__(self, rng: np.random.Generator, n_samples: int) -> None:
-        self.rng, self.n_samples = rng, n_samples
+    def __init__(self) -> None:
+        self.rng, self.n_samples = np.random.default_rng(0), _SAMPLES
 
     def draws(self, law: Law) -> Iterator[BoolArray]:
         """Yield batches of samples, each of shape (m, n)."""

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, overload
 
 import torch
 from torch import Tensor
 
-from setwise._foundation._arguments import did_you_mean
+from setwise._foundation._arguments import as_choice, did_you_mean
 from setwise._foundation._base_classes import Record
 from setwise.losses import get
 from setwise.torch._inputs._labels import comparable, voids
 from setwise.torch._inputs._margins import are_classes
 from setwise.torch._inputs._presence import as_presence, independent
-from setwise.torch._inputs._sets import FLOATS, ScoreOptions, as_rows, check_dense
+from setwise.torch._inputs._sets import FLOATS, HALVES, ScoreOptions, as_rows, check_dense
+from setwise.torch._inputs._weights import read_weight
 from setwise.torch._operators._library import with_doubles
 
 if TYPE_CHECKING:
@@ -72,19 +73,99 @@ class MaskDecision(Record):
         return (self.expected - self.bound).clamp(min=0)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelMapDecision(Record):
+    """The label map of least expected loss that was found, for independent pixels.
+
+    Attributes
+    ----------
+    labels : tensor of int64
+        The class of each pixel, (B, ...); ``ignore_index`` where the target has it.
+    expected : tensor of float64
+        The weighted mean over the classes of the expected loss: (), or (B,) with ``per_image``.
+    of_classes : tensor of float64
+        The expected loss of each class: (C,) or (B, C).
+    bound : tensor of float64
+        No label map has an expected loss below this.
+    exact : bool
+        Whether every map is proved to be optimal, up to rounding.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import setwise as sw
+    >>> logits = torch.tensor([[[0.4, 0.4, 2.0, 2.0], [0.0, 0.0, 0.0, 0.0]]])  # (B, C, pixels)
+    >>> sw.torch.decide(logits, "jaccard", classes="exclusive").labels.tolist()
+    [[1, 1, 0, 0]]
+    """
+
+    labels: Tensor
+    expected: Tensor
+    of_classes: Tensor
+    bound: Tensor
+    exact: bool
+
+    @property
+    def value(self) -> Tensor:
+        """``expected``, under the name that all results share."""
+        return self.expected
+
+    @property
+    def gap(self) -> Tensor:
+        """``regret_bound``, under the name that all results share."""
+        return self.regret_bound
+
+    @property
+    def regret_bound(self) -> Tensor:
+        """The difference ``expected - bound``: no map has an expected loss lower by more."""
+        return (self.expected - self.bound).clamp(min=0)
+
+
+@overload
+def decide(
+    input: Tensor,
+    loss: str | Loss,
+    *,
+    classes: Literal["separate"] = "separate",
+    activation: str | None = None,
+    per_image: bool = False,
+    per_class: bool = False,
+    target: Tensor | None = None,
+    ignore_index: int | None = None,
+    presence: Tensor | None = None,
+) -> MaskDecision: ...
+
+
+@overload
+def decide(
+    input: Tensor,
+    loss: str | Loss,
+    *,
+    classes: Literal["exclusive"],
+    activation: str | None = None,
+    per_image: bool = False,
+    target: Tensor | None = None,
+    ignore_index: int | None = None,
+    presence: Tensor | None = None,
+    weight: Tensor | None = None,
+) -> LabelMapDecision: ...
+
+
 @torch.no_grad()
 @with_doubles
 def decide(
     input: Tensor,
     loss: str | Loss,
     *,
-    activation: str = "sigmoid",
+    classes: str = "separate",
+    activation: str | None = None,
     per_image: bool = False,
     per_class: bool = False,
     target: Tensor | None = None,
     ignore_index: int | None = None,
     presence: Tensor | None = None,
-) -> MaskDecision:
+    weight: Tensor | None = None,
+) -> MaskDecision | LabelMapDecision:
     """Return the masks of least expected loss for the scores of a trained network.
 
     Sets are chosen as for the losses: all elements form one set, or the elements of each image, of
@@ -93,30 +174,42 @@ def decide(
     independent, and the empty mask would never be chosen: give the probability that the class is
     there as ``presence``. The guide on decisions shows how to learn it from validation images.
 
+    With ``classes="exclusive"`` each pixel gets one class, and the answer is a label map: that of
+    the least mean over the classes of the expected loss that was found, with a bound (see
+    ``sw.decide``). It is computed on the host.
+
     Parameters
     ----------
     input : tensor
-        Scores, or probabilities with ``activation="none"``; any shape, any floating type.
+        Scores, or probabilities with ``activation="none"``; any shape, any floating type. For
+        exclusive classes, the shape is (B, C, ...).
     loss : str or Loss
-        Jaccard, Dice and F-beta are decided on the device, other losses on the host.
-    activation : {"sigmoid", "softmax", "none"}
-        How the input becomes probabilities: "sigmoid" for separate masks, "softmax" over dimension
-        1 if each pixel has one class. With "sigmoid", a target of classes (numbers above 1 without
-        the dimension of classes) is refused.
+        Jaccard, Dice and F-beta are decided on the device, other losses on the host. Exclusive
+        classes take only these three.
+    classes : {"separate", "exclusive"}
+        Whether each set is decided for itself, or every pixel has one class.
+    activation : {"sigmoid", "softmax", "none"}, optional
+        How the input becomes probabilities: "sigmoid" for separate masks, which is their default,
+        "softmax" over dimension 1 if each pixel has one class, which is the default for exclusive
+        classes. With "sigmoid", a target of classes (numbers above 1 without the dimension of
+        classes) is refused.
     per_image, per_class : bool
         Whether each index of dimension 0, or of dimension 1, is a set of its own. The masks of the
         classes are decided separately, with "softmax" too: they may overlap and may leave pixels
-        without a class. For one class per pixel take the argmax.
+        without a class. Exclusive classes take ``per_image`` alone.
     target, ignore_index : tensor and int, optional
         Pixels whose target is ``ignore_index`` belong to no set and to no mask. The target has the
         shape of the input, or that shape without the dimension of classes.
     presence : tensor, optional
-        The probability that each set is not empty, in the shape of ``expected``. The distribution
-        is that of ``sw.decide``.
+        The probability that each set is not empty, in the shape of ``expected``; for exclusive
+        classes, that each class occurs, in the shape of ``of_classes``. The distribution is that of
+        ``sw.decide``.
+    weight : tensor of shape (C,), optional
+        The weights of exclusive classes in the mean.
 
     Returns
     -------
-    MaskDecision
+    MaskDecision or LabelMapDecision
 
     Examples
     --------
@@ -131,12 +224,27 @@ def decide(
     check_dense("input", input)
     if input.dtype not in FLOATS:
         raise TypeError(f"input must be float16, bfloat16, float32 or float64, got {input.dtype}")
+    exclusive = as_choice(classes, "classes", ("separate", "exclusive")) == "exclusive"
+    if activation is None:
+        activation = "softmax" if exclusive else "sigmoid"
     if activation not in _ACTIVATIONS:
         near = did_you_mean(activation, _ACTIVATIONS)
         words = ", ".join(_ACTIVATIONS)
         raise ValueError(f"activation must be one of {words}, got {activation!r}{near}")
     options = ScoreOptions(per_image=per_image, per_class=per_class, ignore_index=ignore_index)
     set_loss = get(loss)
+    if exclusive:
+        if activation == "sigmoid":
+            raise ValueError(
+                "activation must be 'softmax' or 'none' for exclusive classes, got 'sigmoid'"
+            )
+        if per_class:
+            raise ValueError("per_class must be False for exclusive classes, got True")
+        return _label_maps(
+            input, set_loss, activation, per_image, target, ignore_index, presence, weight
+        )
+    if weight is not None:
+        raise ValueError("weight must be None unless classes='exclusive'")
     p = _probabilities(input, activation)
     valid = _valid(input, target, ignore_index)
     if activation == "sigmoid" and target is not None:
@@ -157,6 +265,69 @@ def decide(
         exact,
         method,
     )
+
+
+def _label_maps(
+    input: Tensor,
+    loss: Loss,
+    activation: str,
+    per_image: bool,
+    target: Tensor | None,
+    ignore_index: int | None,
+    presence: Tensor | None,
+    weight: Tensor | None,
+) -> LabelMapDecision:
+    """Decide exclusive classes on the host."""
+    from setwise.decisions._label_maps._search import find_label_maps
+
+    if input.ndim < 2 or not input.shape[1]:
+        raise ValueError(
+            f"input must have shape (B, C, ...) for exclusive classes, got {tuple(input.shape)}"
+        )
+    n_images, n_classes = input.shape[:2]
+    shape = (n_images, *input.shape[2:])
+    if per_image and input.ndim == 2:
+        raise ValueError("per_image must be False for input of shape (n, C), got True")
+    if target is not None and tuple(target.shape) != shape and ignore_index is not None:
+        raise ValueError(
+            f"target must have shape {shape} for exclusive classes, got {tuple(target.shape)}"
+        )
+    p = _probabilities(input, activation)
+    valid = _valid(input, target, ignore_index)
+    ignored = None if valid is None else ~valid[:, 0]
+    # Elements (n, C) are the pixels of one image.
+    planes = p.t()[None] if p.ndim == 2 else p.flatten(2)
+    there = None
+    if presence is not None:
+        wanted = (n_images, n_classes) if per_image else (n_classes,)
+        there = as_presence(presence, wanted, input.device).view(wanted).cpu().numpy()
+    share = read_weight(weight)
+    if share is not None and tuple(share.shape) != (n_classes,):
+        raise ValueError(f"weight must have shape ({n_classes},), got {tuple(share.shape)}")
+    if share is not None and not bool(share.any()):
+        raise ValueError("weight must not be 0 for all classes")
+    # Only probabilities that are given in half precision have its rounding.
+    coarse = activation == "none" and input.dtype in HALVES
+    found = find_label_maps(
+        planes.contiguous().cpu().numpy(),
+        loss,
+        per_image=per_image,
+        weights=None if share is None else share.double().cpu().numpy(),
+        presence=there,
+        ignore=None if ignored is None else ignored.cpu().numpy(),
+        law="",
+        threads=torch.get_num_threads(),
+        slack=3e-2 if coarse else 1e-4,
+    )
+    labels = torch.from_numpy(found.labels).view(shape).to(input.device)
+    if ignored is not None and ignore_index is not None:
+        labels = torch.where(ignored, ignore_index, labels)
+    values = [found.expected, found.of_classes, found.bound]
+    expected, of_classes, bound = (
+        torch.as_tensor(x, dtype=torch.float64).to(input.device) for x in values
+    )
+    exact = bool(torch.as_tensor(found.exact).all())
+    return LabelMapDecision(labels, expected, of_classes, bound, exact)
 
 
 def _probabilities(input: Tensor, activation: str) -> Tensor:

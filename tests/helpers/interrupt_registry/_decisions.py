@@ -19,7 +19,13 @@ def by_integrals(size: int) -> Call:
 def by_samples(size: int) -> Call:
     loss = sw.losses.Jaccard() + sw.losses.Hamming()
     p = np.random.default_rng(0).random((size, 12))
-    return lambda: sw.decide(p, loss, n_samples=40)
+    return lambda: sw.decide(p, loss)
+
+
+@long("decisions.decide", "label maps")
+def of_classes(size: int) -> Call:
+    p = np.random.default_rng(0).dirichlet(np.ones(5), 4000 * size)
+    return lambda: sw.decide(p, "jaccard", classes="exclusive", n_jobs=1)
 
 
 @long("torch.decide")

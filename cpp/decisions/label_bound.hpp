@@ -1,0 +1,273 @@
+// An upper bound on the expected score of every label map.
+//
+// For a mask A of class c with k pixels and the expected overlap p(A), the expected score is at most
+// p(A) W_c(k), where W_c(k) belongs to the k most probable pixels: for Jaccard it is E 1 / (k + Y) with
+// Y the number of true pixels outside them, and for F-beta (1 + b) E 1 / (k + b + b Y) with Y the number
+// of true pixels other than the most probable one. Hence for any prices l of the pixels the score of
+// a map is at most
+//
+//        sum_i l_i + sum_c max(none_c, max_k max_{|A| = k} sum_A (W_c(k) p_ic - l_i)).
+//
+// The bound is convex in l. Subgradient steps begin at l = 0, where it is at most the sum of the best
+// scores of the classes alone, and have the length of Polyak for the score of the map that was found.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <queue>
+#include <vector>
+
+#include "decisions/expected_ratio.hpp"
+#include "decisions/exponential_sum.hpp"
+#include "decisions/label_map.hpp"
+
+namespace setwise {
+
+template <class T>
+class LabelBound {
+  public:
+    LabelBound(const LabelMap<T>& map, int n_threads, Poll poll)
+        : map_(map), n_threads_(n_threads), poll_(poll) {}
+
+    // Return a bound on the score of every map; `found` is the score of one.
+    double bound(double found) {
+        const auto n_classes = static_cast<std::size_t>(map_.classes());
+        const std::int64_t entries = map_.images() * map_.pixels() * map_.classes();
+        const bool priced = entries <= priced_entries;
+        classes_.resize(n_classes);
+        each_task(map_.classes(), n_threads_, poll_, [&](std::int64_t c, int) {
+            entries <= exact_entries ? read(c, priced) : read_histogram(c);
+        });
+        double best = 0;
+        for (const Class& of : classes_) best += of.alone;
+        if (!priced || n_classes == 1) return best;
+        const auto n = static_cast<std::size_t>(map_.valid_pixels());
+        std::vector<double> prices(n), taken(n);
+        std::vector<double> values(n_classes);
+        for (int step = 0; step < most_steps && best > found + 1e-9; ++step) {
+            const double allowed = tolerance * (best - found) / static_cast<double>(n_classes);
+            each_task(map_.classes(), n_threads_, poll_, [&](std::int64_t c, int) {
+                values[static_cast<std::size_t>(c)] =
+                    priced_score(static_cast<std::size_t>(c), prices, allowed);
+            });
+            double value = 0, norm = 0;
+            for (const double x : values) value += x;
+            std::fill(taken.begin(), taken.end(), 1.0);
+            for (const Class& of : classes_)
+                for (const std::uint32_t i : of.mask) taken[i] -= 1;
+            for (std::size_t i = 0; i < n; ++i) {
+                value += prices[i];
+                norm += taken[i] * taken[i];
+            }
+            best = std::min(best, value);
+            if (!(norm > 0)) break;
+            const double length = (value - found) / norm;
+            for (std::size_t i = 0; i < n; ++i) prices[i] -= length * taken[i];
+        }
+        return best;
+    }
+
+  private:
+    // Up to this number of pixels times classes the best scores of the classes alone are exact,
+    // which takes about a hundred operations for each.
+    static constexpr std::int64_t exact_entries = 1 << 20;
+    // Up to this number pixels are priced, which takes about a hundred passes for each class and step.
+    static constexpr std::int64_t priced_entries = 1 << 13;
+    static constexpr int most_steps = 20;
+    // The best mask under prices is found to this share of the present gap. Smaller shares take more
+    // time and end at the same gaps.
+    static constexpr double tolerance = 0.2;
+    // The steps of a grid of k in larger problems, relative to k, and the bins of probabilities.
+    static constexpr double steps_per_octave = 4096;
+    static constexpr int bins = 1 << 16;
+
+    struct Class {
+        double alone = 0;                 // at least the score of every mask
+        std::vector<double> p, above;     // probabilities of valid pixels; W(k + 1)
+        std::vector<std::uint32_t> mask;  // the best mask under the last prices
+    };
+
+    double chance(std::int64_t image, std::int64_t c, std::int64_t i) const {
+        const double p = static_cast<double>(
+            map_.probabilities()[(image * map_.classes() + c) * map_.pixels() + i]);
+        return std::min(map_.scores().scale[static_cast<std::size_t>(c)] * p, 1.0);
+    }
+
+    template <class Body>
+    void each_chance(std::int64_t c, const Body& body) const {
+        for (std::int64_t image = 0; image < map_.images(); ++image)
+            for (std::int64_t i = 0; i < map_.pixels(); ++i)
+                if (!map_.valid() || map_.valid()[image * map_.pixels() + i])
+                    body(chance(image, c, i));
+    }
+
+    void read(std::int64_t c, bool priced) {
+        const auto at = static_cast<std::size_t>(c);
+        Class& of = classes_[at];
+        of.p.reserve(static_cast<std::size_t>(map_.valid_pixels()));
+        each_chance(c, [&](double x) { of.p.push_back(x); });
+        std::vector<double> sorted = of.p;
+        std::sort(sorted.begin(), sorted.end(), std::greater<double>());
+        const ClassScores& scores = map_.scores();
+        const double weight = scores.weight[at], none = weight > 0 ? scores.none[at] / weight : 0.0;
+        ExpectedRatio ratio(scores.jaccard, scores.b);
+        of.alone =
+            weight * (1 + 1e-9) *
+            ratio
+                .best(
+                    sorted.data(), nullptr, static_cast<std::int64_t>(sorted.size()), &none, +[] {})
+                .score;
+        if (priced && !sorted.empty()) read_curve(sorted, weight, of.above);
+    }
+
+    // W(k) of every k, by the quadrature of expected_ratio.hpp.
+    void read_curve(const std::vector<double>& p, double weight, std::vector<double>& above) const {
+        const bool jaccard = map_.scores().jaccard;
+        const double b = map_.scores().b, n = static_cast<double>(p.size());
+        ExponentialSum rule;
+        jaccard ? rule.reset(1, n) : rule.reset(1 + b, (1 + b) * n);
+        const std::size_t q = rule.size();
+        std::vector<double> products = rule.weights, powers(q);
+        for (std::size_t j = 0; j < q; ++j) powers[j] = std::exp(-b * rule.nodes[j]);
+        const auto multiply = [&](double x) {
+            for (std::size_t j = 0; j < q; ++j) products[j] *= 1 - x + x * powers[j];
+        };
+        if (!jaccard)
+            for (std::size_t i = 1; i < p.size(); ++i) multiply(p[i]);
+        above.resize(p.size());
+        for (std::size_t k = p.size(); k >= 1; --k) {
+            const double x = static_cast<double>(k) + (jaccard ? 0.0 : b);
+            double sum = 0;
+            for (std::size_t j = 0; j < q; ++j)
+                sum += products[j] * exponential_above(700, -x * rule.nodes[j]);
+            above[k - 1] = weight * (jaccard ? 1.0 : 1 + b) * sum * (1 + 1e-9);
+            if (jaccard) multiply(p[k - 1]);
+        }
+    }
+
+    // The sum over the best mask of at most `high` pixels of W(low) p_i - l_i.
+    struct Range {
+        std::size_t low, high;
+        double value;
+        bool operator<(const Range& other) const { return value < other.value; }
+    };
+
+    // Return at least the largest score of a mask less its prices, and keep a mask of about that.
+    double priced_score(std::size_t c, const std::vector<double>& prices, double allowed) {
+        Class& of = classes_[c];
+        const std::size_t n = of.p.size();
+        const double none = map_.scores().none[c];
+        of.mask.clear();
+        std::vector<double> gains(n);
+        double least = none;  // the score of some mask less its prices
+        const auto evaluate = [&](std::size_t low, std::size_t high) {
+            const double w = of.above[low - 1];
+            std::size_t positive = 0;
+            double value = 0, overlap = 0;
+            for (std::size_t i = 0; i < n; ++i) {
+                const double gain = w * of.p[i] - prices[i];
+                const bool in = gain > 0;
+                gains[positive] = gain;
+                positive += in;
+                value += in ? gain : 0.0;
+                overlap += in ? of.p[i] : 0.0;
+            }
+            if (positive > high) {
+                std::nth_element(gains.begin(), gains.begin() + static_cast<std::ptrdiff_t>(high),
+                                 gains.begin() + static_cast<std::ptrdiff_t>(positive),
+                                 std::greater<double>());
+                value = 0;
+                double threshold = gains[0];
+                for (std::size_t i = 0; i < high; ++i) {
+                    value += gains[i];
+                    threshold = std::min(threshold, gains[i]);
+                }
+                overlap = 0;
+                for (std::size_t i = 0; i < n; ++i)
+                    overlap += w * of.p[i] - prices[i] >= threshold ? of.p[i] : 0.0;
+                positive = high;
+            }
+            if (positive > 0)
+                least = std::max(least, value - (w - of.above[positive - 1]) * overlap);
+            return Range{low, high, value};
+        };
+        std::priority_queue<Range> ranges;
+        for (std::size_t low = 1; low <= n; low = 2 * low)
+            ranges.push(evaluate(low, std::min(2 * low - 1, n)));
+        Range best{0, 0, 0};
+        while (!ranges.empty()) {
+            best = ranges.top();
+            if (best.value <= least + allowed || best.low == best.high) break;
+            ranges.pop();
+            const std::size_t middle = best.low + (best.high - best.low) / 2;
+            ranges.push(evaluate(best.low, middle));
+            ranges.push(evaluate(middle + 1, best.high));
+        }
+        if (best.high == 0 || best.value <= none) return none;
+        const double w = of.above[best.low - 1];
+        for (std::size_t i = 0; i < n; ++i)
+            if (w * of.p[i] - prices[i] > 0) of.mask.push_back(static_cast<std::uint32_t>(i));
+        if (of.mask.size() > best.high) {
+            const auto gain = [&](std::uint32_t i) { return w * of.p[i] - prices[i]; };
+            std::nth_element(of.mask.begin(),
+                             of.mask.begin() + static_cast<std::ptrdiff_t>(best.high),
+                             of.mask.end(), [&](std::uint32_t x, std::uint32_t y) {
+                                 return gain(x) > gain(y) || (gain(x) == gain(y) && x < y);
+                             });
+            of.mask.resize(best.high);
+        }
+        return best.value;
+    }
+
+    // Bound the best score by moments, on a grid of k: E 1 / X <= 1 / mean + variance / (least mean^2).
+    void read_histogram(std::int64_t c) {
+        const auto at = static_cast<std::size_t>(c);
+        std::vector<double> count(bins), sum(bins), squares(bins);
+        each_chance(c, [&](double x) {
+            const auto bin = static_cast<std::size_t>(x * (bins - 1));
+            count[bin] += 1;
+            sum[bin] += x;
+            squares[bin] += x * x;
+        });
+        const ClassScores& scores = map_.scores();
+        const bool jaccard = scores.jaccard;
+        const double b = scores.b;
+        double m = 0, variance = 0, largest = 0;
+        for (std::size_t bin = 0; bin < count.size(); ++bin) {
+            m += sum[bin];
+            variance += sum[bin] - squares[bin];
+            if (count[bin] > 0) largest = std::min(1.0, static_cast<double>(bin + 1) / (bins - 1));
+        }
+        // From the most probable bin downwards: size, overlap and variance of the bins before.
+        double k = 0, a = 0, v = 0, best = 0;
+        for (std::size_t bin = count.size(); bin-- > 0;) {
+            const double top = std::min(1.0, static_cast<double>(bin + 1) / (bins - 1));
+            for (double done = 0; done < count[bin];) {
+                const double step = std::max(1.0, std::floor((k + done) / steps_per_octave));
+                const double more = std::min(count[bin] - done, step), low = k + done + 1;
+                const double most = std::min(a + (done + more) * top, a + sum[bin]);
+                const double first = std::min(a + (done + 1) * top, a + sum[bin]);
+                const double least = jaccard ? low : low + b;
+                const double mean =
+                    least + (jaccard ? std::max(m - first, 0.0) : b * std::max(m - largest, 0.0));
+                const double spread = jaccard ? std::max(variance - v, 0.0) : b * b * variance;
+                best = std::max(best, most * (1 / mean + spread / (least * mean * mean)));
+                done += more;
+            }
+            k += count[bin];
+            a += sum[bin];
+            v += sum[bin] - squares[bin];
+        }
+        best *= scores.weight[at] * (jaccard ? 1.0 : 1 + b) * (1 + 1e-9);
+        classes_[at].alone = std::max(scores.none[at], best);
+    }
+
+    const LabelMap<T>& map_;
+    int n_threads_;
+    Poll poll_;
+    std::vector<Class> classes_;
+};
+
+}  // namespace setwise

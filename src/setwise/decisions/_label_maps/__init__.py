@@ -1,0 +1,1 @@
+"""Label maps: decisions for elements that have one class each."""
