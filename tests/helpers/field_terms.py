@@ -97,7 +97,7 @@ def least_energy(field: Field) -> float:
 
 
 # What of a potential is an energy, and so changes with the unit.
-_ENERGIES = ("cost", "costs", "table", "tables", "weight", "weights")
+_ENERGIES = {"cost", "costs", "table", "tables", "weight", "weights"}
 
 
 def scaled(field: Field, factor: float) -> Field:

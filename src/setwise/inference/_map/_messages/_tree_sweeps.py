@@ -66,5 +66,7 @@ class TreeSweeps:
 
 def _within(factors: Factors, largest_excess: float) -> FloatArray:
     """Return the unaries, infinite for labels whose excess is above the given limit."""
+    if largest_excess == np.inf:
+        return factors.unary
     least = factors.unary.min(axis=1, keepdims=True)
     return np.where(factors.unary - least <= largest_excess, factors.unary, np.inf)
