@@ -65,5 +65,7 @@ def timed() -> Iterator[Problem]:
         )
         yield (
             f"boosting {n}",
-            lambda X=X, Y=Y: quietly(sw.StructBoostClassifier(C=1.0, n_estimators=10).fit, X, Y[:, 0]),
+            lambda X=X, y=Y[:, 0]: quietly(
+                sw.StructBoostClassifier(C=1.0, n_estimators=10).fit, X, y
+            ),
         )
