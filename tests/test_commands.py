@@ -158,7 +158,7 @@ def test_no_other_program_decodes_a_picture(
     monkeypatch.setattr("PIL.EpsImagePlugin.Ghostscript", started)
     code, _, err = answered("segment", "photo.jpg", "--box", "1,1,7,7")
     assert code == 1
-    assert "photo.jpg must be a picture, as PNG, JPEG or TIFF" in err
+    assert "photo.jpg must be a picture: it is no PNG, JPEG or TIFF" in err
 
 
 def test_a_decoder_that_fails_in_its_own_way_is_one_line(
@@ -476,11 +476,15 @@ def test_no_command_is_help_and_a_version_is_printed(answered: Answered) -> None
         (["decide", "header.npy"], 1, "must be a .npy file or a table of numbers"),
         (["decide", "huge.npy"], 1, "must be a .npy file or a table of numbers"),
         (["segment", "header.npy", "--box", "0,0,1,1"], 1, "header.npy must be a .npy file"),
-        (["segment", "pages.tif", "--box", "0,0,1,1"], 1, "it must hold one picture, got 3"),
-        (["segment", "plain.png", "-s", "pages.tif"], 1, "it must hold one picture, got 3"),
-        (["segment", "plain.png", "--box", "1,1,9,9", "-o", "m.gif"], 1, "must end in .png, .tif"),
-        (["segment", "volume.npy", "--box", "1,1,1,4,9,9", "-o", "m.tif"], 1, "holds volumes"),
-        (["segment", "eps.jpg", "--box", "0,0,1,1"], 1, "as PNG, JPEG or TIFF"),
+        (["segment", "pages.tif", "--box", "0,0,1,1"], 1, "boxes must have shape (B, 6)"),
+        (["segment", "plain.png", "-s", "pages.tif"], 1, "scribbles must have the image's shape"),
+        (
+            ["segment", "plain.png", "--box", "1,1,9,9", "-o", "m.gif"],
+            1,
+            "must end in .png, .jpg, .tif",
+        ),
+        (["segment", "volume.npy", "--box", "1,1,1,4,9,9", "-o", "m.png"], 1, "holds 3 sides"),
+        (["segment", "eps.jpg", "--box", "0,0,1,1"], 1, "it is no PNG, JPEG or TIFF"),
         (["flow", "cut.max"], 1, "cut.max: the file must be packed by gzip"),
         (["segment", "cut.png", "--box", "0,0,1,1"], 1, "cut.png must be a picture: "),
         (["segment", "a/x.png", "b/x.png", "--box", "0,0,1,1"], 2, "their masks would be one file"),
