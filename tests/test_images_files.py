@@ -11,7 +11,7 @@ from PIL import Image
 import setwise as sw
 from setwise.images import FieldOptions
 from setwise.images._files import ending_of
-from setwise.images._ome_zarr import open_level
+from setwise.images._ome_zarr import open_ome
 from setwise.images._picture import Picture
 
 nibabel = pytest.importorskip("nibabel")
@@ -175,7 +175,7 @@ def test_ome_zarr_of_both_versions_is_read(tmp_path: Path) -> None:
         np.testing.assert_array_equal(found, values[0])
         assert (found.channel_axis, found.spacing) == (0, (2.0, 2.0, 2.0))
         assert found.unit == "nanometer"
-        assert open_level(tmp_path / f"v{version}.zarr").axes == "tczyx"
+        assert open_ome(tmp_path / f"v{version}.zarr").axes == "tczyx"
 
 
 def test_ome_tiff_and_imagej_agree_on_the_spacing(tmp_path: Path) -> None:

@@ -30,6 +30,13 @@ _STREAMS = ("/dev/fd/", "/dev/std", "/proc/")
 _DEADLY = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
+def as_path(path: object) -> Path:
+    """Return the path of a file."""
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"path must be a string or a path, got {type(path).__name__}")
+    return Path(os.fsdecode(path))
+
+
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
     """Write a file and replace an existing one, which stays if anything fails.
 

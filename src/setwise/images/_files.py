@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from setwise._foundation._arguments import as_array
+from setwise._foundation._arguments import as_array, as_flag
 from setwise._foundation._display import FORMATS as DECODERS
 from setwise._foundation._display import check_single
-from setwise._foundation._files import whole_folder, write_whole
+from setwise._foundation._files import as_path, whole_folder, write_whole
 from setwise._foundation._imports import load
 from setwise._foundation._threads import machine_memory
-from setwise.images._ome_zarr import create_level, open_level
+from setwise.images._ome_zarr import create_ome, open_ome
 from setwise.images._picture import Picture
 from setwise.images._tiff import arranged, check_bytes, read_tiff, tiff_bytes
 
@@ -81,7 +81,7 @@ def read(path: str | os.PathLike[str]) -> Picture:
     >>> sw.images.read(path).pixels.sum()
     np.uint64(2400)
     """
-    source = Path(path)
+    source = as_path(path)
     found = format_of(source, reading=True)
     try:
         return found.read(source)
@@ -134,16 +134,16 @@ def write(
     array = as_array(values, "values")
     if like is not None and not isinstance(like, Picture):
         raise TypeError(f"like must be what sw.images.read returns, got {type(like).__name__}")
-    target = Path(path)
-    found = check_writable(target, array.shape, array.dtype, channels=channels)
+    target, colored = as_path(path), as_flag(channels, "channels")
+    found = check_writable(target, array.shape, array.dtype, channels=colored)
     numbers = _stored(array)
-    sides = array.ndim - channels
+    sides = array.ndim - colored
     spacing = None if like is None else like.spacing
     if spacing is not None and len(spacing) != sides:
         raise ValueError(
             f"values must have {len(spacing)} sides like the image, got shape {array.shape}"
         )
-    found.write(target, Written(numbers, channels, like or Picture(numbers)))
+    found.write(target, Written(numbers, colored, like or Picture(numbers)))
 
 
 def check_writable(
@@ -322,7 +322,7 @@ def _write_nifti(path: Path, what: Written) -> None:
 
 def _read_zarr(path: Path) -> Picture:
     _zarr()
-    level = open_level(path)
+    level = open_ome(path)
     check_bytes(level.array.shape, level.array.dtype, most_bytes())
     pixels = np.asarray(level.array[...])
     if not level.axes:
@@ -336,7 +336,7 @@ def _write_zarr(path: Path, what: Written) -> None:
     _zarr()
     values = what.values
     with whole_folder(path) as place:
-        level = create_level(
+        level = create_ome(
             place, values.shape, values.dtype, spacing=what.like.spacing, unit=what.like.unit
         )
         level[...] = values

@@ -17,7 +17,7 @@ _CHUNK = 128
 
 
 @dataclass(frozen=True)
-class Level:
+class OmeImage:
     """The full resolution of a multiscale image: an array and what its axes mean."""
 
     array: Any
@@ -29,7 +29,7 @@ class Level:
     unit: str | None
 
 
-def open_level(path: str | Path) -> Level:
+def open_ome(path: str | Path) -> OmeImage:
     """Open the full resolution of an OME-Zarr group, or an array of zarr."""
     zarr = load("zarr")
     try:
@@ -37,7 +37,7 @@ def open_level(path: str | Path) -> Level:
     except Exception as error:  # stores raise many types of errors
         raise ValueError(f"{path} must be a zarr array or an OME-Zarr group: {error}") from None
     if hasattr(node, "shape"):
-        return Level(node, "", None, None)
+        return OmeImage(node, "", None, None)
     known = dict(node.attrs)
     scales = known.get("ome", known).get("multiscales")
     try:
@@ -66,10 +66,10 @@ def open_level(path: str | Path) -> Level:
     spacing = tuple(float(step) for name, step in zip(axes, steps, strict=True) if name in "zyx")
     if not all(isfinite(step) and step > 0 for step in spacing):
         raise ValueError(f"{path} must have a positive scale along each side, got {spacing}")
-    return Level(array, axes, spacing, units.pop() if len(units) == 1 else None)
+    return OmeImage(array, axes, spacing, units.pop() if len(units) == 1 else None)
 
 
-def create_level(
+def create_ome(
     path: str | Path,
     shape: tuple[int, ...],
     dtype: Any,
