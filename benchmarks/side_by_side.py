@@ -30,10 +30,15 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 
+class Failed(Exception):
+    """A problem that one of the builds cannot solve."""
+
+
 class Build:
     """A process that runs problems with the library of one folder."""
 
     def __init__(self, source: Path, modules: list[str]) -> None:
+        self.source = source
         environment = os.environ | {"PYTHONPATH": str(source), "PYTHONHASHSEED": "0"}
         self.process = subprocess.Popen(
             [sys.executable, str(Path(__file__).resolve()), "--child", *modules],
@@ -57,7 +62,10 @@ class Build:
         """Return the processor seconds of a number of calls in a row."""
         self.process.stdin.write(json.dumps([name, times]) + "\n")
         self.process.stdin.flush()
-        return self.read()["seconds"]
+        answer = self.read()
+        if "error" in answer:
+            raise Failed(f"{name} failed in {self.source}: {answer['error']}")
+        return answer["seconds"]
 
     def close(self) -> None:
         self.process.stdin.close()
@@ -82,9 +90,13 @@ def child(modules: list[str]) -> None:
         run = known[name]
         gc.collect()
         start = time.process_time()
-        for _ in range(times):
-            run()
-        print(json.dumps({"seconds": time.process_time() - start}), file=answers, flush=True)
+        try:
+            for _ in range(times):
+                run()
+            answer = {"seconds": time.process_time() - start}
+        except Exception as error:  # such as an argument that the older build lacks
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(answer), file=answers, flush=True)
 
 
 def measure(
@@ -99,9 +111,13 @@ def measure(
     common = [name for name in builds[0].names if name in builds[1].names]
     found = {}
     for name in common if wanted is None else wanted:
-        for build in builds:
-            build.seconds(name)  # the warm-up: caches, pages of memory
-        once = min(build.seconds(name) for build in builds)
+        try:
+            for build in builds:
+                build.seconds(name)  # the warm-up: caches, pages of memory
+            once = min(build.seconds(name) for build in builds)
+        except Failed as failure:
+            print(failure, file=sys.stderr, flush=True)
+            continue
         times = max(1, round(least / max(once, 1e-6)))
         seconds = np.empty((2, rounds))
         for k in range(rounds):

@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 # The most memory that a file of a few bytes may ask for, packed or by a header that announces large
 # arrays: 256 MiB, which any machine has.
-_MOST_UNPACKED = 1 << 28
+MOST_UNPACKED = 1 << 28
 # A larger file may ask for a multiple: of its size, as gzip packs text with numbers by a factor of
 # two to ten, or of the memory of its numbers.
 _MOST_TIMES = 32
@@ -121,7 +121,7 @@ def unpacked(file: BinaryIO, size: int, name: str, *, packed: bool) -> Iterator[
 
     A packed file of ``size`` bytes must not unpack to more than a limit that grows with ``size``.
     """
-    most = max(_MOST_UNPACKED, _MOST_TIMES * size)
+    most = max(MOST_UNPACKED, _MOST_TIMES * size)
     total = 0
     try:
         source: BinaryIO = gzip.GzipFile(fileobj=file) if packed else file  # type: ignore[assignment]
@@ -142,7 +142,7 @@ def affords(n_numbers: int, entries: int) -> bool:
 
     A number takes eight bytes, and an entry as many again for a copy of its array.
     """
-    return 16 * entries <= max(_MOST_UNPACKED, _MOST_TIMES * 8 * n_numbers)
+    return 16 * entries <= max(MOST_UNPACKED, _MOST_TIMES * 8 * n_numbers)
 
 
 def quoted(word: bytes) -> str:
