@@ -218,9 +218,9 @@ std::pair<double, Index> choose_labels(In<double> p, In<Index> label, In<Index> 
                                             : setwise::MacroScore::f_beta;
     setwise::Budget budget({p.data(), label.data(), ends.data(), rows, labels}, kind, b,
                            weight.data(), k, at_most, threads(n_threads), poll_signals);
-    const Index passes = budget.search(chosen.data());
+    const double most = budget.solve(chosen.data());
     budget.terms(terms.data());
-    return {budget.bound(chosen.data()), passes};
+    return {most, budget.passes()};
 }
 
 template <class T>

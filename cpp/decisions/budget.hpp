@@ -59,21 +59,19 @@ class Budget {
         for (std::int64_t e = 0; e < rows_.ends[rows_.rows]; ++e) at(e).m += rows_.p[e];
     }
 
-    // Choose entries; `chosen` has a byte for each. Return the number of passes over the rows.
-    std::int64_t search(std::uint8_t* chosen) {
-        const auto n = static_cast<std::size_t>(rows_.ends[rows_.rows]);
-        std::vector<std::uint8_t> now(n);
+    // Choose entries; `chosen` has a byte for each. Return a bound on the score of every choice,
+    // from whose sets further ascents start.
+    double solve(std::uint8_t* chosen) {
+        std::vector<std::uint8_t> now(static_cast<std::size_t>(rows_.ends[rows_.rows]));
         double best = -1;
-        std::int64_t passes = 0;
-        for (const bool relative : {false, true}) {
-            start(now.data(), relative);
-            double value = count(now.data());
+        const auto climb = [&] {
+            double value = -1;
             for (int pass = 0; pass < most_passes; ++pass) {
                 for (std::int64_t i = 0; i < rows_.rows; ++i) {
                     choose(i, now.data());
                     if ((i & 1023) == 0) poll_();
                 }
-                ++passes;
+                ++passes_;
                 const double after = count(now.data());
                 const bool done = after <= value + least_gain * std::abs(value);
                 value = after;
@@ -83,47 +81,37 @@ class Budget {
                 best = value;
                 std::copy(now.begin(), now.end(), chosen);
             }
+        };
+        // The first pass is greedy.
+        count(now.data());
+        climb();
+        by_label();
+        double most = std::numeric_limits<double>::infinity();
+        for (int round = 0; round < rounds; ++round) {
+            most = std::min(most, bound(chosen));
+            if (most - best <= small_gap * best) break;
+            for (std::size_t e = 0; e < taken_.size(); ++e)
+                now[static_cast<std::size_t>(entry_[e])] = taken_[e];
+            count(now.data());
+            climb();
         }
         count(chosen);
-        return passes;
+        return most;
     }
+
+    std::int64_t passes() const { return passes_; }
 
     // The score of each label for the counted choice.
     void terms(double* to) const {
         for (std::size_t c = 0; c < labels_.size(); ++c) to[c] = weight_[c] * score(labels_[c]);
     }
 
-    // Return a bound on the score of every choice, for the choice that was counted last.
-    double bound(std::uint8_t* chosen) {
-        const double found = count(chosen);
-        by_label();
-        const auto n_rows = static_cast<std::size_t>(rows_.rows);
-        std::vector<double> prices(n_rows), direction(n_rows);
-        for (std::int64_t i = 0; i < rows_.rows; ++i)
-            prices[static_cast<std::size_t>(i)] = price(i, chosen);
-        double best = std::numeric_limits<double>::infinity(), share = 0.5;
-        for (int step = 0; step < most_steps; ++step) {
-            const double value = dual(prices, found, best, direction);
-            if (!(value < best)) share /= 2;
-            best = std::min(best, value);
-            if (best - found <= small_gap * found) break;
-            double norm = 0;
-            for (const double g : direction) norm += g * g;
-            if (!(norm > 0)) break;
-            const double length = share * (value - found) / norm;
-            for (std::size_t i = 0; i < n_rows; ++i) {
-                prices[i] -= length * direction[i];
-                if (at_most_) prices[i] = std::max(prices[i], 0.0);
-            }
-        }
-        return best;
-    }
-
   private:
     static constexpr int most_passes = 100;
     // An ascent ends when a pass adds less than this share of the score.
     static constexpr double least_gain = 1e-7;
-    static constexpr int most_steps = 6;
+    // Rounds of the bound and of an ascent from its sets, and steps of the bound in each.
+    static constexpr int rounds = 2, most_steps = 3;
     // A gap of this share of the score needs no further step.
     static constexpr double small_gap = 1e-5;
     // Per-label maxima are found to this share of the gap; see label_bound.hpp.
@@ -194,19 +182,6 @@ class Budget {
         return x.first > y.first || (x.first == y.first && x.second < y.second);
     }
 
-    // The most probable labels, or those that are most probable relative to their frequency.
-    void start(std::uint8_t* chosen, bool relative) {
-        std::fill(chosen, chosen + rows_.ends[rows_.rows], std::uint8_t(0));
-        for (std::int64_t i = 0; i < rows_.rows; ++i) {
-            gains_.clear();
-            for (std::int64_t e = rows_.ends[i]; e < rows_.ends[i + 1]; ++e) {
-                const double p = weight_[rows_.label[e]] * rows_.p[e];
-                gains_.push_back({relative ? p / (1 + at(e).m) : p, e});
-            }
-            keep_best(chosen);
-        }
-    }
-
     // Compute the gains of a row's entries, given all other rows.
     void gains_of(std::int64_t i, std::uint8_t* chosen) {
         gains_.clear();
@@ -242,6 +217,31 @@ class Budget {
 
     double largest_weight() const { return *std::max_element(weight_, weight_ + rows_.labels); }
 
+    // Return a bound on the score of every choice, by prices that start at those of this one.
+    double bound(std::uint8_t* chosen) {
+        const double found = count(chosen);
+        const auto n_rows = static_cast<std::size_t>(rows_.rows);
+        std::vector<double> prices(n_rows), direction(n_rows);
+        for (std::int64_t i = 0; i < rows_.rows; ++i)
+            prices[static_cast<std::size_t>(i)] = price(i, chosen);
+        double best = std::numeric_limits<double>::infinity(), share = 0.5;
+        for (int step = 0; step < most_steps; ++step) {
+            const double value = dual(prices, found, best, direction);
+            if (!(value < best)) share /= 2;
+            best = std::min(best, value);
+            if (best - found <= small_gap * found) break;
+            double norm = 0;
+            for (const double g : direction) norm += g * g;
+            if (!(norm > 0)) break;
+            const double length = share * (value - found) / norm;
+            for (std::size_t i = 0; i < n_rows; ++i) {
+                prices[i] -= length * direction[i];
+                if (at_most_) prices[i] = std::max(prices[i], 0.0);
+            }
+        }
+        return best;
+    }
+
     // Arrange the entries label by label, with the factors of PricedMask.
     void by_label() {
         const auto n = static_cast<std::size_t>(rows_.ends[rows_.rows]);
@@ -251,12 +251,14 @@ class Budget {
         std::vector<std::size_t> next(first_.begin(), first_.end() - 1);
         p_.resize(n);
         row_.resize(n);
+        entry_.resize(n);
         above_.resize(n);
         for (std::int64_t i = 0; i < rows_.rows; ++i)
             for (std::int64_t e = rows_.ends[i]; e < rows_.ends[i + 1]; ++e) {
                 const std::size_t to = next[static_cast<std::size_t>(rows_.label[e])]++;
                 p_[to] = rows_.p[e];
                 row_[to] = i;
+                entry_[to] = e;
             }
         each_part([&](std::size_t c, PricedMask&, std::vector<double>& work) {
             const std::size_t size = first_[c + 1] - first_[c];
@@ -264,7 +266,7 @@ class Budget {
             double* const above = above_.data() + first_[c];
             if (score_ == MacroScore::coverage) {
                 for (std::size_t i = 0; i < size; ++i)
-                    above[i] = -std::log1p(-std::min(p[i], most));
+                    above[i] = -std::log1p(-std::min(p[i], below_one));
                 return;
             }
             work.assign(p, p + size);
@@ -360,7 +362,7 @@ class Budget {
     }
 
     // Certain rows count as if their probability were this, which lowers no score by more than 1e-15.
-    static constexpr double most = 1 - 1e-15;
+    static constexpr double below_one = 1 - 1e-15;
     // The bound is rounded outwards by this share of its terms.
     static constexpr double rounding = 1e-11;
 
@@ -376,7 +378,8 @@ class Budget {
     std::vector<Gain> gains_;
     std::vector<std::size_t> first_;
     std::vector<double> p_, above_;
-    std::vector<std::int64_t> row_;
+    std::vector<std::int64_t> row_, entry_;
+    std::int64_t passes_ = 0;
     std::vector<std::uint8_t> taken_;
 };
 
