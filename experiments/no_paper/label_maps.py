@@ -144,10 +144,11 @@ def evaluate(
                 "argmax": [(None, lambda p: p.argmax(0))],
                 "prior-corrected argmax": [(t, corrected(t)) for t in POWERS],
                 "RankSEG": [(t, rank(measure, t)) for t in PRUNINGS],
-                "decide": [(None, decided(measure, False))],
+                "decide": [(None, decided(measure, "exclusive", False))],
             }
             if each:
-                options["decide, presence"] = [(None, decided(measure, True))]
+                classes = "present" if "truth" in mean else "exclusive"
+                options["decide, presence"] = [(None, decided(measure, classes, True))]
             for name, tried in options.items():
                 best = tried[0]
                 if len(tried) > 1:
@@ -268,7 +269,8 @@ def main() -> None:
             "prior-corrected argmax": f"p / prior^t, t of {', '.join(map(str, POWERS))}",
             "RankSEG": "rankseg's RMA with output_mode='multiclass', its pruning of "
             f"{', '.join(map(str, PRUNINGS))}",
-            "presence": "logistic regression on the logits of the mean and the largest p",
+            "presence": "logistic regression on the logits of the mean and the largest p; "
+            "classes='present' for the classes in the truth",
             "settings": "by the measure and mean of the figure, on other images",
             "void": "left out of the scores, but not of the rules",
             "ms": "processor time per image on one thread, for IoU",

@@ -60,7 +60,7 @@ def decide(
     probabilities: ArrayLike | MarginalsResult,
     loss: str | Loss,
     *,
-    classes: Literal["exclusive"],
+    classes: Literal["exclusive", "present"],
     sets: str = "auto",
     weights: ArrayLike | None = None,
     presence: ArrayLike | None = None,
@@ -117,7 +117,9 @@ def decide(
     independent of each other. Finding the best map is hard, so ``bound`` tells how far the map that
     was found can be from it. The bound holds for fixed class weights, where a class that is neither
     true nor predicted has a loss of 0. The mean over the classes that occur in an image has a
-    random denominator and is not bounded.
+    random denominator and is not bounded. ``classes="present"`` maximises a near relative of it,
+    with a bound: the expected sum of the scores of the classes that occur, divided by their
+    expected number.
 
     Parameters
     ----------
@@ -131,8 +133,9 @@ def decide(
         exp(-energy / temperature), and the answer is the best of these labellings.
     loss : str or Loss
         A name from ``sw.losses.names()`` or any loss. For exclusive classes: Jaccard, Dice, F-beta.
-    classes : {"separate", "exclusive"}
-        Whether each set is decided for itself, or elements have one class each.
+    classes : {"separate", "exclusive", "present"}
+        Whether each set is decided for itself, or elements have one class each, and then whether
+        all classes count, or those that occur in the truth, which needs ``presence``.
     offsets : array-like of int of shape (n + 1,), optional
         Set i is ``probabilities[offsets[i]:offsets[i + 1]]``.
     groups : array-like of shape (p,), optional
@@ -181,13 +184,16 @@ def decide(
     threads = as_threads(n_jobs)
     temperature = as_number(temperature, "temperature", positive=True)
     label = as_count(label, "label")
-    if as_choice(classes, "classes", ("separate", "exclusive")) == "exclusive":
+    if as_choice(classes, "classes", ("separate", "exclusive", "present")) != "separate":
         if offsets is not None or groups is not None:
             name = "offsets" if groups is None else "groups"
             raise ValueError(f"{name} must be None for exclusive classes: see sets")
-        return decide_classes(probabilities, loss, sets, weights, presence, ignore, threads)
+        present = classes == "present"
+        return decide_classes(
+            probabilities, loss, sets, weights, presence, present, ignore, threads
+        )
     if ignore is not None:
-        raise ValueError("ignore must be None unless classes='exclusive': leave the elements out")
+        raise ValueError("ignore must be None for separate sets: leave the elements out")
     sampler = Sampler()
     if isinstance(probabilities, DiverseResult | MarginalsResult):
         given = {"offsets": offsets, "groups": groups, "weights": weights}
