@@ -45,6 +45,19 @@ def label_maps(
     terms: _Doubles,
     bounds: _Doubles,
 ) -> None: ...
+def choose_labels(
+    p: _Doubles,
+    label: _Ints,
+    ends: _Ints,
+    score: str,
+    b: float,
+    weight: _Doubles,
+    k: int,
+    at_most: bool,
+    n_threads: int,
+    chosen: _Bytes,
+    terms: _Doubles,
+) -> tuple[float, int]: ...
 def bucket_ratio(
     labels: _Bytes,
     scores: NDArray[np.float32],
