@@ -18,6 +18,8 @@ from setwise.inference._editing._sliceable import Window
 
 OPEN = 2
 """The state of a voxel without a label; a missing chunk has no labels."""
+PROPOSED = 3
+"""The state of an open voxel for which sweeps propose label 0; for label 1 it is one more."""
 
 _FORMAT = 1
 
@@ -115,10 +117,11 @@ class LabelStore:
         attributes: Any = self.group.attrs["setwise"]
         self.group.attrs["setwise"] = {**attributes, "found": {**attributes["found"], **numbers}}
 
-    def read(self, window: Window) -> NDArray[np.uint8]:
-        """Return the labels of a window."""
+    def read(self, window: Window, *, proposed: bool = False) -> NDArray[np.uint8]:
+        """Return the labels of a window, also the proposed ones if asked for."""
         try:
-            return np.ascontiguousarray(self.labels[window], np.uint8)
+            states = np.ascontiguousarray(self.labels[window], np.uint8)
+            return states if proposed else np.minimum(states, np.uint8(OPEN))
         except Exception as error:  # codecs raise errors of many kinds
             lost = self._remove_damaged(window)
             raise DamagedLabels(

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setwise._foundation._arguments import IntArray
-from setwise.dask._volumes._label_store import OPEN, LabelStore
+from setwise.dask._volumes._label_store import OPEN, PROPOSED, LabelStore
 from setwise.dask._volumes._layout import Cell
 from setwise.dask._volumes._tasks import OpenVoxels, gather_open, labels_of_open
 from setwise.dask._volumes._volume_energy import VolumeEnergy
@@ -53,13 +53,13 @@ def find_border(energy: VolumeEnergy, store: LabelStore, cell: Cell) -> Border:
 
 @dataclass(frozen=True, eq=False)
 class SolveCell:
-    """Cut the open voxels of a cell with changed costs, and write their labels if asked to."""
+    """Cut the open voxels of a cell with changed costs, and propose their labels if asked to."""
 
     ends: IntArray
     """numbers of voxels"""
     changes: IntArray
     """what is added to their costs, in units"""
-    write: bool
+    propose: bool
 
     def __call__(self, energy: VolumeEnergy, store: LabelStore, cell: Cell) -> SolvedCell:
         part = gather_open(energy, store, cell)
@@ -71,11 +71,21 @@ class SolveCell:
         labels = labels_of_open([inner])
         tails, heads = np.searchsorted(part.numbers, inner.edges).T
         cut = inner.weights[labels[tails] != labels[heads]].astype(np.int64).sum()
-        if self.write:
+        if self.propose:
             states = store.read(cell.core)
-            states[states == OPEN] = labels
+            states[states == OPEN] = PROPOSED + labels
             store.write(cell.core, states)
         return SolvedCell(int(costs[labels == 1].sum() + cut), labels[places], len(labels))
+
+
+def settle(energy: VolumeEnergy, store: LabelStore, cell: Cell) -> tuple[int]:
+    """Make proposed labels of a cell its labels, and return their number."""
+    states = store.read(cell.core, proposed=True)
+    chosen = states >= PROPOSED
+    states[chosen] -= PROPOSED
+    if chosen.any():
+        store.write(cell.core, states)
+    return (int(np.count_nonzero(chosen)),)
 
 
 class Sweeps:
@@ -89,7 +99,7 @@ class Sweeps:
         self._sides = energy.sides
 
     def solve(self, most: int) -> tuple[float, int, int]:
-        """Write labels. Return their gap, and the numbers of open voxels and of sweeps."""
+        """Propose labels. Return their gap, and the numbers of open voxels and of sweeps."""
         borders: dict[int, Border] = {}
         every = range(len(self._cells))
 
@@ -103,19 +113,18 @@ class Sweeps:
         owner = self._owners(edges)
         flow = np.zeros(len(edges), np.int64)
         best = flow
-        bound: int | None = None
-        for sweep in range(most + 1):
-            energy, least, labels, _ = self._sweep(edges, weights, owner, flow, False)
-            if bound is None or least > bound:
-                bound, best = least, flow
-            if energy == least or sweep == most:
-                break
+        energy, bound, labels, _ = self._sweep(edges, weights, owner, flow, False)
+        sweep = 0
+        while energy > bound and sweep < most:
             step = labels[:, 0].astype(np.int64) - labels[:, 1]
             share = weights // (2 + sweep)
             flow = np.clip(flow + share * step, -weights, weights)
-        self._store.find(unproved=True)
+            sweep += 1
+            energy, least, labels, _ = self._sweep(edges, weights, owner, flow, False)
+            if least >= bound:
+                bound, best = least, flow
         energy, _, _, n_open = self._sweep(edges, weights, owner, best, True)
-        return (energy - bound) * self._unit, n_open, sweep + 1
+        return (energy - bound) * self._unit, n_open, sweep
 
     def _owners(self, edges: IntArray) -> IntArray:
         """Return the cells of the ends of edges."""
@@ -129,13 +138,13 @@ class Sweeps:
         return owner
 
     def _sweep(
-        self, edges: IntArray, weights: IntArray, owner: IntArray, flow: IntArray, write: bool
+        self, edges: IntArray, weights: IntArray, owner: IntArray, flow: IntArray, propose: bool
     ) -> tuple[int, int, NDArray[np.uint8], int]:
         """Return the energy, the bound, the labels of the ends, and the number of open voxels."""
         signed = np.stack([flow, -flow], axis=1)
         places = {cell.number: np.nonzero(owner == cell.number) for cell in self._cells}
         calls = [
-            (SolveCell(edges[places[cell.number]], signed[places[cell.number]], write), cell)
+            (SolveCell(edges[places[cell.number]], signed[places[cell.number]], propose), cell)
             for cell in self._cells
         ]
         labels = np.zeros(edges.shape, np.uint8)

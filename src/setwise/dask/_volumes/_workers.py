@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
 from typing import Any
 from uuid import uuid4
@@ -38,7 +38,7 @@ class Threads:
 
     def run(
         self, energy: VolumeEnergy, store: LabelStore, calls: Sequence[Call], deadline: Deadline
-    ) -> Iterator[tuple[Cell, Outcome]]:
+    ) -> Generator[tuple[Cell, Outcome]]:
         """Yield cells with their outcomes as they come. When the time is over, raise ``TimeUp``."""
         stop = _core.Stop()
         left = iter(calls)
@@ -73,7 +73,7 @@ class Cluster:
 
     def run(
         self, energy: VolumeEnergy, store: LabelStore, calls: Sequence[Call], deadline: Deadline
-    ) -> Iterator[tuple[Cell, Outcome]]:
+    ) -> Generator[tuple[Cell, Outcome]]:
         """Yield cells with their outcomes as they come. When the time is over, raise ``TimeUp``."""
         left = list(calls)
         for attempt in range(ATTEMPTS):
@@ -91,7 +91,7 @@ class Cluster:
         deadline: Deadline,
         lost: list[Call],
         again: bool,
-    ) -> Iterator[tuple[Cell, Outcome]]:
+    ) -> Generator[tuple[Cell, Outcome]]:
         check_open(self.client)
         name = f"setwise-volume-{uuid4().hex[:12]}"
         # The energy is a task, so that a cluster that lost it makes it again.
