@@ -81,7 +81,7 @@ def chunk_of_seeds(side: int, block_info: dict) -> np.ndarray:
 def lazily(chunk: object, side: int, dtype: type) -> da.Array:
     parts = [min(CHUNK, side - begin) for begin in range(0, side, CHUNK)]
     meta = np.empty((0, 0, 0), dtype)
-    return da.map_blocks(chunk, side, chunks=(parts,) * 3, dtype=dtype, meta=meta)
+    return da.map_blocks(chunk, side=side, chunks=(parts,) * 3, dtype=dtype, meta=meta)
 
 
 def arguments_of(kind: str, side: int) -> dict:
