@@ -1,10 +1,10 @@
 """Two labels on volumes larger than memory: processor time per voxel, memory and disk.
 
-The volumes are dask arrays that are computed where they are read: blobs with noise as float16
-costs, with one weight, or as a uint8 image with seeds and weights by contrast. Each is solved by
+The volumes are blobs with noise: float16 costs in dask arrays that are computed where they are read,
+with one weight, or a uint8 image on disk with seeds and weights by contrast. Each is solved by
 `sw.dask.solve_map` on a cluster of two workers of 2 GiB with one thread each, and one of them also
 by `sw.solve_map` and PyMaxflow in memory. Times are processor times of all processes, with what it
-takes to compute the volume in each pass, which a row of its own shows.
+takes to compute the costs in each pass, which a row of its own shows.
 
 A call with `--side 2048 --threads 16 --folder F` solves one volume by threads of one process. It
 goes on from what is in the folder, and adds what was used to its log.
@@ -54,44 +54,47 @@ def scene(side: int, corner: tuple[int, ...], shape: tuple[int, ...]) -> np.ndar
     return np.sign(values) + NOISE * noise
 
 
-def chunk_of_costs(side: int, block_info: dict) -> np.ndarray:
-    ranges = block_info[None]["array-location"]
-    corner = tuple(begin for begin, _ in ranges)
-    return -scene(side, corner, tuple(end - begin for begin, end in ranges)).astype(np.float16)
+def chunk_of_costs(empty: np.ndarray, block_info: dict) -> np.ndarray:
+    return -scene(*place_of(block_info)).astype(np.float16)
 
 
-def chunk_of_image(side: int, block_info: dict) -> np.ndarray:
-    ranges = block_info[None]["array-location"]
-    corner = tuple(begin for begin, _ in ranges)
-    view = scene(side, corner, tuple(end - begin for begin, end in ranges))
-    return np.clip(128 + 20 * view, 0, 255).astype(np.uint8)
+def chunk_of_image(empty: np.ndarray, block_info: dict) -> np.ndarray:
+    return np.clip(128 + 20 * scene(*place_of(block_info)), 0, 255).astype(np.uint8)
 
 
-def chunk_of_seeds(side: int, block_info: dict) -> np.ndarray:
-    """Mark every 16th voxel along each axis with the label of its blob."""
-    ranges = block_info[None]["array-location"]
-    shape = tuple(end - begin for begin, end in ranges)
+def chunk_of_seeds(empty: np.ndarray, block_info: dict) -> np.ndarray:
+    """Mark every 16th voxel of the first chunk along each axis with the label of its blob."""
+    side, corner, shape = place_of(block_info)
     seeds = np.full(shape, -1, np.int8)
-    if all(begin == 0 for begin, _ in ranges):
-        view = scene(side, (0, 0, 0), shape)
-        seeds[::16, ::16, ::16] = view[::16, ::16, ::16] > 0
+    if corner == (0, 0, 0):
+        seeds[::16, ::16, ::16] = scene(side, corner, shape)[::16, ::16, ::16] > 0
     return seeds
 
 
+def place_of(block_info: dict) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
+    """Return the side of the volume, and the corner and the shape of a chunk."""
+    ranges = block_info[0]["array-location"]
+    corner = tuple(int(begin) for begin, _ in ranges)
+    return block_info[0]["shape"][0], corner, tuple(int(end - begin) for begin, end in ranges)
+
+
 def lazily(chunk: object, side: int, dtype: type) -> da.Array:
-    parts = [min(CHUNK, side - begin) for begin in range(0, side, CHUNK)]
-    meta = np.empty((0, 0, 0), dtype)
-    return da.map_blocks(chunk, side=side, chunks=(parts,) * 3, dtype=dtype, meta=meta)
+    empty = da.zeros((side,) * 3, dtype=np.uint8, chunks=CHUNK)
+    return empty.map_blocks(chunk, dtype=dtype, meta=np.empty((0, 0, 0), dtype))
 
 
-def arguments_of(kind: str, side: int) -> dict:
+def arguments_of(kind: str, side: int, folder: Path) -> dict:
     if kind == "costs":
         return {"volume": lazily(chunk_of_costs, side, np.float16), "smoothness": WEIGHT}
-    image, seeds = (
-        lazily(chunk, side, dtype)
-        for chunk, dtype in ((chunk_of_image, np.uint8), (chunk_of_seeds, np.int8))
-    )
-    return {"volume": image, "seeds": seeds, "kind": "image", "smoothness": 2.0}
+    paths = []
+    for name, chunk, dtype in (
+        ("image", chunk_of_image, np.uint8),
+        ("seeds", chunk_of_seeds, np.int8),
+    ):
+        paths.append(str(folder / f"{name}-{side}-input.zarr"))
+        if not Path(paths[-1]).exists():
+            lazily(chunk, side, dtype).to_zarr(paths[-1])
+    return {"volume": paths[0], "seeds": paths[1], "kind": "image", "smoothness": 2.0}
 
 
 def disk(folder: Path) -> int:
@@ -105,13 +108,14 @@ def solve(kind: str, side: int, folder: Path, threads: int | None) -> dict:
     from setwise.dask import solve_map
 
     store, log = folder / f"{kind}-{side}.zarr", folder / f"{kind}-{side}.log"
+    given = arguments_of(kind, side, folder)
     begin = time.process_time()
 
     def show(progress: object) -> None:
         print(progress, file=sys.stderr, flush=True)
 
     if threads is not None:
-        result = solve_map(**arguments_of(kind, side), store=store, n_jobs=threads, callback=show)
+        result = solve_map(**given, store=store, n_jobs=threads, callback=show)
         used = result.processor_seconds
     else:
         with (
@@ -120,9 +124,7 @@ def solve(kind: str, side: int, folder: Path, threads: int | None) -> dict:
             ) as cluster,
             Client(cluster) as client,
         ):
-            result = solve_map(
-                **arguments_of(kind, side), store=store, client=client, callback=show
-            )
+            result = solve_map(**given, store=store, client=client, callback=show)
             used = result.processor_seconds + time.process_time() - begin
     entry = {
         "seconds": result.seconds,
