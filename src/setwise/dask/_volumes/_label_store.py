@@ -133,6 +133,15 @@ class LabelStore:
         """Write the labels of a window, which consists of whole chunks."""
         self.labels[window] = labels
 
+    def missing(self) -> tuple[int, ...] | None:
+        """Return the first voxel of a chunk that was never written or has been removed."""
+        if self.labels.nchunks_initialized == self.labels.nchunks:
+            return None
+        for chunk in np.ndindex(*self.labels.cdata_shape):
+            if not sync((self.labels.store_path / self._key(chunk)).exists()):
+                return tuple(at * side for at, side in zip(chunk, self.labels.chunks, strict=True))
+        return None
+
     def table(self, name: str, rows: int, columns: int) -> NDArray[np.float64]:
         """Return the table of a round; rows that are not done hold NaN."""
         key = f"rounds/{name}"
@@ -189,5 +198,7 @@ class LabelStore:
         return first
 
     def _remove(self, chunk: tuple[int, ...]) -> None:
-        key = self.labels.metadata.encode_chunk_key(chunk)
-        sync((self.labels.store_path / key).delete())
+        sync((self.labels.store_path / self._key(chunk)).delete())
+
+    def _key(self, chunk: tuple[int, ...]) -> str:
+        return str(self.labels.metadata.encode_chunk_key(chunk))

@@ -26,6 +26,7 @@ from setwise.dask._volumes._tasks import (
     Energies,
     ImageSums,
     OpenVoxels,
+    Task,
     Usage,
     WriteLabels,
     gather_open,
@@ -170,7 +171,8 @@ class VolumeSearch:
                 energy = replace(energy, costs=color_costs(energy.costs.source, low, high, counts))
         self.energy = energy
         if "bits" not in found:
-            found["bits"] = 32 if _suits_32_bits(energy) else 64
+            trial = Task(suits_32_bits)(energy, self.store, _middle(energy.sides))
+            found["bits"] = 32 if trial.answer else 64
             self.store.find(bits=found["bits"])
         self._use_bits(int(found["bits"]))
 
@@ -239,13 +241,19 @@ class VolumeSearch:
     def _sum_up(self) -> NDArray[Any]:
         """Return the energies of all blocks, whose labels must be complete."""
         rows = self._pass("energy", self.first.cells, sum_energy, len(Energies._fields))
-        places = np.flatnonzero(rows[:, -1] > 0)
-        if len(places):
-            cell = self.first.cells[int(places[0])]
-            self.store.forget_rounds()
-            raise OSError(
-                f"{cell.name}: its labels are not what was written, {int(rows[places[0], -1])} are "
-                "missing; the others stay, and the next call solves what is missing"
+        damaged = [cell for cell in self.first.cells if rows[cell.number, -1] > 0]
+        if (corner := self.store.missing()) is not None:
+            damaged += [
+                cell
+                for cell in self.first.cells
+                if all(
+                    part.start <= at < part.stop for part, at in zip(cell.core, corner, strict=True)
+                )
+            ]
+        if damaged:
+            raise DamagedLabels(
+                f"{damaged[0].name}: labels that were written are missing; what is written stays, "
+                "and the next call goes on from there"
             )
         return rows
 
@@ -322,16 +330,17 @@ def _summary(sums: list[ImageSums], colors: bool) -> list[Any]:
     return [low, high, fsum(own.squares for own in sums), drawn.tolist()]
 
 
-def _suits_32_bits(energy: VolumeEnergy) -> bool:
-    """Return whether 32 bits are enough for a box in the middle, cut by itself."""
-    energy = replace(energy, units=units_for(energy.pairs.strengths, 32))
-    most = _TRIAL[len(energy.sides)]
-    box = tuple(
-        slice(max(side // 2 - most // 2, 0), min(side // 2 - most // 2 + most, side))
-        if side > most
-        else slice(0, side)
-        for side in energy.sides
-    )
+def _middle(sides: tuple[int, ...]) -> Cell:
+    """Return the box in the middle, which does not depend on the blocks."""
+    most = [min(_TRIAL[len(sides)], side) for side in sides]
+    begins = [(side - own) // 2 for side, own in zip(sides, most, strict=True)]
+    box = tuple(slice(begin, begin + own) for begin, own in zip(begins, most, strict=True))
+    return Cell(-1, box, box)
+
+
+def suits_32_bits(energy: VolumeEnergy, store: LabelStore, cell: Cell) -> bool:
+    """Return whether 32 bits are enough for a box, cut by itself."""
+    energy, box = replace(energy, units=units_for(energy.pairs.strengths, 32)), cell.core
     block = energy.block(box)
     inner = within(box, block.padded)
     shape = shape_of(box)
