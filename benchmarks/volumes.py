@@ -1,9 +1,10 @@
 """Two labels on volumes larger than memory: processor time per voxel, memory and disk.
 
-The volumes are blobs with noise: float16 costs in dask arrays that are computed where they are read,
-with one weight, or a uint8 image on disk with seeds and weights by contrast. Each is solved by
-`sw.dask.solve_map` on a cluster of two workers of 2 GiB with one thread each, and one of them also
-by `sw.solve_map` and PyMaxflow in memory. Times are processor times of all processes, with what it
+The volumes are blobs with noise: float16 costs in dask arrays that are computed where they are
+read, with one weight, or a uint8 image on disk with seeds and weights by contrast. They are solved
+by `sw.dask.solve_map` on a cluster of two workers of 2 GiB with one thread each, or on one thread
+of one process for some sizes of blocks, and the smallest by `sw.solve_map` and PyMaxflow in memory
+as well. Times are processor times of all processes, with what it
 takes to compute the costs in each pass, which a row of its own shows.
 
 A call with `--side 2048 --threads 16 --folder F` solves one volume by threads of one process. It
@@ -101,14 +102,16 @@ def disk(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def solve(kind: str, side: int, folder: Path, threads: int | None) -> dict:
+def solve(kind: str, side: int, folder: Path, threads: int | None, block: int = 256) -> dict:
     """Solve a volume, by two workers or by threads of this process, and return a row of data."""
     from distributed import Client, LocalCluster
 
-    from setwise.dask import solve_map
+    from setwise.dask import VolumeOptions, solve_map
 
-    store, log = folder / f"{kind}-{side}.zarr", folder / f"{kind}-{side}.log"
+    name = f"{kind}-{side}-{block}" + ("" if threads is None else f"-{threads}")
+    store, log = folder / f"{name}.zarr", folder / f"{name}.log"
     given = arguments_of(kind, side, folder)
+    given["options"] = VolumeOptions(block=block)
     begin = time.process_time()
 
     def show(progress: object) -> None:
@@ -139,6 +142,8 @@ def solve(kind: str, side: int, folder: Path, threads: int | None) -> dict:
     return {
         "kind": kind,
         "side": side,
+        "block": block,
+        "threads": threads,
         "voxels": voxels,
         "calls": len(calls),
         "microseconds": 1e6 * sum(call["processor"] for call in calls) / voxels,
@@ -187,11 +192,58 @@ def in_memory(how: str, side: int) -> dict:
     }
 
 
-def in_a_process(*words: str) -> dict:
-    """Return the row of a case that is run in a process of its own."""
-    command = [sys.executable, __file__, "--case", *words]
-    found = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
-    return json.loads(found.splitlines()[-1])
+def in_a_process(folder: Path, *words: object) -> dict:
+    """Return the row of a case that is run in a process of its own, once per folder."""
+    path = folder / f"{'-'.join(map(str, words))}.json"
+    if not path.exists():
+        command = [sys.executable, __file__, "--folder", str(folder), "--case", *map(str, words)]
+        found = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+        path.write_text(found.splitlines()[-1], encoding="utf-8")
+        print(path.read_text(encoding="utf-8"), flush=True)
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def measured_rows(folder: Path, sides: list[int], blocks: list[int]) -> list[dict]:
+    """Return a row for each case."""
+    first, middle = sides[0], sides[min(1, len(sides) - 1)]
+    cases: list[tuple] = [(how, first) for how in ("generate", "sw.solve_map", "PyMaxflow")]
+    cases += [("costs", side) for side in sides] + [("image", middle)]
+    cases += [(kind, blocks[-1], 1, block) for kind in ("costs", "image") for block in blocks]
+    return [in_a_process(folder, *case) for case in cases]
+
+
+def line_of(row: dict) -> list[str]:
+    """Return a row of data as a row of the table."""
+    kinds = {
+        "generate": "computing the costs once",
+        "sw.solve_map": "sw.solve_map, in memory",
+        "PyMaxflow": "PyMaxflow, in memory",
+        "costs": "float16 costs, one weight",
+        "image": "uint8 image, seeds, contrast",
+    }
+    cells = [kinds[row["kind"]], f"{row['side']}³"]
+    if "open" not in row:
+        return [*cells, "1 thread", f"{row['microseconds']:.3f} µs", mebibytes(row), "", "", ""]
+    who = "2 workers" if row["threads"] is None else f"{row['threads']} thread"
+    who += "s" if (row["threads"] or 1) > 1 else ""
+    share = row["open"]["blocks"] / row["voxels"]
+    return [
+        *cells,
+        f"{who}, {row['block']}³",
+        f"{row['microseconds']:.3f} µs",
+        mebibytes(row),
+        f"{row['disk']:.3f}",
+        f"{100 * share:.3g} %",
+        proof_of(row),
+    ]
+
+
+def mebibytes(row: dict) -> str:
+    return f"{row['memory'] / 2**20:.0f} MiB"
+
+
+def proof_of(row: dict) -> str:
+    return "exact" if row["exact"] else f"gap {row['relative_gap']:.1e}"
 
 
 def main() -> None:
@@ -200,61 +252,47 @@ def main() -> None:
     parser.add_argument("--case", nargs="+", help="one case, for a process of its own")
     parser.add_argument("--side", type=int, help="solve the costs of one cube by threads")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
-    parser.add_argument("--folder", type=Path, help="where the labels are written and stay")
+    parser.add_argument("--folder", type=Path, help="where labels and finished rows are and stay")
     args = parser.parse_args()
-    if args.case:
-        kind, side, *rest = args.case
-        if rest:
-            row = solve(kind, int(side), Path(rest[0]), None)
-        else:
-            row = in_memory(kind, int(side))
-        print(json.dumps(row))
-        return
-    if args.side:
-        folder = args.folder or Path(tempfile.mkdtemp())
+    with tempfile.TemporaryDirectory() as given:
+        folder = args.folder or Path(given)
         folder.mkdir(parents=True, exist_ok=True)
-        data = [solve("costs", args.side, folder, args.threads)]
-        name = f"volumes_{args.side}"
-    else:
-        name = "volumes"
-        sides = (64, 96) if args.quick else (IN_MEMORY, 512, 1024)
-        data = [
-            in_a_process(how, str(sides[0])) for how in ("generate", "sw.solve_map", "PyMaxflow")
-        ]
-        with tempfile.TemporaryDirectory() as given:
-            folder = args.folder or Path(given)
-            folder.mkdir(parents=True, exist_ok=True)
-            for kind, side in [("costs", side) for side in sides] + [("image", sides[1])]:
-                data.append(in_a_process(kind, str(side), str(folder)))
-                print(data[-1], flush=True)
-    kinds = {
-        "generate": "computing the volume once",
-        "sw.solve_map": "sw.solve_map, in memory",
-        "PyMaxflow": "PyMaxflow, in memory",
-        "costs": "float16 costs, one weight",
-        "image": "uint8 image, seeds, contrast",
-    }
-    head = ["volume", "side", "processor time per voxel", "peak of a process"]
-    table = [[*head, "disk per voxel", "left open by the blocks", "proved"]]
+        if args.case:
+            kind, side, *rest = args.case
+            if kind in ("costs", "image"):
+                threads, block = (int(word) for word in rest) if rest else (None, 256)
+                row = solve(kind, int(side), folder, threads, block)
+            else:
+                row = in_memory(kind, int(side))
+            print(json.dumps(row))
+            return
+        if args.side:
+            data = [solve("costs", args.side, folder, args.threads)]
+        elif args.quick:
+            data = measured_rows(folder, [64, 96], [32, 64])
+        else:
+            data = measured_rows(folder, [IN_MEMORY, 512, 1024], [64, 128, 256])
+    head = ["volume", "side", "by, blocks of", "processor time per voxel", "peak of a process"]
+    table = [[*head, "bytes per voxel on disk", "left open by blocks", "proved"]]
+    table += [line_of(row) for row in data]
     notes = []
     for row in data:
-        cells = [kinds[row["kind"]], f"{row['side']}³", f"{row['microseconds']:.3f} µs"]
-        cells.append(f"{row['memory'] / 2**20:.0f} MiB")
-        if "open" in row:
-            share = row["open"]["blocks"] / row["voxels"]
-            proof = "exact" if row["exact"] else f"gap {row['relative_gap']:.1e}"
-            cells += [f"{row['disk']:.3f} bytes", f"{100 * share:.3g} %", proof]
-            met = row["proved"] and row["microseconds"] <= GOAL and row["disk"] <= GOAL_DISK
-            if row["side"] >= 1024:
-                notes.append(
-                    f"{row['side']}³: {row['microseconds']:.3f} µs and {row['disk']:.3f} bytes per "
-                    f"voxel against goals of {GOAL:g} and {GOAL_DISK:g}, {proof}: "
-                    + ("met" if met else "NOT met")
-                )
-        table.append([*cells, *[""] * (len(table[0]) - len(cells))])
-    how = f"{args.threads} threads of one process" if args.side else "two workers of 2 GiB"
-    measured = f"Processor times of single runs, {how}"
-    report(name, table, data, notes=notes, measured=measured, quick=args.quick)
+        if row["side"] < 1024:
+            continue
+        met = row["proved"] and row["microseconds"] <= GOAL and row["disk"] <= GOAL_DISK
+        notes.append(
+            f"{row['side']}³: {row['microseconds']:.3f} µs and {row['disk']:.3f} bytes per voxel "
+            f"against goals of {GOAL:g} and {GOAL_DISK:g}, {proof_of(row)}: "
+            + ("met" if met else "NOT met")
+        )
+    report(
+        f"volumes_{args.side}" if args.side else "volumes",
+        table,
+        data,
+        notes=notes,
+        measured="Processor times of all processes, single runs",
+        quick=args.quick,
+    )
 
 
 if __name__ == "__main__":
