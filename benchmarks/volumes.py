@@ -4,8 +4,8 @@ The volumes are blobs with noise: float16 costs in dask arrays that are computed
 read, with one weight, or a uint8 image on disk with seeds and weights by contrast. They are solved
 by `sw.dask.solve_map` on a cluster of two workers of 2 GiB with one thread each, or on one thread
 of one process for some sizes of blocks, and the smallest by `sw.solve_map` and PyMaxflow in memory
-as well. Times are processor times of all processes, with what it
-takes to compute the costs in each pass, which a row of its own shows.
+as well. Times are processor times of all processes, with what it takes to compute the costs in each
+pass, which a row of its own shows.
 
 A call with `--side 2048 --threads 16 --folder F` solves one volume by threads of one process. It
 goes on from what is in the folder, and adds what was used to its log.
@@ -207,8 +207,8 @@ def measured_rows(folder: Path, sides: list[int], blocks: list[int]) -> list[dic
     """Return a row for each case."""
     first, middle = sides[0], sides[min(1, len(sides) - 1)]
     cases: list[tuple] = [(how, first) for how in ("generate", "sw.solve_map", "PyMaxflow")]
-    cases += [("costs", side) for side in sides] + [("image", middle)]
     cases += [(kind, blocks[-1], 1, block) for kind in ("costs", "image") for block in blocks]
+    cases += [("costs", side) for side in sides] + [("image", middle)]
     return [in_a_process(folder, *case) for case in cases]
 
 
@@ -252,6 +252,7 @@ def main() -> None:
     parser.add_argument("--case", nargs="+", help="one case, for a process of its own")
     parser.add_argument("--side", type=int, help="solve the costs of one cube by threads")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--largest", type=int, default=1024, help="the side of the largest cube")
     parser.add_argument("--folder", type=Path, help="where labels and finished rows are and stay")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as given:
@@ -271,7 +272,8 @@ def main() -> None:
         elif args.quick:
             data = measured_rows(folder, [64, 96], [32, 64])
         else:
-            data = measured_rows(folder, [IN_MEMORY, 512, 1024], [64, 128, 256])
+            sides = [side for side in (IN_MEMORY, 512, 1024) if side <= args.largest]
+            data = measured_rows(folder, sides, [64, 128, 256])
     head = ["volume", "side", "by, blocks of", "processor time per voxel", "peak of a process"]
     table = [[*head, "bytes per voxel on disk", "left open by blocks", "proved"]]
     table += [line_of(row) for row in data]

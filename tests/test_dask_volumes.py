@@ -550,3 +550,22 @@ def test_a_dask_array_is_computed_on_the_workers(client, tmp_path):
     )
     whole = solve_map(volume.compute(scheduler="sync"))
     np.testing.assert_array_equal(result.labels[:], whole.labels[:])
+
+
+@pytest.mark.parametrize("version", ["0.4", "0.5"])
+def test_the_package_ome_zarr_agrees(scene, tmp_path, version):
+    """It writes groups that are read here, and reads those that are written here."""
+    pytest.importorskip("ome_zarr")
+    from ome_zarr import format as formats
+    from ome_zarr.io import parse_url
+    from ome_zarr.reader import Label, Reader
+    from ome_zarr.writer import write_image
+
+    unary = ((120.0 - scene[0]) / 32).astype(np.float32)
+    kind = formats.FormatV04() if version == "0.4" else formats.FormatV05()
+    write_image(unary, str(tmp_path / "in.zarr"), axes="zyx", fmt=kind)
+    result = solve_map(tmp_path / "in.zarr", tmp_path / "labels.zarr")
+    np.testing.assert_array_equal(result.labels[:], solve_map(unary).labels[:])
+    (node,) = Reader(parse_url(tmp_path / "labels.zarr", mode="r"))()
+    assert any(isinstance(spec, Label) for spec in node.specs)
+    np.testing.assert_array_equal(np.asarray(node.data[0]), result.labels[:])
