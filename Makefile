@@ -201,8 +201,8 @@ build/sanitize_threads: cpp/tests/sanitize_threads.cpp $(KERNELS)
 	@mkdir -p build
 	$(CXX) $(SANITIZED) -fsanitize=thread $< -o $@
 
-# Two builds against each other: these ask for the other one.
-OF_TWO_BUILDS := benchmarks/same_answers.py benchmarks/side_by_side.py
+# Two builds against each other: these ask for the other one, or compile it.
+OF_TWO_BUILDS := benchmarks/same_answers.py benchmarks/side_by_side.py benchmarks/instruction_sets.py
 
 # A script that fails does not keep the others from running; the job fails at its end. What asks for
 # a GPU, data or a browser that is not there says so in one line and is no failure: status 77, as in
