@@ -16,6 +16,12 @@ from setwise.fields._terms import (
     TableTerm,
     UnaryTerm,
 )
+from setwise.inference._map._branching._branch_and_bound import (
+    TAKEN_BY_BRANCHING,
+    branch_and_bound,
+    is_hard,
+    size_of_network,
+)
 from setwise.inference._map._convex import convex
 from setwise.inference._map._elimination import eliminate
 from setwise.inference._map._enumerate import (
@@ -62,7 +68,7 @@ def _two_labels_and_few_edges(field: Field) -> str | None:
 
 
 def _finite(term: CliqueTerm) -> str | None:
-    return "it forbids labellings: elimination and enumerate take it" if term.is_hard else None
+    return "it forbids labellings: elimination, branch_and_bound take it" if term.is_hard else None
 
 
 def _enough_time(field: Field) -> str | None:
@@ -119,6 +125,17 @@ METHODS: Methods[Callable[[Field, MapOptions], MapResult]] = Methods(
         is_exact=True,
         takes=TAKEN_BY_ODD_CYCLES,
         needs=_two_labels_and_few_edges,
+    ),
+    Method(
+        name="branch_and_bound",
+        run=branch_and_bound,
+        fields="pairs, tables of any kind on few variables, forbidden combinations",
+        answer="exact: a search over the labels, bounded by messages",
+        is_exact=True,
+        takes=TAKEN_BY_BRANCHING,
+        needs=size_of_network,
+        auto=is_hard,
+        because="a table forbids labellings, and the graph is too wide for elimination",
     ),
     Method(
         name="expansion",
