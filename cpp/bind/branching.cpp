@@ -107,6 +107,64 @@ void bind_branching(nb::module_& m) {
             },
             "passes"_a, Unlocked())
         .def(
+            "fix",
+            [](Search& s, In<Index> labels) {
+                s.require_begun(true);
+                require(static_cast<Index>(labels.size()) == s.n, "labels must have n entries");
+                for (std::size_t i = 0; i < labels.size(); ++i)
+                    require(-1 <= labels.data()[i] && labels.data()[i] < s.labels,
+                            "labels must lie below the number of labels");
+                return s.tree.fix(copy(labels));
+            },
+            "labels"_a.noconvert(), Unlocked())
+        .def(
+            "decode",
+            [](const Search& s, Out<Index> labels) {
+                require(s.is_begun && !s.tree.done(), "the search must be open");
+                require(static_cast<Index>(labels.size()) == s.n, "labels must have n entries");
+                s.tree.network().decode(labels.data());
+            },
+            "labels"_a.noconvert(), Unlocked())
+        .def(
+            "sizes",
+            [](const Search& s, Out<Index> sizes) {
+                require(s.is_begun, "begin comes first");
+                require(static_cast<Index>(sizes.size()) == s.n, "sizes must have n entries");
+                for (Index i = 0; i < s.n; ++i) sizes.data()[i] = s.tree.network().size(i);
+            },
+            "sizes"_a.noconvert(), Unlocked())
+        .def(
+            "pays",
+            [](const Search& s, Out<Index> labels, Out<double> paid) {
+                require(s.is_begun && !s.tree.done(), "the search must be open");
+                require(static_cast<Index>(labels.size()) == s.n && labels.size() == paid.size(),
+                        "labels and paid must have n entries");
+                for (std::size_t i = 0; i < labels.size(); ++i)
+                    require(0 <= labels.data()[i] && labels.data()[i] < s.labels,
+                            "labels must lie below the number of labels");
+                s.tree.network().pays(labels.data(), paid.data());
+            },
+            "labels"_a.noconvert(), "paid"_a.noconvert(), Unlocked())
+        .def(
+            "push",
+            [](Search& s, In<Byte> inside) {
+                require(s.is_begun && s.tree.network().level() == 0, "push comes before search");
+                require(static_cast<Index>(inside.size()) == s.n, "inside must have n entries");
+                return s.tree.push(inside.data(), poll_signals);
+            },
+            "inside"_a.noconvert(), Unlocked())
+        .def(
+            "window",
+            [](const Search& s, In<Byte> inside, Out2<double> costs) {
+                require(s.is_begun && s.tree.network().level() == 0, "window comes before search");
+                require(static_cast<Index>(inside.size()) == s.n &&
+                            static_cast<Index>(costs.shape(0)) == s.n &&
+                            static_cast<Index>(costs.shape(1)) == s.labels,
+                        "inside must have n entries, costs the shape of the unaries");
+                return s.tree.network().window(inside.data(), costs.data());
+            },
+            "inside"_a.noconvert(), "costs"_a.noconvert(), Unlocked())
+        .def(
             "search",
             [](Search& s, Index work) {
                 s.require_begun(true);

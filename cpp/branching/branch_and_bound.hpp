@@ -20,6 +20,7 @@ class BranchAndBound {
         : network_(n, labels, std::move(unary)), weight_(n, 1.0) {}
 
     SoftNetwork& network() { return network_; }
+    const SoftNetwork& network() const { return network_; }
 
     // `gain` is the least amount by which energies differ, 0 if unknown: a labelling that is better
     // than the best one by less does not exist.
@@ -48,6 +49,19 @@ class BranchAndBound {
     bool settle_root(Index passes, Poll poll) {
         if (done_) return false;
         if (!network_.prune() || !network_.propagate(passes, 1e-3, poll)) done_ = true;
+        return !done_;
+    }
+
+    // Assign labels to variables before the search; -1 leaves a variable open.
+    bool fix(const std::vector<Index>& given) {
+        for (Index i = 0; i < network_.n; ++i)
+            if (given[i] >= 0 && !network_.assign(i, given[i])) done_ = true;
+        return !done_;
+    }
+
+    template <class Poll>
+    bool push(const std::uint8_t* inside, Poll poll) {
+        if (!done_ && !network_.push(inside, poll)) done_ = true;
         return !done_;
     }
 

@@ -260,9 +260,123 @@ class SoftNetwork {
         return true;
     }
 
+    // ---- Windows: the part of the network where a labelling pays, before any level was begun.
+
+    // Write for each variable what it and its factors pay for a labelling: their sum is the energy
+    // minus the bound, where factors count once for each of their members. Labels that were removed
+    // are first replaced by the cheapest ones.
+    void pays(Index* x, double* paid) const {
+        for (Index i = 0; i < n; ++i) {
+            if (!allowed(i, x[i])) x[i] = cheapest(i);
+            paid[i] = cost(i, x[i]);
+        }
+        for (Index f = 0; f < factors(); ++f) {
+            const double price = price_of(f, x);
+            for (Index m = starts_[f]; m < starts_[f + 1]; ++m) paid[variable_[m]] += price;
+        }
+    }
+
+    // Let each variable in turn take its best label given those before it.
+    void decode(Index* x) const {
+        std::vector<double> total(labels);
+        for (Index i = 0; i < n; ++i) {
+            for (Index k = 0; k < size_[i]; ++k) total[row_of(i)[k]] = cost(i, row_of(i)[k]);
+            for (Index k = own_starts_[i]; k < own_starts_[i + 1]; ++k) {
+                const Index f = owner_[own_[k]];
+                if (starts_[f + 1] - starts_[f] != 2 || is_first_[own_[k]]) continue;
+                for (Index q = 0; q < size_[i]; ++q) {
+                    x[i] = row_of(i)[q];
+                    total[x[i]] += price_of(f, x);
+                }
+            }
+            x[i] = row_of(i)[0];
+            for (Index k = 1; k < size_[i]; ++k) {
+                const Index y = row_of(i)[k];
+                if (total[y] < total[x[i]] || (total[y] == total[x[i]] && y < x[i])) x[i] = y;
+            }
+        }
+    }
+
+    // Give the costs of the variables outside a window to the factors that they share with it, and
+    // let the window receive what these factors then cost whatever the outside labels.
+    template <class Poll>
+    bool push(const std::uint8_t* inside, Poll poll) {
+        for (Index j = 0; j < n; ++j) {
+            if (inside[j]) continue;
+            if ((j & 1023) == 0) poll();
+            crossing_.clear();
+            for (Index k = own_starts_[j]; k < own_starts_[j + 1]; ++k)
+                if (meets(owner_[own_[k]], inside)) crossing_.push_back(own_[k]);
+            if (!crossing_.empty()) give(j, crossing_, 1.0 / static_cast<double>(crossing_.size()));
+        }
+        for (Index i = 0; i < n; ++i) {
+            if (!inside[i]) continue;
+            if ((i & 63) == 0) poll();
+            if (!take(i)) return false;
+        }
+        return true;
+    }
+
+    // Write costs of the variables of a window, such that their sum and the given tables of the
+    // factors inside are the costs of the window above the bound, plus the constant that is
+    // returned. All other costs are at least 0.
+    double window(const std::uint8_t* inside, double* costs) const {
+        for (Index i = 0; i < n; ++i)
+            for (Index x = 0; x < labels; ++x)
+                costs[i * labels + x] = allowed(i, x) ? cost(i, x) : unbounded;
+        double constant = 0;
+        for (Index f = 0; f < factors(); ++f) {
+            if (!within(f, inside)) continue;
+            constant += least_[f];
+            for (Index m = starts_[f]; m < starts_[f + 1]; ++m) {
+                const double* const to = messages_.data() + (n + m) * labels;
+                for (Index x = 0; x < labels; ++x) costs[variable_[m] * labels + x] -= to[x];
+            }
+        }
+        return constant;
+    }
+
     const Index n, labels;
 
   private:
+    bool meets(Index f, const std::uint8_t* inside) const {
+        for (Index m = starts_[f]; m < starts_[f + 1]; ++m)
+            if (inside[variable_[m]]) return true;
+        return false;
+    }
+
+    bool within(Index f, const std::uint8_t* inside) const {
+        for (Index m = starts_[f]; m < starts_[f + 1]; ++m)
+            if (!inside[variable_[m]]) return false;
+        return true;
+    }
+
+    Index cheapest(Index i) const {
+        Index best = row_of(i)[0];
+        for (Index k = 1; k < size_[i]; ++k) {
+            const Index x = row_of(i)[k];
+            if (cost(i, x) < cost(i, best) || (cost(i, x) == cost(i, best) && x < best)) best = x;
+        }
+        return best;
+    }
+
+    // What a factor costs above its messages, for allowed labels.
+    double price_of(Index f, const Index* x) const {
+        double price;
+        if (kind_[f].shape < 0) {
+            const Index m = starts_[f];
+            price = x[variable_[m]] == x[variable_[m + 1]] ? 0 : kind_[f].weight;
+        } else {
+            Index cell = 0;
+            for (Index m = starts_[f]; m < starts_[f + 1]; ++m)
+                cell = cell * sides_of(f)[m - starts_[f]] + x[variable_[m]];
+            price = tables_[kind_[f].table + cell];
+        }
+        for (Index m = starts_[f]; m < starts_[f + 1]; ++m)
+            price -= messages_[(n + m) * labels + x[variable_[m]]];
+        return price - least_[f];
+    }
+
     // In a search, the smallest cost that a variable gives, as a share of the distance to the limit.
     static constexpr double notable = 1e-3;
     static constexpr char both = 3;  // a variable is to be visited forward (1) and backward (2)
@@ -512,36 +626,33 @@ class SoftNetwork {
         return true;
     }
 
-    bool visit(Index i, bool forward) {
-        dirty_[i] &= static_cast<char>(forward ? 2 : 1);
+    // Receive from the factors that have changed, move the least cost to the bound, and remove
+    // labels. Return whether one is left.
+    bool take(Index i) {
         for (Index k = own_starts_[i]; k < own_starts_[i + 1]; ++k)
             if (stale_[own_[k]] && !receive(own_[k])) return false;
         double* const cost = messages_.data() + i * labels;
         const Index* const own = row_of(i);
-        double low = unbounded, high = 0;
+        double low = unbounded;
         for (Index k = 0; k < size_[i]; ++k) low = std::min(low, cost[own[k]]);
         if (low > 0 && low < unbounded) {
             save(i);
             for (Index k = 0; k < size_[i]; ++k) cost[own[k]] -= low;
             bound_.add(low);
         }
-        if (!prune(i)) return false;
-        for (Index k = 0; k < size_[i]; ++k) high = std::max(high, cost[own[k]]);
-        if (high < grid_ / share_[i]) return true;
-        // Shares that cannot raise the bound noticeably are kept, so that changes stay local.
-        if (!stamps_.empty() && !(limited_ && high * share_[i] > notable * left())) return true;
-        bool saved = false;
-        for (Index k = own_starts_[i]; k < own_starts_[i + 1]; ++k) {
-            const Index m = own_[k];
-            if (forward ? is_last_[m] : is_first_[m]) continue;
+        return prune(i);
+    }
+
+    // Give a share of the costs of a variable to each of some factors, of which these are members.
+    void give(Index i, const std::vector<Index>& members, double share) {
+        double* const cost = messages_.data() + i * labels;
+        const Index* const own = row_of(i);
+        save(i);
+        gift_.assign(labels, 0.0);
+        for (Index q = 0; q < size_[i]; ++q)
+            gift_[own[q]] = std::floor(cost[own[q]] * share / grid_) * grid_;
+        for (const Index m : members) {
             double* const to = message(m);
-            if (!saved) {
-                save(i);
-                gift_.assign(labels, 0.0);
-                for (Index q = 0; q < size_[i]; ++q)
-                    gift_[own[q]] = std::floor(cost[own[q]] * share_[i] / grid_) * grid_;
-                saved = true;
-            }
             bool fits = true;
             for (Index q = 0; q < size_[i]; ++q) fits &= to[own[q]] - gift_[own[q]] > -most_;
             if (!fits) continue;
@@ -552,6 +663,20 @@ class SoftNetwork {
             }
             mark_others(m);
         }
+    }
+
+    bool visit(Index i, bool forward) {
+        dirty_[i] &= static_cast<char>(forward ? 2 : 1);
+        if (!take(i)) return false;
+        double high = 0;
+        for (Index k = 0; k < size_[i]; ++k) high = std::max(high, cost(i, row_of(i)[k]));
+        if (high < grid_ / share_[i]) return true;
+        // Shares that cannot raise the bound noticeably are kept, so that changes stay local.
+        if (!stamps_.empty() && !(limited_ && high * share_[i] > notable * left())) return true;
+        crossing_.clear();
+        for (Index k = own_starts_[i]; k < own_starts_[i + 1]; ++k)
+            if (!(forward ? is_last_[own_[k]] : is_first_[own_[k]])) crossing_.push_back(own_[k]);
+        give(i, crossing_, share_[i]);
         return true;
     }
 
@@ -580,7 +705,7 @@ class SoftNetwork {
     std::vector<Index> stamps_, saved_at_, size_saved_at_;
     Index stamp_ = 0;
     std::vector<double> marginal_, gift_;
-    std::vector<Index> count_;
+    std::vector<Index> count_, crossing_;
 };
 
 }  // namespace setwise

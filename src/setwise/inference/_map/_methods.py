@@ -22,6 +22,7 @@ from setwise.inference._map._branching._branch_and_bound import (
     is_hard,
     size_of_network,
 )
+from setwise.inference._map._branching._windows import windows
 from setwise.inference._map._convex import convex
 from setwise.inference._map._elimination import eliminate
 from setwise.inference._map._enumerate import (
@@ -136,6 +137,14 @@ METHODS: Methods[Callable[[Field, MapOptions], MapResult]] = Methods(
         needs=size_of_network,
         auto=is_hard,
         because="a table forbids labellings, and the graph is too wide for elimination",
+    ),
+    Method(
+        name="windows",
+        run=windows,
+        fields="any number of labels, pairs of any kind",
+        answer="mostly exact: searches where the messages leave a gap",
+        takes=TAKEN_BY_ODD_CYCLES,
+        needs=size_of_network,
     ),
     Method(
         name="expansion",

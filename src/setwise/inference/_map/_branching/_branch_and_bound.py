@@ -61,7 +61,7 @@ def branch_and_bound(field: Field, options: MapOptions) -> MapResult:
     before an allowed labelling was found, ``value`` is infinite and ``reason`` reports it. A round
     reads about two million cells of tables.
     """
-    return _BranchAndBound(field, options).run()
+    return BranchAndBoundSearch(field, options).run()
 
 
 def size_of_network(field: Field) -> str | None:
@@ -106,6 +106,15 @@ def network_of(field: Field, problem: Conditioned) -> BranchAndBound:
     return tree
 
 
+def sums_of(tree: BranchAndBound, bound: float, problem: Conditioned) -> Sums | None:
+    """Return the summands of a bound that a tree has computed; None if it has no rounding error."""
+    if tree.rounded == 0.0 and problem.adds_exactly(0.0):
+        return None
+    summands = EPS * max(problem.n_summands, 1)
+    magnitude = max(bound - problem.trivial, 0.0) + tree.rounded / summands
+    return Sums(magnitude, FEW_ROUNDINGS * EPS * largest_of_terms(problem.field), 4)
+
+
 def _add_tables(tree: BranchAndBound, scopes: IntArray, tables: FloatArray) -> None:
     if len(tables) > 1 and (tables == tables[0]).all():  # a single table stays in the cache
         tables = tables[:1]
@@ -115,7 +124,7 @@ def _add_tables(tree: BranchAndBound, scopes: IntArray, tables: FloatArray) -> N
         tree.add_tables(np.ascontiguousarray(scopes), sides, rows)
 
 
-class _BranchAndBound(MapSearch):
+class BranchAndBoundSearch(MapSearch):
     method = "branch_and_bound"
 
     def __init__(self, field: Field, options: MapOptions) -> None:
@@ -139,7 +148,12 @@ class _BranchAndBound(MapSearch):
         if ended and self.best[1] == inf:
             raise ValueError("field must have a labelling of finite energy, got none")
         self.converged = ended or self.options.close_enough(self.best[1], self.bound)
-        return self.converged or self._tree.work > self.options.budget * _CELLS_PER_WORK
+        return self.converged or self.work > self.options.budget
+
+    @property
+    def work(self) -> float:
+        """The work so far, in units of ``MapOptions.budget``."""
+        return self._tree.work / _CELLS_PER_WORK
 
     def reassess(self) -> None:
         self._read()
@@ -161,10 +175,7 @@ class _BranchAndBound(MapSearch):
         bound = self._tree.bound()
         if bound < inf:
             self.bound = max(self.bound, min(sum_below(bound, self._constant), self.best[1]))
-        summands = EPS * max(problem.n_summands, 1)
-        magnitude = max(self.bound - problem.trivial, 0.0) + self._tree.rounded / summands
-        lost = FEW_ROUNDINGS * EPS * largest_of_terms(self.field)
-        self.sums = Sums(magnitude, lost, 4)
+        self.sums = sums_of(self._tree, self.bound, problem)
 
 
 def _energy(field: Field, labels: IntArray) -> float:
