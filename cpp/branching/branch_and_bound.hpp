@@ -48,7 +48,7 @@ class BranchAndBound {
     template <class Poll>
     bool settle_root(Index passes, Poll poll) {
         if (done_) return false;
-        if (!network_.prune() || !network_.propagate(passes, 1e-3, poll)) done_ = true;
+        if (!network_.prune() || !network_.propagate(passes, 0.0, poll)) done_ = true;
         return !done_;
     }
 

@@ -231,14 +231,15 @@ class SoftNetwork {
         return true;
     }
 
-    // Visit the variables that have changed, forward or backward. Return false if there is no
-    // labelling below the limit.
+    // Visit the variables forward or backward, in a search only those that have changed. Return
+    // false if there is no labelling below the limit.
     template <class Poll>
     bool pass(bool forward, Poll poll) {
         failed_ = -1;
         for (Index k = 0; k < n; ++k) {
             const Index i = forward ? k : n - 1 - k;
-            if (!(dirty_[i] & (forward ? 1 : 2))) continue;
+            const bool is_new = (dirty_[i] & (forward ? 1 : 2)) != 0;
+            if (!is_new && (size_[i] == 1 || !stamps_.empty())) continue;
             if ((++visits_ & 63) == 0) poll();
             if (!visit(i, forward)) {
                 failed_ = i;
@@ -662,6 +663,7 @@ class SoftNetwork {
                 cost[own[q]] -= gift_[own[q]];
             }
             mark_others(m);
+            set_stale(m, true);  // it takes back what the others have no use for
         }
     }
 
