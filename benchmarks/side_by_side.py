@@ -31,12 +31,12 @@ sys.path.insert(0, str(ROOT))
 
 
 class Build:
-    """A process that runs problems with the library of one folder."""
+    """A process of a script that answers requests with the library of one folder."""
 
-    def __init__(self, source: Path, modules: list[str]) -> None:
+    def __init__(self, source: Path, script: Path, arguments: list[str]) -> None:
         environment = os.environ | {"PYTHONPATH": str(source), "PYTHONHASHSEED": "0"}
         self.process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).resolve()), "--child", *modules],
+            [sys.executable, str(script.resolve()), "--child", *arguments],
             env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -53,11 +53,15 @@ class Build:
             sys.exit("a build ended before it answered: its error stands above")
         return json.loads(line)
 
+    def ask(self, *request: object) -> dict:
+        """Send a request and return its answer."""
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        return self.read()
+
     def seconds(self, name: str, times: int = 1) -> float:
         """Return the processor seconds of a number of calls in a row."""
-        self.process.stdin.write(json.dumps([name, times]) + "\n")
-        self.process.stdin.flush()
-        return self.read()["seconds"]
+        return self.ask(name, times)["seconds"]
 
     def close(self) -> None:
         self.process.stdin.close()
@@ -95,7 +99,7 @@ def measure(
     least: float,
 ) -> dict[str, np.ndarray]:
     """Return the seconds per call, (2, rounds), of the old build and of the new one."""
-    builds = [Build(source, modules) for source in sources]
+    builds = [Build(source, Path(__file__), modules) for source in sources]
     common = [name for name in builds[0].names if name in builds[1].names]
     found = {}
     for name in common if wanted is None else wanted:
