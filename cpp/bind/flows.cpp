@@ -14,6 +14,7 @@
 #include "flows/changing_cut.hpp"
 #include "flows/field_cut.hpp"
 #include "flows/make_flow_graph.hpp"
+#include "flows/volume_block.hpp"
 #include "numeric/threads.hpp"
 
 namespace {
@@ -344,6 +345,18 @@ bool cut_grid(In2<double> unary, In<Index> sides, In2<Index> steps, In<double> w
     return true;
 }
 
+setwise::Box box_in(const setwise::GridNumbering& grid, const In2<Index>& box) {
+    require(box.shape(0) == grid.sides().size() && box.shape(1) == 2,
+            "box must have a row for each axis");
+    setwise::Box core;
+    for (std::size_t i = 0; i < grid.sides().size(); ++i) {
+        const Index low = box(i, 0), high = box(i, 1);
+        require(0 <= low && low < high && high <= grid.sides()[i], "box must lie in the grid");
+        core.push_back({low, high});
+    }
+    return core;
+}
+
 // Solve a window of a grid for all labels around it, and write those that are certain. `known` has a
 // byte for each voxel: its label, or 2 if it is open, or 3 if it is and was in a window before.
 // `box` has the range of the window's core along each axis. Voxels within a halo around it that are
@@ -355,13 +368,7 @@ Index cut_window(In2<double> unary, In<Index> sides, In2<Index> steps, In<double
     require(known.size() == unary.shape(0) && unary.shape(1) == 2,
             "unary must have shape (n, 2), and known n entries");
     const setwise::GridNumbering grid = grid_of(unary, sides, steps, weights);
-    require(box.shape(0) == sides.size() && box.shape(1) == 2, "box must have a row for each axis");
-    setwise::Box core;
-    for (std::size_t i = 0; i < sides.size(); ++i) {
-        const Index low = box(i, 0), high = box(i, 1);
-        require(0 <= low && low < high && high <= sides.data()[i], "box must lie in the grid");
-        core.push_back({low, high});
-    }
+    const setwise::Box core = box_in(grid, box);
     require(halo >= 0 && largest >= 0, "halo and largest must not be negative");
     Index open = -1;
     const auto offer = [&](auto window) {
@@ -379,6 +386,56 @@ Index cut_window(In2<double> unary, In<Index> sides, In2<Index> steps, In<double
         offer(Type<setwise::WindowCut<3>>()) || offer(Type<setwise::WindowCut<4>>()) ||
         offer(Type<setwise::WindowCut<13>>()));
     return open;
+}
+
+// Solve the core of a block for all labels around it, in whole units, and write the labels that are
+// certain. `costs` and `known` have an entry for each voxel of a box that holds the core and its
+// neighbours; `known` has 0, 1, or 2 for open voxels. `weights` has an entry for each direction and
+// voxel, of any layout. Return how many voxels of the core stay open, or -1, and do nothing, if a
+// voxel has another number of neighbours than 2, 4, 6, 8 or 26.
+template <class Number>
+Index cut_block(In<Number> costs, In<Index> sides, In2<Index> steps, AnyLayout<Number> weights,
+                Out<std::uint8_t> known, In2<Index> box, Index voxels, Index halo, Index budget) {
+    Index pixels = 1;
+    for (std::size_t i = 0; i < sides.size(); ++i) {
+        require(sides.data()[i] >= 1, "sides must be positive");
+        pixels *= sides.data()[i];
+    }
+    require(sides.size() >= 1 && steps.shape(1) == sides.size() &&
+                pixels == static_cast<Index>(costs.size()) && costs.size() == known.size(),
+            "costs and known must have an entry for each voxel, and steps a column for each axis");
+    bool fits = weights.ndim() == sides.size() + 1 && weights.shape(0) == steps.shape(0);
+    for (std::size_t i = 0; fits && i < sides.size(); ++i)
+        fits = static_cast<Index>(weights.shape(i + 1)) == sides.data()[i];
+    require(fits, "weights must have an entry for each step and voxel");
+    require(voxels >= 1 && halo >= 0 && budget >= 0,
+            "voxels, halo and budget must not be negative");
+    const setwise::GridNumbering grid(sides.data(), static_cast<Index>(sides.size()), steps.data(),
+                                      static_cast<Index>(steps.shape(0)));
+    const setwise::Box core = box_in(grid, box);
+    const setwise::UnitEnergy<Number> energy{&grid, costs.data(), weights_of<Number>(weights)};
+    Index open = -1;
+    const auto offer = [&](auto directions) {
+        if (static_cast<int>(grid.directions().size()) != directions) return false;
+        auto* const states = reinterpret_cast<setwise::Known*>(known.data());
+        open = setwise::VolumeBlock<directions, Number>(energy, {voxels, halo, budget})
+                   .solve(core, states, poll_signals);
+        return true;
+    };
+    static_cast<void>(
+        offer(std::integral_constant<int, 1>()) || offer(std::integral_constant<int, 2>()) ||
+        offer(std::integral_constant<int, 3>()) || offer(std::integral_constant<int, 4>()) ||
+        offer(std::integral_constant<int, 13>()));
+    return open;
+}
+
+template <class Number>
+void bind_blocks(nb::module_& m) {
+    const setwise::VolumeBlockSizes usual;
+    m.def("cut_block", &cut_block<Number>, "costs"_a.noconvert(), "sides"_a.noconvert(),
+          "steps"_a.noconvert(), "weights"_a.noconvert(), "known"_a.noconvert(),
+          "box"_a.noconvert(), "voxels"_a = usual.voxels, "halo"_a = usual.halo,
+          "budget"_a = usual.budget, Unlocked());
 }
 
 void cut_edges(In2<double> unary, Pairs<Index> edges, In<double> weights, Out<Index> labels,
@@ -447,6 +504,8 @@ void bind_flows(nb::module_& m) {
     m.def("cut_window", &cut_window, "unary"_a.noconvert(), "sides"_a.noconvert(),
           "steps"_a.noconvert(), "weights"_a.noconvert(), "known"_a.noconvert(),
           "box"_a.noconvert(), "halo"_a, "largest"_a, Unlocked());
+    bind_blocks<std::int32_t>(m);
+    bind_blocks<std::int64_t>(m);
     m.def("cut_edges", &cut_edges, "unary"_a.noconvert(), "edges"_a.noconvert(),
           "weights"_a.noconvert(), "labels"_a.noconvert(), "answer"_a.noconvert(), "threads"_a,
           Unlocked());

@@ -323,6 +323,17 @@ def cut_window(
     halo: int,
     largest: float,
 ) -> int: ...
+def cut_block(
+    costs: _Numbers,
+    sides: _Ints,
+    steps: _Ints,
+    weights: _Numbers,
+    known: _Bytes,
+    box: _Ints,
+    voxels: int = ...,
+    halo: int = ...,
+    budget: int = ...,
+) -> int: ...
 def cut_edges(
     unary: _Doubles, edges: _Ints, weights: _Doubles, labels: _Ints, answer: _Doubles, threads: int
 ) -> None: ...
