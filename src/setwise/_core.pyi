@@ -353,7 +353,18 @@ def cut_block(
     voxels: int = ...,
     halo: int = ...,
     budget: int = ...,
+    reverse: _Numbers | None = ...,
 ) -> int: ...
+def cut_open(
+    costs: _Numbers,
+    sides: _Ints,
+    steps: _Ints,
+    weights: _Numbers,
+    known: _Bytes,
+    threads: int,
+    reverse: _Numbers | None = ...,
+    block: int = ...,
+) -> bool: ...
 def cut_edges(
     unary: _Doubles, edges: _Ints, weights: _Doubles, labels: _Ints, answer: _Doubles, threads: int
 ) -> None: ...
