@@ -192,7 +192,7 @@ def test_a_forced_end_forces_the_whole_chain(read) -> None:
 
 
 def test_a_packed_file_is_not_unpacked_without_end(read, monkeypatch) -> None:
-    monkeypatch.setattr("setwise._foundation._files._MOST_UNPACKED", 1000)
+    monkeypatch.setattr("setwise._foundation._files.MOST_UNPACKED", 1000)
     text = text_of([2], [([0], [1.0, 3.0])])
     assert read(gzip.compress((text + " " * 900).encode()), "model.uai.gz").n_variables == 1
     packed = gzip.compress((text + " " * 10**7).encode())

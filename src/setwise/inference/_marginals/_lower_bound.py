@@ -49,12 +49,11 @@ SWEEPS = 10
 TRIAL = 3
 # A sweep that gains less than this share of the interval is the last. Four times more or less
 # changes the number of sweeps by one at most.
-SETTLED = 1e-3
-# The same for fields with more than LARGE entries of the unaries, where sweeps take as long as
-# passes of the upper bound. Up to LARGE entries a third start is the best labelling, which costs
-# more than the bound beyond.
+SETTLED = 4e-3
+# Up to this number of entries of the unaries, or of messages in one direction, a field is small
+# enough for work that costs as much as many passes: a third start near the best labelling, and
+# chosen forests that cover a graph, without which the interval would be about a sixth wider.
 LARGE = 20_000
-SETTLED_LARGE = 1e-2
 # The number of variables in a block whose expectation is exact at the end, in O(n^2).
 EXACT = 4096
 _NONE: IntArray = np.zeros(0, np.int64)
@@ -304,8 +303,8 @@ def raised_bound(
     third start is near ``labels``, if given. All starts make three sweeps, in parallel if there are
     threads; then only the best one continues. They are compared by a bound that replaces large
     blocks by their means, as the sweeps do, because the exact one costs more than a sweep. The
-    search ends if a sweep gains less than a thousandth of the distance to ``upper``, in large
-    fields a hundredth: more sweeps would hardly narrow the interval.
+    search ends if a sweep gains less than ``SETTLED`` of the distance to ``upper``: more sweeps
+    would hardly narrow the interval.
     """
     flat = Factorized(field, q, temperature, n_threads)
     modes = [np.argmax(q, axis=1), *([] if labels is None else [labels])]
@@ -334,13 +333,8 @@ def raised_bound(
         moves = _raise(best, 1)
         if moves and upper < inf:
             before, value = value, best.bound(SMALL)
-            moves = value - before > settled(q) * (upper - value)
+            moves = value - before > SETTLED * (upper - value)
     return Raised(best.bound(), best.probabilities)
-
-
-def settled(q: FloatArray) -> float:
-    """Return the least gain of a sweep, relative to the interval, for another sweep to follow."""
-    return SETTLED_LARGE if q.size > LARGE else SETTLED
 
 
 def _near(labels: IntArray, q: FloatArray) -> FloatArray:

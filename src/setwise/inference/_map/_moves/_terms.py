@@ -24,7 +24,7 @@ from setwise.fields._terms import (
     TransitionTerm,
 )
 
-NOT_PAIRS = "it is a table of several variables, or forbids: elimination and enumerate take it"
+NOT_PAIRS = "it is a table of several variables, or forbids: elimination, branch_and_bound take it"
 
 
 def start_moves(field: Field, init: IntArray | None) -> tuple[Moves, IntArray]:

@@ -22,12 +22,12 @@ from setwise.inference._marginals._counts._count_parts import (
     total_correlations,
 )
 from setwise.inference._marginals._descent import BoundDescent
+from setwise.inference._marginals._lower_bound import LARGE
 from setwise.inference._marginals._trees._pairs import logs_of, pairs_of
 from setwise.inference._marginals._trees._tree_descent import (
     ENOUGH,
     FORESTS,
     LEAST_STEP,
-    SMALL,
 )
 from setwise.inference._marginals._trees._tree_shares import (
     Cover,
@@ -81,7 +81,7 @@ class CountDescent(BoundDescent):
         self._first = order.first(pairs.edges)
         self._shares = Shares(self._first, n)
         self._parts = CountParts(counted, n, np.bincount(self._first, minlength=n) > 0)
-        self._is_small = pairs.edges.size <= SMALL
+        self._is_small = pairs.edges.size <= LARGE
         self._covers: list[Cover] = []
         self._chooses = False
         if self._is_small and not self._shares.is_forest:

@@ -13,6 +13,7 @@ from setwise._foundation._certificate import EPS
 from setwise.fields._field import Field
 from setwise.fields._terms import PottsTerm, TableTerm
 from setwise.inference._marginals._descent import BoundDescent, lowered
+from setwise.inference._marginals._lower_bound import LARGE
 from setwise.inference._marginals._search import MarginalsOptions, MarginalsSolution
 from setwise.inference._marginals._trees._pairs import (
     NEVER,
@@ -35,9 +36,6 @@ from setwise.inference._marginals._trees._tree_shares import (
 )
 from setwise.inference._relaxation._relaxation import Relaxation
 
-# Up to this number of message entries in one direction chosen forests cover a graph. Their bound
-# costs as much as many passes; on larger graphs too the interval would be about a sixth narrower.
-SMALL = 20_000
 # The largest number of forests. With ten the interval is up to 16 % wider, with more hardly
 # narrower.
 FORESTS = 40
@@ -120,7 +118,7 @@ class TreeDescent(BoundDescent):
         self._shares = Shares(order.first(pairs.edges), n)
         self._covers: list[Cover] = []
         self._lost = 0.0  # the possible distance, in nats, of s from the base polytopes by rounding
-        if not self._shares.is_forest and pairs.edges.size // 2 * unary.shape[1] <= SMALL:
+        if not self._shares.is_forest and pairs.edges.size // 2 * unary.shape[1] <= LARGE:
             self._covers = [Cover(1.0, order.variables, self._shares.now)]
             self._shares.rounds = 0
         others = [item for item in terms if not isinstance(item[1], PottsTerm | TableTerm)]
