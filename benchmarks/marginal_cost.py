@@ -4,8 +4,8 @@ Fields of 512 x 512 pixels with Potts weights by contrast. Times are processor t
 interleaved in one process, of the whole default call to a relative gap of 1e-2, of mean field and
 belief propagation to changes of 1e-3, of twenty samples, and of the peers. densecrf has a Gaussian
 kernel over positions instead of the edges, and ten passes; the mean field in NumPy updates all
-pixels at once, ten passes. Neither has a bound. The memory is the peak beside the field, measured in
-a process of its own, in bytes per pixel and label.
+pixels at once, ten passes. Neither has a bound. The memory is the peak beside the field, measured
+in a process of its own, in bytes per pixel and label.
 
 Targets: at most 2, 2.5 and 5 times densecrf's time with 2, 5 and 21 labels, at most 80 bytes, and
 less memory with float32 than with float64.

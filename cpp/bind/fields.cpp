@@ -149,10 +149,9 @@ std::pair<double, double> split_tables(In2<Index> edges, Doubles tables, Doubles
     require(unary.shape(1) == 2 && weights.size() == edges.shape(0),
             "unary must have shape (N, 2), and weights an entry for each edge");
     double total = 0;
-    const double largest =
-        setwise::split_tables(
-            two_label_tables(edges, tables, factors, static_cast<Index>(unary.shape(0))), slack,
-            unary.data(), weights.data(), total);
+    const double largest = setwise::split_tables(
+        two_label_tables(edges, tables, factors, static_cast<Index>(unary.shape(0))), slack,
+        unary.data(), weights.data(), total);
     return {largest, total};
 }
 

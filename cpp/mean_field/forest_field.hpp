@@ -150,7 +150,8 @@ class ForestField : public MeanField {
         table_at_.assign(kept_.size(), -1);
         tables_.clear();
         for (Index e = 0; e < static_cast<Index>(kept_.size()); ++e) {
-            change_[e] = pairs_.is_table(2 * e) ? 1.0 : std::exp(-pairs_.weight(2 * e) / temperature);
+            change_[e] =
+                pairs_.is_table(2 * e) ? 1.0 : std::exp(-pairs_.weight(2 * e) / temperature);
             if (!kept_[e] || !pairs_.is_table(2 * e)) continue;
             table_at_[e] = static_cast<Index>(tables_.size());
             double least = pairs_.at(2 * e, 0, 0);
@@ -317,8 +318,8 @@ class ForestField : public MeanField {
     std::vector<double> inner_;  // H(Q_c) - E[edges of c] / t, summed for each task
     std::vector<double> change_, least_,
         tables_;                 // for the edges of the trees: exp(-w / t), and tables divided by t
-    std::vector<Index> table_at_;                   // (E,): -1 for Potts
-    std::vector<double> b_, fresh_, used_;          // the first two in the order of the variables
+    std::vector<Index> table_at_;           // (E,): -1 for Potts
+    std::vector<double> b_, fresh_, used_;  // the first two in the order of the variables
 };
 
 }  // namespace setwise
