@@ -1,7 +1,8 @@
 """StructBoost's Table 2: the rivals with the paper's own settings.
 
-The splits are those of table2_multiclass. AdaBoost.MH is the paper's boosting. The linear SSVM and one against rest have the paper's grid of
-C, 10 to 1000, read as C / m, and features scaled to [-1, 1] by the training part.
+AdaBoost.MH is the paper's boosting. The linear SSVM and one against rest have the paper's grid of
+C, 10 to 1000, read as C / m, and features scaled to [-1, 1] by the training part. The splits are
+those of table2_multiclass.
 """
 
 from __future__ import annotations
