@@ -43,7 +43,7 @@ FORCE:
 # Without build isolation nanobind stays in one place and the next build is an incremental one.
 .venv/.built: .venv/.tools .venv/.modules pyproject.toml CMakeLists.txt src/setwise/__init__.py \
 		$(KERNELS)
-	$(INSTALL) --no-build-isolation --editable ".[demo,plot,app,dask]"
+	$(INSTALL) --no-build-isolation --editable ".[demo,plot,app,dask,volumes]"
 	@touch $@
 
 .venv/.dev: .venv/.tools pyproject.toml
@@ -142,7 +142,7 @@ oldest: .venv/.tools
 	sed -E '/^(pandas|dask|distributed|zarr)==/d' constraints.txt > .venv-oldest/tools.txt
 	.venv-oldest/bin/python -m pip install --quiet --constraint .venv-oldest/tools.txt \
 		--constraint .venv-oldest/oldest.txt --group test \
-		"$$(ls dist/setwise-*.whl)[demo,plot,app,dask,torch]"
+		"$$(ls dist/setwise-*.whl)[demo,plot,app,dask,volumes,torch]"
 	.venv-oldest/bin/python -m pytest -n $(JOBS) tests
 
 # The tests of setwise.torch with the oldest torch that pyproject.toml admits and the oldest NumPy. Not

@@ -143,6 +143,7 @@ static void bind_poll(nb::module_& m) {
 NB_MODULE(_core, m) {
     m.doc() = "Compiled kernels of setwise; arguments are checked for size, not for meaning.";
     bind_boosting(m);
+    bind_branching(m);
     bind_buckets(m);
     bind_decisions(m);
     bind_fields(m);
