@@ -74,6 +74,8 @@ def superpixels(pixels: Pixels, method: str = "slic", **options: Any) -> IntArra
         image = (image.astype(np.float64) - low) / (high - low if high > low else 1.0)
     if name == "quickshift":
         asked = {"convert2lab": image.shape[-1] == 3, **asked, "channel_axis": -1}
+        if not asked["convert2lab"]:  # the lightness of Lab has a range of 100
+            image = image * (100.0 / 255.0 if image.dtype == np.uint8 else 100.0)
     elif image.shape[-1] == 1:
         image, asked = image[..., 0], {**asked, "channel_axis": None}
     else:
