@@ -1,4 +1,4 @@
-"""Reading and writing of image files and scribble files."""
+"""Readers and writers of image files and scribble files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from setwise._commands._output import read_array, read_bytes, write_array, write_bytes
 from setwise._foundation._display import FORMATS, check_single
 
-# The most pixels of a picture, a bound on memory: 300 MB in colour. Larger ones come as .npy files.
+# The most pixels of an image file: 300 MB in colour. Larger pictures must be given as .npy files.
+# Chosen by hand to bound the memory.
 _MOST_PIXELS = 100_000_000
 _WRITTEN = {".png": "PNG", ".tif": "TIFF", ".tiff": "TIFF", ".jpg": "JPEG", ".jpeg": "JPEG"}
 
@@ -49,7 +50,7 @@ def read_marks(source: str) -> NDArray[np.int64]:
 
 
 def check_picture(output: str, shape: tuple[int, ...], *, lossless: bool) -> None:
-    """Raise unless a picture of this shape can be written to the output; - is stdout."""
+    """Raise an error unless a picture of this shape can be written to the output; - is stdout."""
     if output.endswith(".npy"):
         return
     if len(shape) > 2:

@@ -1,4 +1,4 @@
-"""`setwise segment`: masks of images with scribbles, one or many."""
+"""`setwise segment`: masks of one or many images with scribbles."""
 
 from __future__ import annotations
 
@@ -243,7 +243,7 @@ def _write(
 
 
 def _check_names(images: tuple[str, ...]) -> None:
-    """Check that outputs have different names."""
+    """Raise an error if two outputs have the same name."""
     seen: dict[str, str] = {}
     for image in images:
         other = seen.setdefault(Path(image).stem, image)

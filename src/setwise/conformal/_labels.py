@@ -29,7 +29,7 @@ from setwise.estimators._sets._probability_models import first_estimator, positi
 from setwise.losses import Loss, get
 
 _RECALL, _PRECISION = "false_negative_rate", "precision"
-_LEVELS = 200  # as for masks: a fixed sequence pays nothing for more levels
+_LEVELS = 200  # the number of levels that are tested; see _LEVELS in _masks.py
 _FOLDS = 5  # the default of scikit-learn
 _CELLS = 1 << 22  # the most numbers per block of rows: 32 MB of temporary arrays
 
@@ -112,15 +112,16 @@ class ConformalLabels(Conformal):
 
     @hints_at_names
     def fit(self, X: Any, y: ArrayLike) -> Self:
-        """Fit the classifier, and the order in which levels are tested, which some risks need.
+        """Fit the classifier and, for risks that need it, the order in which levels are tested.
 
-        Not needed for "false_negative_rate" with a fitted classifier or with probabilities.
+        It need not be called for "false_negative_rate" with a fitted classifier or with
+        probabilities.
 
         Parameters
         ----------
         X : n rows in any form that the estimator takes
         y : array of shape (n, p)
-            Not the rows of ``conformalize``.
+            The labels. The rows must not be those of ``conformalize``.
 
         Returns
         -------
@@ -205,7 +206,7 @@ class ConformalLabels(Conformal):
         Raises
         ------
         ValueError
-            If nothing was certified, which is possible with ``delta``.
+            If no level was certified, which is possible with ``delta``.
         """
         self._calibrated()
         self._checked()
@@ -306,7 +307,8 @@ class ConformalLabels(Conformal):
 def expected_shares(p: FloatArray) -> FloatArray:
     r"""Return :math:`E [j \in y] / |y|` for independent labels with probabilities (n, p).
 
-    The integrand is a polynomial of degree p - 1, for which Gauss's rule of p / 2 nodes is exact.
+    The integrand is a polynomial of degree p - 1, for which the Gauss-Legendre rule with p / 2
+    nodes is exact.
     """
     n, width = p.shape
     nodes, weights = np.polynomial.legendre.leggauss(max((width + 1) // 2, 1))

@@ -29,11 +29,12 @@ from setwise.images._colors import ColorModel
 from setwise.images._field import SMOOTHNESS
 from setwise.images._pixels import as_pixels
 
-# The most pixels of a preview, which then takes some milliseconds.
+# The most pixels of a preview, whose cut then takes some milliseconds. Not tuned.
 QUICK_PIXELS = 50_000
-# The most steps to undo: each refers to all boxes and choices before it.
+# The most steps that can be undone. Each of them refers to all boxes and choices before it, so the
+# memory grows with the square of their number. Not tuned.
 MOST_STEPS = 10_000
-_BYTES_PER_POINT = sum(map(getsizeof, ((0.0, 0.0), 0.0, 0.0)))  # a tuple of two numbers
+_BYTES_PER_POINT = sum(map(getsizeof, ((0.0, 0.0), 0.0, 0.0)))  # a point is a tuple of two numbers
 # The bytes per pixel of a drawing without levels: the picture (3), its marks and a copy of them
 # (2), the masks of the last answers (3), six alternatives (6), an uncertainty map (1), a copy of a
 # mask for sending (1), and the colour code of each pixel (4).
@@ -87,7 +88,7 @@ class Drawing:
         self._model: ColorModel | None = None
         self._levels: dict[int, ImageLevel] = {}
         self._numbers = count()
-        self._history = 0  # bytes of all steps, done and undone
+        self._history = 0  # the bytes of all steps, done and undone
         self.memory = MemoryBudget()
         self._share = self.memory.share(self)
 
@@ -283,7 +284,7 @@ class Drawing:
     def working_level(
         self, factor: int, state: State, nbytes: int = 0, check: Callable[[], None] | None = None
     ) -> Iterator[ImageLevel]:
-        """Hold the memory of a level, of its solution, and of a job with ``nbytes`` per pixel.
+        """Reserve the memory of a level, its solution, and a job with ``nbytes`` per pixel.
 
         See ``MemoryBudget.holding``.
         """

@@ -39,8 +39,8 @@ def find_label_maps(
     from three maps: of the most probable classes, of probabilities relative to the sizes of the
     classes, and of the gains at the best masks of the classes alone. Of the maps found, the one of
     the largest expected score is kept, which is computed by quadrature (``ratio_moments.hpp``). The
-    bound prices each element by its largest linear gain (``label_bound.hpp``). ``slack`` is how far
-    from 1 the probabilities of an element may sum.
+    bound prices each element by its largest linear gain (``label_bound.hpp``). ``slack`` is the
+    largest accepted difference between 1 and the sum of an element's probabilities.
 
     ``presence`` has shape (B, C), or (C,) for all images together. It changes the law of each class
     as in ``_presence.py``: the expected score of a mask is 1 / c times that of the probabilities
@@ -94,7 +94,7 @@ def find_label_maps(
     error = np.abs(factor) * (_KERNEL + 8 * EPS * (counted + 8))
     expected = np.maximum(factor * (1 - terms.sum(1)), 0.0)
     bound = np.clip(factor * (1 - bounds) - error, 0.0, expected)
-    if n_classes == 1:  # there is no other map
+    if n_classes == 1:  # this is the only map
         bound = np.maximum(expected - error, 0.0)
     with np.errstate(invalid="ignore", divide="ignore"):
         of_classes = factor * (1 - np.where(share > 0, terms / share, 0.0))
