@@ -9,8 +9,8 @@ from setwise._foundation._arguments import FloatArray, IntArray
 from setwise.images._colors import STEPS
 
 # The number of blocks along the longest side. The distance is computed once per block, because it
-# varies little within a block: for strokes in five pictures, four times as many blocks change up to
-# 0.2 % of the labels, and a quarter of them 0.6 %.
+# varies little within a block. For strokes in five pictures, four times as many blocks change up to
+# 0.2 % of the labels, and a quarter as many up to 0.6 %.
 _BLOCKS = 160
 
 

@@ -20,8 +20,8 @@ class Pairwise(Potential):
 
     The tables may have any finite numbers. Their structure is detected: a table that equals unaries
     plus a Potts weight, :math:`\theta(a, b) = u_a + v_b + w [a \ne b]` with :math:`w \ge 0`, is
-    treated as such. With two labels these are the submodular tables, :math:`\theta(0, 1) +
-    \theta(1, 0) \ge \theta(0, 0) + \theta(1, 1)`; with one label all tables are.
+    treated as such. With two labels, these are exactly the submodular tables, :math:`\theta(0, 1) +
+    \theta(1, 0) \ge \theta(0, 0) + \theta(1, 1)`; with one label, all tables are of this form.
 
     An energy costs O(E), compiled.
 
@@ -91,7 +91,7 @@ class Pairwise(Potential):
 
 
 def _copied(tables: ArrayLike, shape: tuple[int | None, ...]) -> FloatArray:
-    """Copy finite numbers of a shape to a new array; valid ones by one pass over them."""
+    """Return a new array of finite numbers of this shape, made in one pass if they are valid."""
     array = as_array(tables, "tables")
     right = array.dtype == np.float64 and array.flags.c_contiguous and array.ndim == len(shape)
     if right and shape[0] in (None, len(array)):

@@ -31,7 +31,7 @@ class TableTerm(Term):
     Parameters
     ----------
     edges : array-like of int, shape (E, 2)
-        Pairs of different variables; a repeated one adds.
+        Pairs of different variables; the tables of repeated edges are added.
     tables : array-like of shape (E, L, L)
         Finite.
 
@@ -99,7 +99,7 @@ class TableTerm(Term):
         return self._with(np.minimum(distinct(self.tables)[0], highest))
 
     def _with(self, tables: FloatArray) -> TableTerm:
-        """Return the term with other distinct tables."""
+        """Return the term with its distinct tables replaced."""
         return TableTerm._of(self.edges, np.broadcast_to(tables, self.tables.shape))
 
     def _n_summands(self, n_variables: int) -> int:
@@ -123,7 +123,7 @@ class TableTerm(Term):
         return self._remember(("split", n_variables), lambda: self._find_parts(n_variables))
 
     def _find_parts(self, n_variables: int) -> Sequence[Term]:
-        """Return unaries, a constant, Potts and the tables that are no such sum."""
+        """Return unaries, a constant, a Potts term, and the tables that are not of this form."""
         n_labels = self.tables.shape[1]
         if len(self.edges) == 0:
             return ()
@@ -168,7 +168,7 @@ class _Sums:
 
 
 def _as_sums(tables: FloatArray) -> _Sums:
-    """Compute the nearest sums to tables (T, L, L): O(T L^2)."""
+    """Return the sums that are nearest to tables (T, L, L), in O(T L^2)."""
     n, n_labels = tables.shape[:2]
     # theta(a, b) + theta(b, a) - theta(a, a) - theta(b, b) is 2 w for every a != b.
     diagonal = np.trace(tables, axis1=1, axis2=2)

@@ -39,7 +39,7 @@ class Corral:
         self._q, self._r = (column / norm)[:, None], np.array([[norm]])
 
     def point(self) -> FloatArray:
-        """Return the current point, a convex combination of the vertices despite rounding."""
+        """Return the current point as a convex combination of the vertices, despite rounding."""
         return self.weights @ self.points * self._unit
 
     @property
@@ -71,8 +71,8 @@ class Corral:
                 self.weights = target
                 break
             # Move towards the target until a weight is zero, and remove the vertices of weight
-            # zero. The new vertex, the last, has weight zero too after a step of 1e-17. It stays,
-            # unless its own weight is what falls.
+            # zero. After a step of 1e-17 the new vertex, which is the last, has weight zero too. It
+            # stays unless its own weight decreases.
             steps = self.weights[falling] / (self.weights[falling] - target[falling])
             step = float(steps.min())
             self.weights += step * (target - self.weights)
