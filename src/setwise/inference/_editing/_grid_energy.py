@@ -1,4 +1,4 @@
-"""An energy of two labels on a grid, in integers, of which windows are read and cut."""
+"""An energy of two labels on a grid, in integers, with cuts of windows."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ from setwise.inference._editing._sliceable import (
 )
 from setwise.inference._flows._flow_graph import FlowGraph
 
-# The side of the blocks in which arrays are checked: 2^21 voxels in three dimensions, 16 MB.
+# The side of the blocks in which arrays are checked: 2^21 voxels in three dimensions, 16 MB. Not
+# tuned.
 _SLAB = 1 << 7
-# The most voxels of a window that are read at once for the costs of a few of them, 32 MB of floats.
-# Beyond, the voxels are read in parts.
+# The most voxels of a window that are read at once if the costs of only some of them are needed: 32
+# MB of floats. A larger window is read in parts. Not tuned.
 _MOST_READ = 1 << 22
 # The sum of all capacities stays below 2**62. An incident capacity stays below 2**50, so that
 # costs are multiplied and rounded in float64 without another error.
@@ -39,7 +40,7 @@ _MOST_SUM, _MOST_INCIDENT = 1 << 62, 1 << 50
 
 
 class Borders(NamedTuple):
-    r"""The costs of the edges between a window and its outside, for each voxel (\*window)."""
+    r"""The sums of costs of the edges between each voxel of a window and the outside."""
 
     ones: IntArray
     """the cost of label 1 if all voxels outside have label 0"""
@@ -88,14 +89,14 @@ class GridEnergy:
         return costs
 
     def costs(self, window: Window, edits: Edits) -> IntArray:
-        """Return how much more label 1 costs than label 0 in a window, in units."""
+        """Return the cost of label 1 minus that of label 0 in a window, in units."""
         exact = self.exact_costs(window)
         if (changes := edits.read(window)) is None:
             return self.rounded(exact)
         return self.changed(exact, *changes)
 
     def costs_at(self, voxels: IntArray, *changes: Chunk) -> list[IntArray]:
-        """Return costs of voxels, numbered in C order and sorted, for each of some changes."""
+        """Return costs, under each of several changes, of voxels with sorted numbers in C order."""
         window, places = located(voxels, self.sides)
         if size_of(window) > _MOST_READ and len(voxels) > 1:
             middle = len(voxels) // 2
@@ -113,16 +114,16 @@ class GridEnergy:
         return np.where(seed == NO_SEED, costs, self.decisive * (1 - 2 * seed.astype(np.int64)))
 
     def rounded(self, exact: FloatArray) -> IntArray:
-        """Return costs in units, as large as a decisive cost at most."""
+        """Return costs in units; larger costs than a decisive one are lowered to it."""
         most = float(self.decisive)
         with np.errstate(over="ignore"):
             units = np.rint(np.ldexp(exact, self.exponent))
         return np.clip(units, -most, most).astype(np.int64)
 
     def capacities(self, window: Window) -> tuple[IntArray, IntArray]:
-        r"""Return weights (K, \*window) there and back of edges that begin in a window, in units.
+        r"""Return forward and backward weights (K, \*window) of edges from a window, in units.
 
-        A repeated weight is a view.
+        A weight that is repeated along an axis is a view.
         """
         there = self._capacities(self.weights, window)
         return there, there if self.reverse is self.weights else self._capacities(
@@ -136,7 +137,7 @@ class GridEnergy:
         return np.broadcast_to(units, (steps, *shape_of(window)))
 
     def graph(self, window: Window) -> tuple[FlowGraph, Borders]:
-        """Return the edges of a window as a graph without terminals, and those to its outside.
+        """Return the edges of a window as a graph without terminals, and its edges to the outside.
 
         The sink's side of a cut has label 1.
         """
@@ -150,7 +151,8 @@ class GridEnergy:
         )
         borders = Borders(np.zeros(shape, np.int64), np.zeros(shape, np.int64))
         for k, step in enumerate(self.steps):
-            # Edges that leave the window go out of it at voxel p, or come in at voxel p + step.
+            # An edge across the border of the window either begins inside, at p, or ends inside, at
+            # p + step.
             for tails, heads, inside in _leaving(inner, shape_of(padded), step):
                 mine = within(tails if inside else heads, inner)
                 cut, joined = (there, back) if inside else (back, there)
@@ -168,7 +170,7 @@ class GridEnergy:
     ) -> BoolArray:
         """Return the least minimiser in a window if all voxels outside have the label ``outside``.
 
-        Voxels of ``kept`` are known to have that label too, which halves the time.
+        Voxels of ``kept`` are known to have the same label. Fixing them halves the time.
         """
         graph, borders = self.graph(window)
         costs = self.costs(window, edits)
@@ -251,10 +253,10 @@ def _largest(
 def _leaving(
     inner: Window, padded: tuple[int, ...], step: Offset
 ) -> list[tuple[Window, Window, bool]]:
-    """Return the edges of a direction that join a window to the voxels around it, as boxes.
+    """Return the edges of one direction between a window and the voxels around it, as boxes.
 
-    Each has the boxes of tails and of heads, in the padded window, and whether the tails are the
-    ones inside.
+    Each entry has the box of tails, the box of heads (both in the padded window), and whether the
+    tails are inside.
     """
     found = []
     for sign in (1, -1):

@@ -1,8 +1,8 @@
-"""The least minimiser of a whole grid: at once, or in blocks with a proof where it is large.
+"""The least minimiser of a whole grid, by one cut or, if the grid is large, by cuts of blocks.
 
 A block is cut with all voxels outside labelled 0 and with all of them labelled 1. The least
-minimiser lies between the two answers, so where they agree they are its labels. What remains open
-is cut by itself, with its decided neighbours fixed.
+minimiser lies between the two answers, so where they agree they are its labels. The open voxels are
+cut separately, with their decided neighbours fixed.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from setwise.inference._editing._sliceable import (
 )
 from setwise.inference._flows._flow_graph import FlowGraph
 
-MOST_AT_ONCE = 1 << 23  # voxels of one cut: about 1.5 GB with 6 neighbours
-# Sides of blocks and halos by the number of axes. Blocks with their halo fit into a few hundred
-# megabytes; benchmarks/edits.py measures how many voxels stay open.
+MOST_AT_ONCE = 1 << 23  # the most voxels of one cut, which takes about 1.5 GB with 6 neighbours
+# The sides of blocks and the widths of halos, by the number of axes. The cut of a block with its
+# halo takes a few hundred megabytes. benchmarks/edits.py measures how many voxels stay open.
 _BLOCK = {1: 1 << 20, 2: 1024, 3: 96}
 _HALO = {1: 1 << 10, 2: 32, 3: 12}
 # The most open voxels that are cut at once without a second round with larger halos. Not tuned.
@@ -95,7 +95,7 @@ def solve_in_blocks(
 def _bracket(
     energy: GridEnergy, edits: Edits, n_jobs: int | None, window: Window, core: Window
 ) -> Labels:
-    """Return the labels of a core where the outside of the window does not matter, 2 elsewhere."""
+    """Return the labels of a core that do not depend on the outside of the window, 2 elsewhere."""
     graph, borders = energy.graph(window)
     costs = energy.costs(window, edits)
     source, sink = np.maximum(costs, 0) + borders.ones, np.maximum(-costs, 0)
@@ -103,9 +103,9 @@ def _bracket(
     graph.solve(n_jobs=n_jobs)
     inside = within(core, window)
     lower = graph._least_sink_side()[inside]
-    # With all voxels outside labelled 1, label 0 costs more at the faces and label 1 less. Only
-    # capacities to the sink grow, so the flow stays feasible: the constant sum of ``borders.ones``
-    # is added to the energy.
+    # If all voxels outside get label 1, label 0 becomes more expensive at the faces and label 1
+    # cheaper. The constant sum of ``borders.ones`` is added to the energy, so that only capacities
+    # to the sink grow and the flow stays feasible.
     faces = np.flatnonzero(borders.ones + borders.zeros)
     if len(faces):
         more = sink + borders.ones + borders.zeros
@@ -118,7 +118,7 @@ def _bracket(
 def _close(
     energy: GridEnergy, edits: Edits, n_jobs: int | None, labels: Labels, parts: list[Window]
 ) -> None:
-    """Cut the open voxels with the others fixed, and write their labels."""
+    """Cut the open voxels with all others fixed, and write their labels."""
     places = np.flatnonzero(labels == _OPEN)
     source, sink = np.zeros(len(places), np.int64), np.zeros(len(places), np.int64)
     edges: list[IntArray] = [np.zeros((0, 2), np.int64)]

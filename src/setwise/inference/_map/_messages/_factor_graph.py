@@ -39,7 +39,7 @@ class FactorPairs:
 
     @property
     def spread(self) -> float:
-        """The mean over pairs of the standard deviation of a pair's energy over its labels."""
+        """The standard deviation of a pair's energy over its labels, averaged over the pairs."""
         labels = self.tables.shape[1]
         potts = self.weights[self.table < 0] * np.sqrt(labels - 1.0) / labels
         spreads = np.append(potts, self.tables.std(axis=(1, 2)))
@@ -48,7 +48,7 @@ class FactorPairs:
 
 @dataclass(frozen=True, eq=False)
 class CountFactor:
-    """A factor table[k], where k is the number of members whose label is in their pattern."""
+    """A factor table[k], where k is the number of members whose label is in their set of labels."""
 
     variables: IntArray
     patterns: BoolArray
