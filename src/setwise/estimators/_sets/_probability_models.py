@@ -68,7 +68,7 @@ def positive_probabilities(estimator: Any, X: Any, positive: Any) -> FloatArray:
     columns = []
     for chances, classes in zip(predicted, estimator.classes_, strict=True):
         column = np.flatnonzero(np.asarray(classes) == 1)
-        # A label that was never positive has one class, and no column for the other.
+        # A label that was never positive in the sample has no column for the positive class.
         columns.append(chances[:, column[0]] if len(column) else np.zeros(len(chances)))
     return np.stack(columns, axis=1)
 
@@ -84,7 +84,7 @@ def out_of_fold(
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
     """Return out-of-fold probabilities, and which samples have one.
 
-    No fit begins when the time is over. A fold is left out if its training part lacks a class and
+    No fit begins after the time limit. A fold is left out if its training part lacks a class and
     the estimator cannot be fitted without it.
     """
     if issparse(X):
@@ -120,7 +120,7 @@ def _lost_a_class(target: NDArray[Any], train: IntArray) -> bool:
 class PresenceModel:
     """A logistic regression, or a constant if no set or every set is empty.
 
-    With none of n sets empty, the constant is (n + 1) / (n + 2).
+    If none of n sets is empty, the constant is (n + 1) / (n + 2).
     """
 
     model: Any
@@ -149,7 +149,7 @@ class PresenceModel:
 
 
 def _signs(sets: SetProbabilities) -> FloatArray:
-    """Return features (n, 3): the largest probability, the expected size, and -log P(empty)."""
+    """Return features (n, 3) from the largest probability, the expected size and P(empty)."""
     p, starts = np.clip(sets.flat, CERTAIN, 1 - CERTAIN), sets.offsets[:-1]
     most = np.maximum.reduceat(p, starts)
     number = np.add.reduceat(p, starts)

@@ -117,7 +117,7 @@ class WiderSearch:
         return settled if better and self.differs(settled, earlier, share) else cheapest
 
     def _regions(self, best: IntArray, size: int) -> Iterator[tuple[IntArray, int]]:
-        """Yield regions (K, size) around K centres, and a label that all their variables may take."""
+        """Yield regions (K, size) around K centres, and a label that their variables may take."""
         if self._orders is None:
             self._orders = self._around_centres()
         for label in range(self._field.n_labels):

@@ -1,4 +1,4 @@
-"""The base class of all layers of fields: their weights, and how they read a call."""
+"""The base class of all layers of fields, with their weights and the checks of their arguments."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from setwise.torch._inputs._sets import check_flags
 from setwise.torch._operators._library import with_doubles
 
 # The default tolerances of the forward and the backward pass, for large images and for those of at
-# most _FEW logits (pixels times labels). The fine ones take as long as 1e-8 and 1e-6, since few
-# passes are left when the blocks are known. These made the derivative wrong by up to 4 %: the
-# backward pass made ten times as long a step, which crossed more kinks.
+# most _FEW logits (pixels times labels). The fine tolerances take as long as 1e-8 and 1e-6, because
+# few passes are left once the blocks are known. With 1e-8 and 1e-6 derivatives were wrong by up to
+# 4 %, because the step of the backward pass was ten times as long and crossed more kinks.
 _TOLS, _FINE_TOLS = (1e-3, 1e-6), (1e-10, 1e-8)
 _FEW = 1024
 
@@ -47,7 +47,7 @@ def _tols_of(logits: Tensor) -> tuple[float, float]:
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """The arguments of a call, read: the tensors with derivatives, and the problem."""
+    """The checked arguments of a call: the tensors with derivatives, and the problem."""
 
     batch: Batch
     weights: Tensor
@@ -112,7 +112,7 @@ class FieldLayer(Module):
         setattr(self, f"_{name}", values)
 
     def _held(self, name: str, like: Tensor, size: tuple[int, ...] = (1,)) -> Tensor | None:
-        """Return learnt weights, or given ones filled into ``size`` by one launch on a device."""
+        """Return learnt weights, or the given ones as a tensor of this size."""
         raw: Tensor | None = getattr(self, f"raw_{name}")
         if raw is not None:
             return softplus(raw).to(like)
@@ -206,7 +206,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def eager(function: F) -> F:
-    """Do what torch.compiler.disable does without loading the compiler: graphs break here.
+    """Do the same as torch.compiler.disable without loading the compiler: graphs break here.
 
     Autocast is off inside: sums of energies need full precision.
     """
