@@ -84,7 +84,7 @@ class PlaneBlocks(PulledBlocks):
         self._hold()
 
     def _begin(self, start: PlaneShares, scales: FloatArray, ratio: float) -> None:
-        """Begin with the shares of another C, its rescaled dual, or their best mixture."""
+        """Begin with the shares of a fit at another C, its rescaled dual, or their best mixture."""
         start = _without_zero(start)
         shares = start.shares
         if ratio < 1.0:
