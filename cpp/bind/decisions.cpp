@@ -24,14 +24,13 @@ struct Desk {
     setwise::ExpectedRatio ratio;
     setwise::Workspace work;
     std::vector<Byte>
-        unsigned_;  // no element is a mistake yet, so margins are minus the probabilities
+        unsigned_;  // no element is a mistake yet, so the margins are minus the probabilities
     std::vector<double> p, w;
 };
 
 // Row i of p is [offsets[i], offsets[i + 1]). Computes the best set of each row among the first k
 // in order of probability, its expected score, and a bound on the expected score of every set.
-// `none` has the score of the empty set of each row, or is empty; then the elements are taken as
-// independent.
+// `none` has the score of the empty set of each row, or is empty if the elements are independent.
 void decide_ratio(In<double> p, In<double> weights, In<Index> offsets, In<double> none,
                   bool jaccard, double b, int n_threads, Out<Byte> mask, Out<double> scores,
                   Out<double> most) {
@@ -90,8 +89,8 @@ double expected_of_count(In<double> chances, In<double> table) {
                                       table.data(), work);
 }
 
-// Return the least and the largest probability, and the sum of a pixel's probabilities that is farthest
-// from 1, over the pixels that count; NaN if there is any.
+// Return the least and the largest probability, and the sum over the classes of a pixel that is
+// farthest from 1, over the valid pixels. They are NaN if any probability is NaN.
 template <class T>
 std::array<double, 3> probability_range(In3<T> p, In<Byte> valid, Index n_threads) {
     const auto images = static_cast<Index>(p.shape(0)), classes = static_cast<Index>(p.shape(1)),
@@ -163,7 +162,8 @@ void label_maps(In3<T> p, In<Byte> valid, bool per_image, bool jaccard, double b
     require(static_cast<Index>(bounds.size()) == sets, "bounds must have an entry for each set");
     require(b > 0, "b must be positive");
     const int n = threads(n_threads);
-    // Threads are for the sets if these are many, otherwise for the pixels. No answer depends on it.
+    // Threads divide the sets if there are many, and otherwise the pixels. Answers do not depend on
+    // this.
     const bool many = sets >= n;
     const Index of_set = per_image ? 1 : images;
     setwise::each_long_task(sets, many ? n : 1, poll_signals, [&](Index set, setwise::Poll poll) {

@@ -40,8 +40,8 @@ class Stop {
 
 thread_local const Stop* Stop::heeded_ = nullptr;
 
-// Throw an exception that searches do not treat as Ctrl-C, because the partial result of the thread
-// is not needed.
+// Throw an exception that searches do not treat like Ctrl-C, because nobody needs the partial
+// result of this thread.
 void end_if_asked() {
     if (!Stop::asked_of_this_thread()) return;
     const nb::object kind = nb::module_::import_("concurrent.futures").attr("CancelledError");
@@ -49,8 +49,8 @@ void end_if_asked() {
     throw nb::python_error();
 }
 
-// The checks that the polls of a thread call beside looking for signals, the latest first; null
-// hides all earlier ones.
+// The checks that polls of a thread call in addition to checking for signals, the latest first. A
+// null entry hides all earlier ones.
 struct Heeded {
     const nb::object check;
     const Heeded* const before;

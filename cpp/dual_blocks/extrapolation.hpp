@@ -42,8 +42,8 @@ class Extrapolation {
         Shares shares;
         if (!shares_of(shares)) return false;
         for (std::int64_t i = 0; i < n_; ++i) {
-            // Added as a step from the last point, so that numbers that did not move stay the same,
-            // to the last bit.
+            // The mixture is computed as a step from the last point, so that numbers that did not
+            // change stay the same to the last bit.
             double moved = 0;
             for (int k = 0; k < steps; ++k) moved += shares[k] * (b_[k + 1][i] - b_[steps][i]);
             b[i] = b_[steps][i] + moved;

@@ -14,7 +14,9 @@
 
 namespace setwise {
 
-constexpr int few_rows = 2;  // with at most this many rows the loops over labels are faster
+// With at most this number of rows the loops over labels are faster; chosen by hand, no measurement
+// is on record.
+constexpr int few_rows = 2;
 constexpr double least_mass = 1e-290;  // quotients of smaller masses are not formed
 
 namespace loops {

@@ -291,7 +291,8 @@ class Relaxation {
     // Call body(begin, size) for runs of entries. This cannot be interrupted.
     template <class Body>
     static void each_run(std::size_t entries, int n_threads, const Body& body) {
-        constexpr Index most = 1 << 15;  // entries per task: microseconds of work or more
+        // Entries per task, which takes at least microseconds; not tuned.
+        constexpr Index most = 1 << 15;
         const auto size = static_cast<Index>(entries);
         each_task((size + most - 1) / most, n_threads, [] {},
                   [&](Index task, int) { body(task * most, std::min(most, size - task * most)); });
@@ -381,7 +382,7 @@ class Relaxation {
     std::vector<Scalar> unary_, total_, previous_total_;
     std::vector<Group<Scalar>> groups_;
     static constexpr Index rows_a_task = 2048;  // microseconds of work or more
-    // single precision has few digits to lose, so its total is recomputed after every move
+    // in single precision rounding errors are large, so the total is recomputed after every move
     static constexpr int moves_between_sums = sizeof(Scalar) == 4 ? 1 : 16;
     int moves_ = 0;
     std::vector<bool> light_;

@@ -327,7 +327,7 @@ class ForestSampler {
                 for (auto& term : terms) term->erase(order[k], labels[order[k]], labels.data());
         }
 
-        // Return the total cost of the terms in the component, minus the cost that the proposal
+        // Return the cost of the terms for the whole component, minus the cost that the proposal
         // assumed.
         double put_in(Index first, Index last) {
             const Index L = field.n_labels_;

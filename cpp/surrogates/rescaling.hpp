@@ -123,8 +123,8 @@ CountsChoice search_counts(const Family& family, const Workspace& work, Rescalin
         auto rises = [&](std::int64_t q) {
             return q < r && (!rule.slack || positive(q + 1)) && at(q + 1) > at(q);
         };
-        // The answer lies in [low, high], near the previous one: steps of growing length enclose
-        // it.
+        // The answer is near the previous one. Steps of increasing length find an interval [low,
+        // high] that contains it.
         std::int64_t low = peak, high = r;
         const bool up = rises(near);
         (up ? low : high) = up ? near + 1 : near;

@@ -2,8 +2,8 @@
 //
 // The integral image of a channel gives the sum over any rectangle from its four corners.
 // Interpolation gives it between pixels as well, because the image is constant on each pixel.
-// Beyond the border the outermost pixel is repeated. A frame is integrated once, for any number of
-// boxes.
+// Outside the image, the pixels at its border are repeated. A frame is integrated once, for any
+// number of boxes.
 #pragma once
 
 #include <algorithm>

@@ -77,7 +77,7 @@ class _Problem:
         return (("steps", MOST_STEPS),) if takes_steps(self.sets) else ()
 
     def steps_after(self, kind: Kind, most: int) -> tuple[Stage, ...]:
-        """Return a first stage and Newton steps, or no stages if there is no memory for the steps."""
+        """Return a first stage and Newton steps, or no stages if there is no memory for them."""
         return ((kind, most), *self.steps) if self.steps else ()
 
     @cached_property

@@ -58,8 +58,8 @@ struct Sweep {
 #define EACH_LABEL _Pragma("unroll 4") for (int j = 0; j < LABELS; ++j)
 #endif
 
-// If TILED, two labels share one flow, because the flows of label 0 and label 1 sum to 0. define
-// PLANES (TILED && LABELS == 2 ? 1 : LABELS)
+// If TILED, two labels share one flow, because the flows of label 0 and label 1 sum to 0.
+#define PLANES (TILED && LABELS == 2 ? 1 : LABELS)
 
 #if TILED
 // Rows are cut into pieces of 32 places, with places of even x first, because their flows move at
