@@ -47,10 +47,8 @@ struct CountFunction {
     std::int64_t members = 0;
     std::int64_t present = 0;  // k at the present labelling
     std::int64_t fixed;        // the count of the group outside the members
-    std::int64_t other_fixed = 0,
-                 // For robust terms: the count of the second label, and the largest of the other
-        // counts.
-        rest = 0;
+    // For robust terms: the count of the second label, and the largest of the other counts.
+    std::int64_t other_fixed = 0, rest = 0;
     std::vector<std::int64_t> breaks;  // the interior breakpoints, increasing
     std::int32_t first_hat = 0;        // node of the first hat in the move's graph
     double tilt = 0.0;                 // the slope of the linear part of the function there

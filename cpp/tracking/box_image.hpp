@@ -120,7 +120,7 @@ class BoxImage {
 
   private:
     static constexpr int lanes = 12;  // the directions, padded with zeros to fill registers
-    // least squared length of a block that has a direction
+    // blocks with a smaller squared length have no direction; above rounding errors, not tuned
     static constexpr double least_square = 1e-12;
     using Sums = std::array<double, lanes>;
 

@@ -189,8 +189,9 @@ def _starts(numbers: _Numbers, start: int, lengths: IntArray) -> IntArray:
 def _numbers(path: Path) -> tuple[bytes, FloatArray, bytes | None]:
     """Read a file's first word, the numbers after it, and the next word that is not a number.
 
-    A number takes eight bytes. Reading ends when there are more numbers than the header announces,
-    because the file is then known to be invalid. The rest of a compressed file is not decompressed.
+    The numbers are stored as float64. Reading ends when there are more numbers than the header
+    announces, because the file is then known to be invalid. The rest of a compressed file is not
+    decompressed.
     """
     first, rest = b"", b""
     values, announced = array("d"), _Announced()
