@@ -713,7 +713,7 @@ def poll() -> None:
 def heed(
     check: Callable[[], object] | None, function: Callable[..., _Answer], /, *arguments: object
 ) -> _Answer:
-    """Return ``function(*arguments)``. Its polls in this thread call ``check`` unless it is None."""
+    """Return ``function(*arguments)``; its polls in this thread call a given ``check``."""
 
 def heeds() -> bool:
     """Whether the polls of this thread call a check."""
