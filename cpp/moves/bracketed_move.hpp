@@ -13,7 +13,7 @@
 // In step 1 the slopes fall while x grows from the empty set, in step 2 they rise while x shrinks
 // from U. Both end at a set that is the answer to its own slopes. The new U makes m smaller, the
 // new L becomes part of the labelling, and the steps are repeated. If U = L the move is solved;
-// otherwise the rest is left to hats.
+// otherwise the hats of move.hpp solve the rest.
 #pragma once
 
 #include <algorithm>
