@@ -1,4 +1,4 @@
-"""setwise: learn with the loss you are judged by.
+"""setwise: learn with the loss you are evaluated by.
 
 ``import setwise`` loads NumPy and SciPy only; each part is loaded when it is first used.
 """
