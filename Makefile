@@ -44,7 +44,7 @@ FORCE:
 # Without build isolation nanobind stays in one place and the next build is an incremental one.
 .venv/.built: .venv/.tools .venv/.modules pyproject.toml CMakeLists.txt src/setwise/__init__.py \
 		$(KERNELS)
-	$(INSTALL) --no-build-isolation --editable ".[demo,plot,app,dask]"
+	$(INSTALL) --no-build-isolation --editable ".[demo,plot,app,dask,volumes]"
 	@touch $@
 
 .venv/.dev: .venv/.tools pyproject.toml
@@ -143,7 +143,7 @@ oldest: .venv/.tools
 	sed '/^pandas==/d' constraints.txt > .venv-oldest/tools.txt  # 3.1 asks for NumPy 2.0.2
 	.venv-oldest/bin/python -m pip install --quiet --constraint .venv-oldest/tools.txt \
 		--constraint .venv-oldest/oldest.txt --group test \
-		"$$(ls dist/setwise-*.whl)[demo,plot,app,dask,torch]"
+		"$$(ls dist/setwise-*.whl)[demo,plot,app,dask,volumes,torch]"
 	.venv-oldest/bin/python -m pytest -n $(JOBS) tests
 
 # The tests of setwise.torch with the oldest torch that pyproject.toml admits and the oldest NumPy. Not

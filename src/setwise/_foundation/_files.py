@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import shutil
 import signal
 import stat
 import zlib
@@ -28,6 +29,13 @@ LONGEST_WORD = 1 << 12
 _STREAMS = ("/dev/fd/", "/dev/std", "/proc/")
 # Signals that end a process at once by default. Windows has no SIGHUP.
 _DEADLY = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
+def as_path(path: object) -> Path:
+    """Return the path of a file."""
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"path must be a string or a path, got {type(path).__name__}")
+    return Path(os.fsdecode(path))
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
@@ -59,6 +67,25 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
     except OSError as error:
         # The error shall name the target, not the temporary file.
         raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+
+
+@contextmanager
+def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield an empty folder that replaces ``path`` at the end, and not after an exception."""
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_dir():
+        raise FileExistsError(17, "A file of this name exists", os.fspath(path))
+    beside = target.with_name(f".setwise-{token_hex(8)}.tmp")
+    with removed_by_signals(lambda: shutil.rmtree(beside, ignore_errors=True)):
+        beside.mkdir()
+        yield beside
+        if target.exists():
+            before = target.with_name(f"{beside.name}.old")
+            target.rename(before)
+            beside.rename(target)
+            shutil.rmtree(before, ignore_errors=True)
+        else:
+            beside.rename(target)
 
 
 @contextmanager
