@@ -75,7 +75,7 @@ class LabelBound {
     // exactly, with about a hundred operations for each. Not tuned.
     static constexpr std::int64_t exact_entries = 1 << 20;
     // Up to this number of pixels times classes, prices are optimised, which takes about a hundred
-    // passes for each class and step. Not tuned.
+    // passes for each class and step, in at most most_steps steps. Not tuned.
     static constexpr std::int64_t priced_entries = 1 << 13;
     static constexpr int most_steps = 20;
     // The score of the best mask under prices is computed up to this share of the present gap.

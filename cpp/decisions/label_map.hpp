@@ -53,7 +53,7 @@ constexpr std::int64_t tile = 512;
 constexpr std::int64_t tiles_at_once = 16;  // the number of tiles per task; not tuned
 constexpr std::uint16_t none = 65535;
 // There are two buckets per power of two of a gain. Gains below 2^-32 of the largest share the last
-// bucket.
+// bucket. Not tuned.
 constexpr int buckets = 64;
 constexpr std::uint8_t stays = 255;
 
@@ -206,7 +206,8 @@ class LabelMap {
     // scores themselves, which differ from the ratios by about 1 / (size of a mask). Each trial
     // takes some microseconds. Not tuned.
     static constexpr std::int64_t refined = 128;
-    // An ascent ends when a step adds less than this share of the classes' weights. Not tuned.
+    // An ascent ends when a step adds less than this share of the classes' weights, or after
+    // most_steps steps. Not tuned.
     static constexpr double least_gain = 1e-7;
     static constexpr int most_steps = 100;
 

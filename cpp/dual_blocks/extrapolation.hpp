@@ -59,7 +59,8 @@ class Extrapolation {
   private:
     using Shares = std::array<double, steps>;
 
-    // Solve (R R' + rounding) c = 1 for the steps R, with Cholesky factors.
+    // Solve (R R' + rounding) c = 1 for the steps R, with Cholesky factors. The added constant is
+    // relative to the trace of R R' and keeps the matrix positive definite; not tuned.
     bool shares_of(Shares& c) const {
         constexpr double rounding = 1e-10;
         double A[steps][steps] = {};

@@ -31,10 +31,10 @@ struct FieldCut {
     // energy of the unaries and of the edges, summed in the order of the arrays
     double unary = 0, edges = 0;
     double above_least = 0;  // the energy minus the least unary of every node
-    // an upper bound on the amount by which another labelling is better; 0 if it is only a few
-    // units in the last place
+    // an upper bound on the amount by which another labelling is better, due to rounding; small
+    // amounts, of a few units in the last place, are set to 0
     double lost = 0;
-    double rounding = 0;  // the same bound, also if it is only a few units in the last place
+    double rounding = 0;  // the same bound, in which small amounts are not set to 0
 };
 
 // `border(pay)` must call pay for the edges in their order, with the weight of an edge between the

@@ -271,7 +271,7 @@ class FlowGraph final : public FlowProblem<Capacity> {
     Capacity capacity(FlowArc a) const { return capacity_[static_cast<std::size_t>(a)]; }
     const Terminals& terminals(FlowNode v) const { return terminals_[static_cast<std::size_t>(v)]; }
 
-    // Return the capacity as the solver sees it.
+    // Return the capacity that the solver uses, at most `limit_`.
     Capacity usable(FlowArc a) const { return std::min(capacity(a), limit_); }
     Capacity net(FlowNode v) const { return terminals(v).source - terminals(v).sink; }
 

@@ -109,7 +109,7 @@ class CountSums {
     }
 
   private:
-    static constexpr double unseen = -460;  // log 1e-200
+    static constexpr double unseen = -460;  // log 1e-200; smaller sums may underflow
 
     // Return log of E exp(least - h(count)) for the elements alone.
     template <class Laws>

@@ -118,7 +118,7 @@ class FactorMessages : public PairMessages {
                              g_.robust_truncations[r]);
     }
 
-    // The rounds in which costs are returned; two return nearly all.
+    // The rounds in which costs are returned. Two return nearly all; no measurement is on record.
     static constexpr int rounds = 2;
 
     std::vector<double> count_;   // (members,): a cost of the labels in the pattern

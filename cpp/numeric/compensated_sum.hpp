@@ -65,7 +65,7 @@ class CompensatedSum {
 
 // A sum of many numbers that is nearly as fast as a plain one. Blocks of `size` numbers are summed
 // plainly and their sums are compensated, so the rounding error is that of a plain sum of `size`
-// numbers.
+// numbers. Not tuned.
 class SumOfBlocks {
   public:
     static constexpr int size = 8;

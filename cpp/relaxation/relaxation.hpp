@@ -65,7 +65,7 @@ class Relaxation {
             for (Index slot = 0; slot < k; ++slot) group.slot_of[group.slot_labels[slot]] = slot;
         }
         group.tasks.assign(1, 0);
-        constexpr Index positions_a_task = 1024;  // microseconds of work or more
+        constexpr Index positions_a_task = 1024;  // microseconds of work or more; not tuned
         for (Index block = 0; block < blocks; ++block)
             if (block + 1 == blocks ||
                 group.starts[block + 1] - group.starts[group.tasks.back()] >= positions_a_task)
@@ -381,8 +381,9 @@ class Relaxation {
     Index n_, n_labels_;
     std::vector<Scalar> unary_, total_, previous_total_;
     std::vector<Group<Scalar>> groups_;
-    static constexpr Index rows_a_task = 2048;  // microseconds of work or more
-    // in single precision rounding errors are large, so the total is recomputed after every move
+    static constexpr Index rows_a_task = 2048;  // microseconds of work or more; not tuned
+    // In single precision rounding errors are large, so the total is recomputed after every move.
+    // The number for double precision is not tuned.
     static constexpr int moves_between_sums = sizeof(Scalar) == 4 ? 1 : 16;
     int moves_ = 0;
     std::vector<bool> light_;

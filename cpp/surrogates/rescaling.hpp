@@ -146,7 +146,8 @@ CountsChoice search_counts(const Family& family, const Workspace& work, Rescalin
 }
 
 // Slack rescaling of a function of the false negatives alone, the supermodular part of F-beta:
-// every negative of negative margin helps and no other does, so only the positives are sorted.
+// a negative increases the maximum if and only if its margin is negative, so only the positives are
+// sorted.
 template <class Scalar>
 double slack_of_positives(const Row<Scalar>& row, const Ratio& family, Rescaling rule,
                           Scalar* gradient, Workspace& work, Poll poll) {

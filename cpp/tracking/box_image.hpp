@@ -23,6 +23,8 @@ struct Box {
 
 class BoxImage {
   public:
+    // The grids of pixels and of histograms, and the directions of a histogram. Nine directions are
+    // usual for such histograms; the grids are not tuned.
     static constexpr int pixel_cells = 16, hog_cells = 4, directions = 9;
     static constexpr int pixels = pixel_cells * pixel_cells;
     static constexpr int blocks = hog_cells - 1, hog = blocks * blocks * 4 * directions;

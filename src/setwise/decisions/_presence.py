@@ -38,9 +38,10 @@ LEAST_PRESENCE = float(np.finfo(np.float64).tiny)
 
 @dataclass(frozen=True, eq=False)
 class Law:
-    """The distribution of the truth of one set: ``p``, c, and the probability of the empty set.
+    """The distribution of the truth of one set: ``p``, ``scale``, and the chance of an empty set.
 
-    If ``empty`` is None, elements are independent and c is 1.
+    ``scale`` is the c of the docstring of the module. If ``empty`` is None, elements are
+    independent and c is 1.
     """
 
     p: FloatArray

@@ -57,8 +57,8 @@ class FieldOptions(Record):
     spacing : sequence of float, optional
         The distance of neighbouring pixels along each side, for instance (2.0, 0.5, 0.5) of a
         volume with thick slices: the price of a border between neighbours is divided by their
-        distance, in units of the smallest. By default that of the file, if ``sw.images.read``
-        returned the image, and 1.
+        distance, in units of the smallest. The default is the spacing of the file if the image is a
+        result of ``sw.images.read``, otherwise 1.
 
     Examples
     --------

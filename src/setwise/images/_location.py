@@ -24,9 +24,8 @@ def location_costs(
     r"""Return costs (N, L) between 0 and a price c, :math:`c \, d_l / \sum_k d_k`.
 
     d is the distance from a pixel's block to the nearest one with a stroke of the label, plus one;
-    the smallest spacing is the unit.
-    A label without strokes has cost 0 everywhere and does not count in the sum. If only one label
-    has strokes, all costs are 0. Costs are rounded to eighths.
+    the smallest spacing is the unit. A label without strokes has cost 0 everywhere and does not
+    count in the sum. If only one label has strokes, all costs are 0. Costs are rounded to eighths.
     """
     known = np.flatnonzero(marks >= 0)
     costs, step = block_costs(known, marks[known], shape, n_labels, price, spacing)

@@ -12,6 +12,7 @@ from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapResult
 from setwise.inference._map._search import MapSearch
 
+# The most labellings that enumeration visits if it is requested. Not tuned.
 MOST_LABELINGS = 20_000_000
 # Up to this number of labellings, enumeration is preferred to a method without a guarantee. Not
 # tuned.

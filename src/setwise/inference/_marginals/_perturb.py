@@ -24,7 +24,7 @@ from setwise.inference._marginals._search import (
 # Not tuned.
 SAMPLES = 100
 FEWEST = 10
-# The probability that the interval of the mean contains the expectation.
+# The probability that the interval of the mean contains the expectation: a usual level.
 COVERED = 0.99
 
 

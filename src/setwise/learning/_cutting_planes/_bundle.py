@@ -116,8 +116,9 @@ class Bundle:
     def _optimum(self, C: float, center: FloatArray, pull: float) -> tuple[FloatArray, FloatArray]:
         r"""Return the maximiser of the dual: alpha, and sum alpha_k a_k - beta / C in coordinates.
 
-        With a proximal term, the dual times 1 + pull is the dual of the class with
-        :math:`(1 + pull)\, b + pull\, a^\top center` for b, and - pull center for each beta.
+        With a proximal term of weight ``pull`` around ``center``, 1 + pull times the dual is the
+        dual in the docstring of the class, where :math:`(1 + pull)\, b + pull\, a^\top center`
+        replaces b, and - pull center is the coefficient of each beta.
         """
         model = self._model
         k, s = len(model.offsets), len(self.nonnegative)

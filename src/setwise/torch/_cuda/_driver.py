@@ -30,6 +30,7 @@ IN_REGISTERS = 32
 # The bytes of shared memory of a block that kernels leave free, for their static arrays.
 RESERVED = 4096
 # Threads per block of the kernels that count and sort. Four such blocks fill a multiprocessor.
+# Not tuned.
 THREADS = 512
 _SHARED_MEMORY_LIMIT = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 _INVALID_CONTEXT = 201  # CUDA_ERROR_INVALID_CONTEXT: this thread has not used the device yet

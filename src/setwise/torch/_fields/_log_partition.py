@@ -26,7 +26,8 @@ from torch import Tensor
 from setwise.torch._fields._arguments import check_logits
 from setwise.torch._fields._problem import FieldAnswer, FieldProblem, centred
 
-# A step shorter than the root of _LEAST is smaller than the rounding errors of the solutions.
+# A step shorter than the root of _LEAST is smaller than the rounding errors of the solutions. Not
+# tuned.
 _LEAST = 1e-12
 
 

@@ -24,6 +24,7 @@ from setwise.torch._cuda._driver import (
 # after the other. Not tuned.
 _MOST_IMAGES = 4096
 # The default limit on sweeps and on passes over trees. Only couplings of large weight need more.
+# Not tuned.
 MOST_SWEEPS = 2000
 _LONGEST = 2**17  # the largest limit of sweeps: their barriers are counted in 32 bits
 _NUMBERS = {torch.float32: "float", torch.float64: "double"}
