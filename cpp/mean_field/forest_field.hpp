@@ -91,7 +91,7 @@ class ForestField : public MeanField {
     }
 
   private:
-    // Per task, which takes at least microseconds; not tuned.
+    // Variables per task, which takes at least microseconds; not tuned.
     static constexpr Index variables_a_task = 2048;
 
     struct Work {

@@ -106,9 +106,9 @@ struct CountBlocks {
 struct LabelSetCost {
     double cost;
     std::vector<std::uint8_t> labels;  // (L,)
-    CompensatedSum<double, 2>
-        log_unused{};  // the log of the probability that no variable takes them, without ...
-    std::int64_t certain = 0;  // ... the variables that certainly do
+    // the log of the probability that no variable takes one of them, without those that certainly do
+    CompensatedSum<double, 2> log_unused{};
+    std::int64_t certain = 0;  // the number of these
 
     // Return the probability that a variable takes none of them.
     double avoided(const double* q) const {
@@ -202,7 +202,8 @@ class MeanField {
     // Return H(Q) and E_Q[E], or an upper bound of the latter by Jensen's inequality in blocks of
     // more than `exact`.
     Value value(Index exact, int n_threads, Poll poll) const {
-        constexpr Index rows = 2048;  // per task, which takes at least microseconds; not tuned
+        // Variables per task, which takes at least microseconds; not tuned.
+        constexpr Index rows = 2048;
         // sums with one term per variable, for which a plain sum would lose digits
         CompensatedSum<double, 2> entropy, energy;
         std::vector<Value> parts(static_cast<std::size_t>((n_ + rows - 1) / rows));

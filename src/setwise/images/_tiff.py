@@ -100,7 +100,7 @@ def _check_complete(series: Any, size: int) -> None:
         if page is not None
         for offset, count in zip(page.dataoffsets, page.databytecounts, strict=True)
     ]
-    if series.dataoffset is not None:  # one block of numbers
+    if series.dataoffset is not None:  # the array is stored as one block
         ends.append(series.dataoffset + series.nbytes)
     if max(ends, default=0) > size:
         raise ValueError(f"it is cut off: it announces {max(ends)} bytes and has {size}")

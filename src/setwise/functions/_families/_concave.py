@@ -100,7 +100,7 @@ class ConcaveOfModular(SetFunction):
         return max(0.0, float((values[1:] - values[0]).max(initial=0.0)))
 
     def _last_values(self) -> FloatArray:
-        """Return F(V) and F(V - i): the steps h(t + w_i) - h(t) are least at the end."""
+        """Return F(V) and F(V - i): the least steps h(t + w_i) - h(t) of a concave h are last."""
         total = float(self.weights.sum())
         return self._at(np.concatenate([[total], total - self.weights]))
 

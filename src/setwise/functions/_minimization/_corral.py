@@ -44,7 +44,7 @@ class Corral:
 
     @property
     def vertices(self) -> FloatArray:
-        """The points as they were added, since the unit is a power of two."""
+        """The points exactly as they were added, since scaling by the unit is not rounded."""
         return self.points * self._unit
 
     def length(self) -> float:

@@ -232,7 +232,7 @@ def _upward(column: Column, weights: FloatArray) -> Column:
 
 
 def _levels(below: FloatArray, *, balanced: bool) -> tuple[Floats32, Floats32]:
-    """Return the levels of steps with the share ``below`` of the rows below."""
+    """Return the levels of steps, given the share ``below`` of the rows below the threshold."""
     if not balanced:
         return np.full(len(below), -1, np.float32), np.ones(len(below), np.float32)
     inside = np.clip(below, 1e-9, 1.0 - 1e-9)  # limits the levels for rows of tiny weight

@@ -174,7 +174,7 @@ def _search(formula: RatioFormula, sides: Sides, rule: RescalingObjective) -> Ch
 
 
 def _best(objective: Tensor, n: Tensor, q: Tensor, losses: Tensor) -> Chosen:
-    """Return the largest objective of each set, its counts and its loss; at 0, the empty set's."""
+    """Return the largest objective of each set, its counts and its loss; 0 for the empty set."""
     best, where = objective.max(1, keepdim=True)
     empty = ~(best > 0)
     zero = torch.zeros_like(best)

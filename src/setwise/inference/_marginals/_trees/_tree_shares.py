@@ -56,9 +56,10 @@ class Order:
 
 
 def order_of(pairs: Pairs, n: int) -> Order:
-    """Return an elimination order: tiles of a grid, by number, or fewest edges first.
+    """Return an elimination order: by tiles of a grid, by number, or by fewest edges first.
 
-    A variable with d edges to later ones gives each a share of 1 / d, so a small d is better.
+    Other graphs than grids get the second or the third order. A variable with d edges to later
+    ones gives each a share of 1 / d, so the order with the smaller maximum of d is chosen.
     """
     grid = pairs.grid
     if grid is not None and prod(grid.sides) == n:
