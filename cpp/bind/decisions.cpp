@@ -28,9 +28,9 @@ struct Desk {
     std::vector<double> p, w;
 };
 
-// Row i of p is [offsets[i], offsets[i + 1]). Computes the best set of each row among the first k
-// in order of probability, its expected score, and a bound on the expected score of every set.
-// `none` has the score of the empty set of each row, or is empty if the elements are independent.
+// Row i of p is [offsets[i], offsets[i + 1]). Compute the best set of each row among the first k in
+// order of probability, its expected score, and a bound on the expected score of every set. `none`
+// has the score of the empty set of each row, or is empty if the elements are independent.
 void decide_ratio(In<double> p, In<double> weights, In<Index> offsets, In<double> none,
                   bool jaccard, double b, int n_threads, Out<Byte> mask, Out<double> scores,
                   Out<double> most) {
@@ -138,8 +138,9 @@ std::array<double, 3> probability_range(In3<T> p, In<Byte> valid, Index n_thread
 
 // p: (images, classes, pixels); valid: images * pixels, or empty. A set is an image, or all of them.
 // `scale`, `weight` and `none` have a row for each set and an entry for each class (label_map.hpp);
-// none is NaN where elements are independent. Computes a label for every pixel, -1 where it is void,
-// the expected score of each class of each set, and an upper bound on their sum over all label maps.
+// none is NaN where elements are independent. Compute a label for every pixel, -1 where it is void,
+// the expected score of each class of each set, and an upper bound on their sum over all label
+// maps.
 template <class T>
 void label_maps(In3<T> p, In<Byte> valid, bool per_image, bool jaccard, double b, In2<double> scale,
                 In2<double> weight, In2<double> none, Index n_threads, Out<Index> labels,

@@ -349,8 +349,8 @@ class MaxFlow {
         back = more;
     }
 
-    // Dissolves the trees, also those of an abandoned search: their nodes belong to the side of
-    // their roots.
+    // A guard that dissolves the trees, also those of an abandoned search: their nodes then belong
+    // to the side of their roots.
     struct Settle {
         MaxFlow& solver;
         ~Settle() {

@@ -352,7 +352,7 @@ class JunctionTree {
             cards.push_back(card(i));
             cells *= static_cast<double>(card(i));
         }
-        // Tasks may write to the same child unless its table has the axes that number them.
+        // Tasks may write to the same child unless its table has the axes that number the tasks.
         std::vector<std::uint8_t> tasks(scope.size(), cells >= cells_for_threads);
         if (shared)
             for (const Index child : clique.children)

@@ -58,7 +58,8 @@ SETWISE_INLINED Eight relative(Eight part, Eight apart) {
 
 }  // namespace loops
 
-// Compute potts_message for x = b - back: out, and what was subtracted from each row. Work (L,).
+// Write the messages of eight Potts edges to `out` and the numbers that were subtracted from its
+// rows to `level`, given x = b - back. `work` has L entries.
 SETWISE_VECTORIZED inline void potts_messages(const double* x, const double* changes,
                                               std::int64_t n, Eight* work, double* out,
                                               double* level) {
@@ -114,8 +115,9 @@ SETWISE_VECTORIZED inline void send_rows(const double* b, const double* changes,
     store_eight(level, levels);
 }
 
-// Compute the distributions of eight variables if those that they sent to have q: mass times the
-// sums of K q / (K' mass), normalised to the sum 1. For three rows (8, L).
+// Compute the distributions of eight variables, given the distributions q of the variables that
+// they sent messages to: mass times the sums of K q / (K' mass), normalised to the sum 1. For three
+// rows (8, L).
 SETWISE_VECTORIZED inline void receive_rows(const double* mass, const double* q,
                                             const double* changes, std::int64_t n, Eight* work,
                                             double* fresh) {

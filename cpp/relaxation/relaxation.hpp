@@ -303,7 +303,7 @@ class Relaxation {
     template <class Body>
     void each_softmax(double temperature, int n_threads, Poll poll, const Body& body) const {
         each_task((n_ + rows_a_task - 1) / rows_a_task, n_threads, poll, [&](Index task, int) {
-            // number of rows at a time, so that they stay in the L1 cache
+            // The number of rows at a time, which stay in the L1 cache; not tuned.
             constexpr Index rows = 32;
             std::vector<double> masses(static_cast<std::size_t>(rows * n_labels_)), least(rows);
             const Index last = std::min(n_, (task + 1) * rows_a_task);

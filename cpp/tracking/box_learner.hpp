@@ -37,7 +37,7 @@ SETWISE_VECTORIZED inline void masked_scale(double* values, const std::int8_t* m
     for (std::int64_t k = 0; k < n; ++k) values[k] *= mask[k] == side ? factor : 1.0;
 }
 
-// Minimises 1'w + C/m sum_i tau log sum_y exp(s_iy / tau) over w >= 0 by exact steps along one
+// A minimiser of 1'w + C/m sum_i tau log sum_y exp(s_iy / tau) over w >= 0 by exact steps along one
 // weight.
 class BoxDescent {
   public:

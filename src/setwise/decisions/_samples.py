@@ -47,7 +47,7 @@ class Sampler:
             yield law.draws(self.rng, rows)
 
     def width(self, events: int = 1) -> float:
-        """Return the error bound of a mean as a share of the range, for ``events`` means at once."""
+        """Return the error bound of a mean relative to the range, for ``events`` means at once."""
         return sqrt(log(2 * events / _FAILURE) / (2 * self.n_samples))
 
     def expected_of_mistakes(self, function: SetFunction, wrong: FloatArray) -> tuple[float, float]:

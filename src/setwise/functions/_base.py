@@ -171,7 +171,9 @@ class SetFunction(Immutable, ABC):
         return errors
 
     def _bend(self, sign: float = 1.0, lost: float = 0.0) -> float:
-        """Return the largest violation of F(A + i) + F(A + j) >= F(A + i + j) + F(A) by ``sign`` F.
+        """Return the largest violation of submodularity by ``sign`` times F, over all A, i and j.
+
+        The inequality is F(A + i) + F(A + j) >= F(A + i + j) + F(A).
 
         A family counts as submodular if every violation is within a tolerance, but such violations
         can add up. The result is 0 if the form of F excludes violations, or if they are not
