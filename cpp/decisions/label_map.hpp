@@ -118,7 +118,7 @@ class LabelMap {
         std::vector<double> a, k;  // the expected overlap, and the size, of each class's mask
     };
 
-    // p: images planes of classes of pixels. valid: 0 where a pixel is void, or nullptr.
+    // p (images, classes, pixels). valid (images, pixels): 0 where a pixel is void; or nullptr.
     LabelMap(const T* p, const std::uint8_t* valid, std::int64_t images, std::int64_t classes,
              std::int64_t pixels, ClassScores scores, int n_threads, Poll poll)
         : p_(p),

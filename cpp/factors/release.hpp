@@ -31,7 +31,8 @@ struct ReleaseSpace {
 template <class Factor, class Poll>
 void release(Factor& factor, std::vector<double>& costs, std::vector<double>& out, int rounds,
              ReleaseSpace& space, Poll poll) {
-    // The most steps between the possible one and Newton's; not tuned.
+    // The largest number of step lengths that are tried between the step that is always possible
+    // and Newton's; not tuned.
     constexpr int most_tries = 16;
     auto& [step, trial] = space;
     out.assign(costs.size(), 0.0);

@@ -48,7 +48,7 @@ void each_task(std::int64_t n, int n_threads, Poll poll, const Body& body) {
         if (exception) std::rethrow_exception(exception);
 }
 
-// Thrown to end the work of a helping thread whose result is no longer needed.
+// An exception that ends the work of a helping thread whose result is no longer needed.
 struct Stopped {};
 
 inline thread_local const std::atomic<bool>* asked_to_stop = nullptr;

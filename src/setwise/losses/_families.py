@@ -60,7 +60,7 @@ class Family:
         return None
 
     def lovasz(self, case: object, componentwise: Componentwise) -> Call | None:
-        """Return the kernel of the Lovász hinge; ``componentwise`` decides on case 1."""
+        """Return the kernel of the Lovász hinge; ``componentwise`` tells whether case 1 applies."""
         return None
 
     def rescaling(self, slack: bool, weights: FloatArray) -> Call | None:

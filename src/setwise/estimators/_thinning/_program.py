@@ -212,7 +212,7 @@ def cross_validated(problem: ThinningProblem, cv: int, deadline: Deadline) -> Co
 
 
 def folds_of(y: IntArray, cv: int) -> IntArray:
-    """Return a fold for each row, stratified by class. The folds depend only on ``y`` and ``cv``."""
+    """Return a fold for each row, stratified by class. Only ``y`` and ``cv`` determine it."""
     order = np.random.default_rng(0).permutation(len(y))
     order = order[np.argsort(y[order], kind="stable")]
     folds = np.empty(len(y), np.int64)

@@ -90,7 +90,7 @@ class PulledBlocks(Blocks):
         return (self.inner,) if self._acceleration.pull else super().candidates()
 
     def improve(self, passes: int, tol: float, gap_scale: float) -> None:
-        """Make stages of passes, each with its pull."""
+        """Make stages of passes, each with its proximal term."""
         end = self.passes + passes
         pulled = self._acceleration
         while self.passes < end:

@@ -43,7 +43,7 @@ class Inequalities:
         return len(self.violations)
 
     def taken(self, rows: IntArray) -> Inequalities:
-        """Return some of the inequalities."""
+        """Return the inequalities with the given numbers."""
         sizes = np.diff(self.starts)[rows]
         starts = np.append(0, np.cumsum(sizes))
         at = np.repeat(self.starts[rows] - starts[:-1], sizes) + np.arange(starts[-1])
