@@ -31,7 +31,7 @@ from setwise.losses import Loss, get
 _RECALL, _PRECISION = "false_negative_rate", "precision"
 _LEVELS = 200  # the number of levels that are tested; see _LEVELS in _masks.py
 _FOLDS = 5  # the default of scikit-learn
-_CELLS = 1 << 22  # the most numbers per block of rows: 32 MB of temporary arrays
+_CELLS = 1 << 22  # the most numbers per block of rows, 32 MB of temporary arrays; not tuned
 
 
 class ConformalLabels(Conformal):

@@ -19,7 +19,7 @@ from setwise.inference._map._solve_map import solve_map
 # The most centres of regions that are tried. A quarter or four times as many give lists of equal
 # energies.
 _REGIONS = 64
-_ENTRIES = 4 * BATCH  # entries of the labellings that are compared at once: 32 MiB
+_ENTRIES = 4 * BATCH  # the entries of labellings compared at once, 32 MiB; not tuned
 
 
 class WiderSearch:

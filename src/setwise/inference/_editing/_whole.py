@@ -27,7 +27,9 @@ from setwise.inference._editing._sliceable import (
 )
 from setwise.inference._flows._flow_graph import FlowGraph
 
-MOST_AT_ONCE = 1 << 23  # the most voxels of one cut, which takes about 1.5 GB with 6 neighbours
+# The most voxels of one cut, which takes about 1.5 GB with 6 neighbours. Chosen by hand to bound
+# the memory.
+MOST_AT_ONCE = 1 << 23
 # The sides of blocks and the widths of halos, by the number of axes. The cut of a block with its
 # halo takes a few hundred megabytes. benchmarks/edits.py measures how many voxels stay open.
 _BLOCK = {1: 1 << 20, 2: 1024, 3: 96}

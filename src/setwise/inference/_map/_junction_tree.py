@@ -27,8 +27,10 @@ _BYTES = 8  # the bytes of a cell, which is a float64
 # which computing the size would take too long, and a number of cells that no memory can hold.
 _MOST_MEASURED = 20_000
 _BEYOND = 2.0**60
-CELLS = 1 << 23  # the most cells of a table of a potential: 64 MB
-ALL_CELLS = 1 << 26  # the most cells of the tables of all potentials: 512 MB
+# The most cells of a table of a potential, 64 MB, and of the tables of all potentials, 512 MB.
+# Chosen by hand to bound the memory.
+CELLS = 1 << 23
+ALL_CELLS = 1 << 26
 # The most cells with which "auto" chooses elimination. FEWEST_CELLS cost almost nothing. The second
 # number takes about a hundredth of a second, like a short search. The third takes about a second,
 # and is for answers that searches have not proved (benchmarks/exact.py).
