@@ -18,7 +18,7 @@ from setwise.inference._editing import _local_update, _whole
 from setwise.inference._editing._edits import Edits
 from setwise.inference._editing._grid_energy import make_energy
 from setwise.inference._editing._sliceable import blocks
-from setwise.inference._editing._whole import solve_in_blocks, solve_whole
+from setwise.inference._editing._whole_grid import solve_in_blocks, solve_whole
 
 seeds = st.integers(0, 2**32 - 1)
 KNIGHTS = [[1, 2], [0, 1], [2, -1]]

@@ -20,7 +20,7 @@ namespace {
 using namespace setwise::bind;
 
 // The work space of a thread, kept from row to row.
-struct Desk {
+struct RowWorkspace {
     setwise::ExpectedRatio ratio;
     setwise::Workspace work;
     std::vector<Byte>
@@ -51,27 +51,27 @@ void decide_ratio(In<double> p, In<double> weights, In<Index> offsets, In<double
             "scores and most must have a row each");
     require(b > 0 && n_threads >= 1, "b and n_threads must be positive");
     const bool weighted = weights.size() > 0;
-    std::vector<Desk> desks;
+    std::vector<RowWorkspace> workspaces;
     for (int worker = 0; worker < n_threads && worker <= rows; ++worker)
-        desks.push_back({{jaccard, b}, {}, {}, {}, {}});
+        workspaces.push_back({{jaccard, b}, {}, {}, {}, {}});
     setwise::each_task(rows, n_threads, poll_signals, [&](Index i, int worker) {
-        Desk& desk = desks[static_cast<std::size_t>(worker)];
+        RowWorkspace& work = workspaces[static_cast<std::size_t>(worker)];
         const Index begin = offsets.data()[i], n = offsets.data()[i + 1] - begin;
-        if (static_cast<Index>(desk.unsigned_.size()) < n) {
-            desk.unsigned_.resize(static_cast<std::size_t>(n));
-            desk.p.resize(static_cast<std::size_t>(n));
-            desk.w.resize(weighted ? static_cast<std::size_t>(n) : 0);
+        if (static_cast<Index>(work.unsigned_.size()) < n) {
+            work.unsigned_.resize(static_cast<std::size_t>(n));
+            work.p.resize(static_cast<std::size_t>(n));
+            work.w.resize(weighted ? static_cast<std::size_t>(n) : 0);
         }
         const auto poll = worker == 0 ? poll_signals : +[] {};
-        const setwise::Row<double> row{desk.unsigned_.data(), p.data() + begin, n};
-        setwise::order_row(row, 1.0, desk.work, poll);
-        const auto& items = desk.work.items;
+        const setwise::Row<double> row{work.unsigned_.data(), p.data() + begin, n};
+        setwise::order_row(row, 1.0, work.work, poll);
+        const auto& items = work.work.items;
         for (Index k = 0; k < n; ++k) {
             const auto at = begin + setwise::index_of(items[static_cast<std::size_t>(k)]);
-            desk.p[static_cast<std::size_t>(k)] = p.data()[at];
-            if (weighted) desk.w[static_cast<std::size_t>(k)] = weights.data()[at];
+            work.p[static_cast<std::size_t>(k)] = p.data()[at];
+            if (weighted) work.w[static_cast<std::size_t>(k)] = weights.data()[at];
         }
-        const auto best = desk.ratio.best(desk.p.data(), weighted ? desk.w.data() : nullptr, n,
+        const auto best = work.ratio.best(work.p.data(), weighted ? work.w.data() : nullptr, n,
                                           none.size() ? none.data() + i : nullptr, poll);
         std::fill(mask.data() + begin, mask.data() + begin + n, Byte(0));
         for (Index k = 0; k < best.k; ++k)

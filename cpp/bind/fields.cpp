@@ -3,10 +3,10 @@
 
 #include "bind/bind.hpp"
 #include "fields/checked_copies.hpp"
+#include "fields/connected_parts.hpp"
 #include "fields/energies.hpp"
 #include "fields/favourites.hpp"
 #include "fields/number_sizes.hpp"
-#include "fields/parts.hpp"
 #include "fields/two_label_tables.hpp"
 
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "marginals/tree_loops.hpp"
-#include "numeric/eight.hpp"
 #include "numeric/exponentials.hpp"
+#include "numeric/vector_of_eight.hpp"
 #include "numeric/vectorized.hpp"
 
 namespace setwise {

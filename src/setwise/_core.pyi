@@ -710,12 +710,12 @@ class Stop:
 def poll() -> None:
     """Raise ``CancelledError`` if the thread's ``Stop`` was set, and call the thread's check."""
 
-def heed(
+def run_with_check(
     check: Callable[[], object] | None, function: Callable[..., _Answer], /, *arguments: object
 ) -> _Answer:
     """Return ``function(*arguments)``; its polls in this thread call a given ``check``."""
 
-def heeds() -> bool:
+def has_check() -> bool:
     """Whether the polls of this thread call a check."""
 
 def watch_polls(function: Callable[[], object] | None) -> None:

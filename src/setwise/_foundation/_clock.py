@@ -63,7 +63,7 @@ class Deadline:
         if self.over():
             raise TimeUp
         try:
-            return _core.heed(self.check, function, *arguments)
+            return _core.run_with_check(self.check, function, *arguments)
         except KeyboardInterrupt:  # an inner call may have caught TimeUp and raised this instead
             if self.expired:
                 raise TimeUp from None
@@ -97,7 +97,11 @@ def without_time_limit(function: Callable[..., R], *arguments: Any) -> R:
     Otherwise a search that the function calls could end early, and the function might use an
     incomplete answer.
     """
-    return _core.heed(None, function, *arguments) if _core.heeds() else function(*arguments)
+    return (
+        _core.run_with_check(None, function, *arguments)
+        if _core.has_check()
+        else function(*arguments)
+    )
 
 
 class Timings(Mapping[str, float]):

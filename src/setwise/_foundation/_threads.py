@@ -97,7 +97,7 @@ class Pool:
 
 def _result(future: Future[S]) -> S:
     """Return the result of a thread. While waiting, check the time limit of the calling thread."""
-    while _core.heeds() and not wait([future], PAUSE).done:
+    while _core.has_check() and not wait([future], PAUSE).done:
         _core.poll()
     return future.result()
 

@@ -158,9 +158,9 @@ class Guard:
         """Return the response to a request that is refused or redirected, else None."""
         headers = Headers(scope=scope)
         if headers.getlist("host") not in [[host] for host in self._hosts]:
-            return _said(421, "the Host of a request must be this page's own")
+            return _text_response(421, "the Host of a request must be this page's own")
         if headers.getlist("origin") not in [[], *([f"http://{host}"] for host in self._hosts)]:
-            return _said(403, "the Origin of a request must be this page's own")
+            return _text_response(403, "the Origin of a request must be this page's own")
         query = QueryParams(scope.get("query_string", b""))
         if scope["type"] == "http" and scope["path"] == "/" and scope["method"] == "GET":
             cookie = self._keys.opened(query)
@@ -169,11 +169,13 @@ class Guard:
                     status_code=303, headers={**_SAFETY, "location": "/", "set-cookie": cookie}
                 )
         if not self._keys.fit(query, headers):
-            return _said(403, "this page is opened by the address that was printed: it has a token")
+            return _text_response(
+                403, "this page is opened by the address that was printed: it has a token"
+            )
         return None
 
 
-def _said(status: int, words: str) -> Response:
+def _text_response(status: int, words: str) -> Response:
     return PlainTextResponse(words, status, headers=_SAFETY)
 
 
@@ -330,7 +332,7 @@ def _unless_closed(entry: Entry, name: str) -> tuple[bytes, str]:
             raise CancelledError
 
     try:
-        return _core.heed(check, exported, entry, name)
+        return _core.run_with_check(check, exported, entry, name)
     except CancelledError as error:
         raise Refused("the drawing was closed in the meantime", 503) from error
 

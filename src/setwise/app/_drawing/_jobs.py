@@ -270,7 +270,7 @@ class Work:
 
     def _solved(self, state: State, check: Callable[[], None], factor: int) -> LevelSolution:
         with self.drawing.working_level(factor, state, check=check) as level:
-            found: LevelSolution = _core.heed(check, lambda: level.solve(state))
+            found: LevelSolution = _core.run_with_check(check, lambda: level.solve(state))
             return found
 
     def _run_background(self) -> None:
@@ -307,7 +307,7 @@ class Work:
         check = self._unless_changed(state, "the proof")
         try:
             with self.drawing.working_level(1, state, check=check) as level:
-                best = _core.heed(
+                best = _core.run_with_check(
                     check,
                     lambda: solve_map(
                         level.field(state),
@@ -337,7 +337,7 @@ class Work:
         check = self._unless_changed(state, "the inner and outer masks")
         model = self.drawing.guarantee
         with self.drawing.working_level(1, state, search_nbytes(2), check) as level:
-            found = _core.heed(check, lambda: model.predict_set([level.field(state)])[0])
+            found = _core.run_with_check(check, lambda: model.predict_set([level.field(state)])[0])
             check()
             zones = np.zeros(level.n, np.uint8)
             for number, mask in ((1, found.outer), (2, found.inner)):
@@ -357,7 +357,7 @@ class Work:
             return self._is_old(state)
 
         with self.drawing.working_level(factor, state, nbytes, check) as level:
-            found = _core.heed(
+            found = _core.run_with_check(
                 check,
                 lambda: diverse(
                     level.field(state),
@@ -392,7 +392,7 @@ class Work:
             return self._is_old(state)
 
         with self.drawing.working_level(factor, state, nbytes, check) as level:
-            found = _core.heed(
+            found = _core.run_with_check(
                 check,
                 lambda: marginals(
                     level.field(state),

@@ -245,7 +245,7 @@ class StructBoostClassifier(ClassScores):
         columns_a_round(settings.columns_per_round, 0)
         if self.calibrate is not None:
             as_choice(self.calibrate, "calibrate", METHODS)
-        self._check_habits()
+        self._check_fit_options()
         as_scoring(settings.scoring)
         check_display(self.verbose, callback)
         deadline = Deadline.of(self.time_limit, armed=False)

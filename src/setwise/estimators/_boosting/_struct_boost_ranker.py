@@ -250,7 +250,7 @@ class StructBoostRanker(Versioned, Validated, Tabular, ClassifierMixin, BaseEsti
             as_count(self.k, "k", least=1)
             if self.loss != "ndcg":
                 raise ValueError(f"k must be None with loss={self.loss!r}, got {self.k}")
-        self._check_habits()
+        self._check_fit_options()
         slack = as_choice(self._settings.slack, "slack", ("auto", "one", "example"))
         check_display(self.verbose, callback)
         deadline = Deadline.of(self.time_limit, armed=False)

@@ -75,7 +75,7 @@ class Validated(Boosted):
     def _settings(self) -> BoostOptions:
         return read_options(self.options, type(self).__name__)
 
-    def _check_habits(self) -> None:
+    def _check_fit_options(self) -> None:
         """Raise an error if a parameter is invalid."""
         if isinstance(self.C, str):
             as_choice(self.C, "C", ("auto",))

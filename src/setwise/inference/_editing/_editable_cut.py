@@ -34,7 +34,7 @@ from setwise.inference._editing._sliceable import (
     whole,
 )
 from setwise.inference._editing._stored_labels import Change, FormerLabels, LabelStore
-from setwise.inference._editing._whole import solve_whole
+from setwise.inference._editing._whole_grid import solve_whole
 
 Callback = Callable[[EditProgress], object]
 

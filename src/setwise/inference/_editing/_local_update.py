@@ -30,7 +30,7 @@ from setwise.inference._editing._sliceable import (
     whole,
 )
 from setwise.inference._editing._stored_labels import LabelStore
-from setwise.inference._editing._whole import MOST_AT_ONCE, Labels, Report, solve_whole
+from setwise.inference._editing._whole_grid import MOST_AT_ONCE, Labels, Report, solve_whole
 
 
 class Update(NamedTuple):

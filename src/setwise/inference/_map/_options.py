@@ -135,7 +135,7 @@ class MapOptions:
         below = min(problem.below(min(claimed, value)), total)
         return MapProgress(n_iter, total, below, share, seconds)
 
-    def tell(self, n_iter: int, value: float, bound: float, sums: Sums | None = None) -> None:
+    def report_end(self, n_iter: int, value: float, bound: float, sums: Sums | None = None) -> None:
         """Call the callback for a method that has ended, and ignore its return value."""
         _core.poll()
         if is_observed(self.callback):

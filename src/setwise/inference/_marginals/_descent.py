@@ -80,7 +80,7 @@ class BoundDescent(ABC):
         self._last, self._dual = inf, -inf
         self.gap = self.relative_gap = inf
 
-    def _saw(self, dual: float) -> None:
+    def _keep_dual(self, dual: float) -> None:
         """Store a value of the dual if it is the largest so far."""
         self._dual = max(self._dual, dual)
         self.gap = max(0.0, self.value - self._dual)

@@ -195,7 +195,7 @@ class CentralPath:
             return _NewtonStep(W, scores, tops, np.where(mask, by - apart, 0.0), q - ratios * by)
 
         def reach(step: _NewtonStep) -> float:
-            return min(1.0, _reach(slacks, step.slacks), _reach(duals, step.duals))
+            return min(1.0, _largest_step(slacks, step.slacks), _largest_step(duals, step.duals))
 
         count = float(self._counts.sum())
         product = float(np.vdot(slacks, duals)) / count
@@ -250,7 +250,7 @@ def _newton(X: FloatArray, bent: FloatArray) -> FloatArray:
     return square
 
 
-def _reach(x: FloatArray, step: FloatArray) -> float:
+def _largest_step(x: FloatArray, step: FloatArray) -> float:
     """Return the largest t with x + t step >= 0."""
     falls = step < 0.0
     return float((x[falls] / -step[falls]).min(initial=np.inf))

@@ -22,7 +22,7 @@ from setwise.learning._dual_blocks._element_blocks import (
     PolymatroidBlocks,
     best_part,
 )
-from setwise.learning._dual_blocks._extrapolation import WIDE, Extrapolation, pays
+from setwise.learning._dual_blocks._extrapolation import WIDE, Extrapolation, prefers_extrapolation
 from setwise.learning._dual_blocks._linear_sets import LinearSets
 from setwise.learning._dual_blocks._path_blocks import PathBlocks, dense, fits_steps
 from setwise.learning._dual_blocks._plane_blocks import PlaneBlocks
@@ -356,7 +356,7 @@ def goes_straight(sets: LinearSets, found: Polymatroids) -> bool:
     """Return whether passes converge in few rounds without a proximal term."""
     if found.kind == Polymatroids.MODULAR:
         return sets.n <= WIDE * sets.columns
-    return sets.by_label and pays(sets)
+    return sets.by_label and prefers_extrapolation(sets)
 
 
 def _blocks(sets: LinearSets, C: float, init: Fit | None, splits: bool = False) -> Blocks:

@@ -9,7 +9,7 @@ from setwise._foundation._arguments import FloatArray
 from setwise.learning._cutting_planes._fit import Dual, PlaneShares
 from setwise.learning._dual_blocks._acceleration import Acceleration
 from setwise.learning._dual_blocks._blocks import PulledBlocks
-from setwise.learning._dual_blocks._extrapolation import WIDE, Extrapolation, pays
+from setwise.learning._dual_blocks._extrapolation import WIDE, Extrapolation, prefers_extrapolation
 from setwise.learning._dual_blocks._linear_sets import LinearSets
 
 # The number of planes per set is _SPARE more than its elements, since the best mixture lies in a
@@ -158,7 +158,7 @@ class PlaneBlocks(PulledBlocks):
         rows, gain = self.features.rows, self._acceleration.gain
         state = self.features.state(self._acceleration.begin(self.W)).ravel()
         scores = np.empty(self._shape)
-        path = Extrapolation() if pays(self._sets) else None
+        path = Extrapolation() if prefers_extrapolation(self._sets) else None
         for done in range(most):
             _core.plane_scores(rows, self._planes, state, scores.ravel())
             values, slopes = self._sets.surrogate._of_labels(self._sets.labels, scores)

@@ -81,7 +81,7 @@ def cut_at_once(field: Field, read: Callable[..., MapOptions]) -> MapResult | No
     if options.problem.costs_hide_digits(excess, by_cut=True):
         return None
     sums = Sums(excess, found.rounding, depth=0)
-    _, interrupted = attempt(options.tell, 1, excess, excess - found.gap, sums)
+    _, interrupted = attempt(options.report_end, 1, excess, excess - found.gap, sums)
     result = options.result(
         found.labels,
         excess,
@@ -225,5 +225,5 @@ def _cut_of_edges(field: Field, method: str, options: MapOptions) -> MapResult |
     )
     if not result.exact:  # the rounding error of the flow exceeds the costs
         return None
-    _, ended = attempt(options.tell, 1, value, bound, sums)
+    _, ended = attempt(options.report_end, 1, value, bound, sums)
     return replace(result, interrupted=True) if ended else result

@@ -305,7 +305,7 @@ class CountDescent(BoundDescent):
         informations = self.informations.copy()
         dual = max(dual, self._dual_at(logs_of(q)))
         self.informations = informations
-        self._saw(dual)
+        self._keep_dual(dual)
 
     def _dual_at(self, logs: FloatArray) -> float:
         mu = self._probabilities_inside(np.exp(logs))

@@ -378,7 +378,7 @@ class TreeDescent(BoundDescent):
         dual = self._kernel.dual(self._logs, self.informations, self._threads)
         if self._blocks is not None:
             dual -= max(0.0, self._blocks.gap(np.exp(self._logs), self._threads)) / self._t
-        self._saw(dual)
+        self._keep_dual(dual)
 
     def measure_start(self, limit: float) -> int:
         if self._is_resumed or limit == 0:
