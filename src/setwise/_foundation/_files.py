@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 # The most memory that a small file may require, by compressed data or by a header that announces
 # large arrays: 256 MiB, which any machine has.
-_MOST_UNPACKED = 1 << 28
+MOST_UNPACKED = 1 << 28
 # A larger file may require up to this multiple of its size, or of the memory of its numbers. gzip
 # compresses text with numbers by a factor of two to ten. Not tuned.
 _MOST_TIMES = 32
@@ -123,7 +123,7 @@ def unpacked(file: BinaryIO, size: int, name: str, *, packed: bool) -> Iterator[
     A compressed file of ``size`` bytes must not expand to more than a limit that grows with
     ``size``.
     """
-    most = max(_MOST_UNPACKED, _MOST_TIMES * size)
+    most = max(MOST_UNPACKED, _MOST_TIMES * size)
     total = 0
     try:
         # Type: ignore[assignment].
@@ -145,7 +145,7 @@ def affords(n_numbers: int, entries: int) -> bool:
 
     A number takes eight bytes. An entry takes twice as many, because its array is copied once.
     """
-    return 16 * entries <= max(_MOST_UNPACKED, _MOST_TIMES * 8 * n_numbers)
+    return 16 * entries <= max(MOST_UNPACKED, _MOST_TIMES * 8 * n_numbers)
 
 
 def quoted(word: bytes) -> str:

@@ -14,12 +14,9 @@ from sklearn.exceptions import NotFittedError
 
 from setwise._foundation._arguments import BoolArray, as_array, as_list
 from setwise._foundation._base_classes import Versioned
-from setwise._foundation._files import as_path, write_whole
+from setwise._foundation._files import MOST_UNPACKED, as_path, write_whole
 from setwise.decisions._risk_control import RiskControl
 
-# The most bytes of a file that is read: 16 MiB. A file has a few hundred bytes per group. Not
-# tuned.
-_MOST_BYTES = 1 << 24
 _FORMAT = "setwise conformal"
 
 Group = str | int | None
@@ -197,8 +194,8 @@ def read_file(
 ) -> Conformal:
     """Return the predictor of a file that ``save`` wrote."""
     file = as_path(path)
-    if file.stat().st_size > _MOST_BYTES:
-        raise ValueError(f"path must name a file of at most {_MOST_BYTES} bytes, got {file}")
+    if file.stat().st_size > MOST_UNPACKED:
+        raise ValueError(f"path must name a file of at most {MOST_UNPACKED} bytes, got {file}")
     wanted = f"path must name a file that save wrote, got {file}"
     try:
         content = json.loads(file.read_text(encoding="utf-8"))

@@ -36,9 +36,9 @@ _WHOLE_PATH = 40_000_000
 # Four times as much (269 cuts) changes them by 0.3 per cent.
 _PART_OF_PATH = 2_000_000
 _CUTS_PER_ITEM = 2
-# The multiples of the default max_bias up to which a path is followed. The second one is used if
-# the path up to the first has fewer pieces than the list has items. Not tuned.
-_FARTHER = (1.0, 4.0)
+# If the path up to the default max_bias has fewer pieces than the list has items, it is followed up
+# to this multiple of the default. Not tuned.
+_FARTHER = 4.0
 # The weights that a step tries, as multiples of the default max_bias of the field. The range is
 # wide enough: with all weights four times as large or as small, the lists of grids are the same.
 _WEIGHTS = 2.0 ** np.arange(-6.0, 4.0)
@@ -107,7 +107,7 @@ class _OnPath(ListSearch):
         """Follow the path, and choose the pieces for the list, the best labelling first."""
         n, m, most = self.field.n_variables, self.m, self._most_cuts()
         path = None
-        for farther in _FARTHER if self._wanted.max_bias is None else (1.0,):
+        for farther in (1.0, _FARTHER) if self._wanted.max_bias is None else (1.0,):
             if path is None or path.n_pieces < m:
                 self._max_bias *= farther
                 if farther > 1.0:
