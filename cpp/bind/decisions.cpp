@@ -195,9 +195,9 @@ void label_maps(In3<T> p, In<Byte> valid, bool per_image, bool jaccard, double b
     });
 }
 
-// Row i has the entries [ends[i], ends[i + 1]) of p and label. Computes which entries are chosen, k of
-// each row, and the weighted score of each label. Returns a bound on their sum over all choices, and
-// the number of passes.
+// Row i has the entries [ends[i], ends[i + 1]) of p and label. Compute which entries are chosen, k
+// of each row, and the weighted score of each label. Return a bound on the sum of the scores over
+// all choices, and the number of passes.
 std::pair<double, Index> choose_labels(In<double> p, In<Index> label, In<Index> ends,
                                        const std::string& score, double b, In<double> weight,
                                        Index k, bool at_most, Index n_threads, Out<Byte> chosen,

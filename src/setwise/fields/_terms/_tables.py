@@ -217,7 +217,7 @@ def of_tables(edges: IntArray, tables: FloatArray, weights: FloatArray) -> Table
 
 
 def _copied(array: NDArray[Any], shape: tuple[int | None, ...]) -> FloatArray:
-    """Copy finite numbers of a shape to a new array; valid ones by one pass over them."""
+    """Return a new array of finite numbers of this shape, made in one pass if they are valid."""
     right = array.dtype == np.float64 and array.flags.c_contiguous and array.ndim == len(shape)
     if right and shape[0] in (None, len(array)):
         copy = np.empty(array.shape)

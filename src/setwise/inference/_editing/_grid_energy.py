@@ -163,7 +163,7 @@ class GridEnergy:
     def prove(
         self, numbers: tuple[IntArray, IntArray, IntArray], inner: Window, known: States
     ) -> None:
-        """Write the labels of open voxels of a window that are certain whatever lies around it.
+        """Write the labels of open voxels of a window that are certain for any labels around it.
 
         ``numbers`` and ``known`` are those of a larger window, which has all neighbours of the
         voxels of ``inner``.
