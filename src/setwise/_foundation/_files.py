@@ -126,8 +126,7 @@ def unpacked(file: BinaryIO, size: int, name: str, *, packed: bool) -> Iterator[
     most = max(MOST_UNPACKED, _MOST_TIMES * size)
     total = 0
     try:
-        # Type: ignore[assignment].
-        source: BinaryIO = gzip.GzipFile(fileobj=file) if packed else file
+        source: BinaryIO = gzip.GzipFile(fileobj=file) if packed else file  # type: ignore[assignment]
         while piece := source.read(1 << 16):
             total += len(piece)
             if packed and total > most:

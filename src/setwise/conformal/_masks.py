@@ -398,8 +398,7 @@ class ConformalMasks(Conformal):
             words = f"{where[risk]} with probability {1 - float(alpha):g}"  # type: ignore[arg-type]
         elif part == "mask":
             name = risk.capitalize() if risk != "precision" else "precision"
-            # Type: ignore[arg-type].
-            words = f"the {name} of the mask is at least {1 - float(alpha):g} on average"
+            words = f"the {name} of the mask is at least {1 - float(alpha):g} on average"  # type: ignore[arg-type]
         else:
             words = f"on average at most {alpha:g} {where[risk]}"
         if self.delta is not None:

@@ -39,8 +39,7 @@ METHODS = ("softmax", "sigmoid", "isotonic")
 _RIDGE = 1e-3
 
 
-# Type: ignore[misc].
-class ClassScores(Versioned, Validated, Tabular, ClassifierMixin, BaseEstimator):
+class ClassScores(Versioned, Validated, Tabular, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A boosted classifier whose class scores are ``code_`` times the segments of scores.
 
     With augmented labels there is one segment, for the Kronecker products of code[y] and x of all

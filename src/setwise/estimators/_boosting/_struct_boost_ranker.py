@@ -55,8 +55,7 @@ LOSSES: dict[str, type[RankRisk] | type[ListRisk]] = {
 }
 
 
-# Type: ignore[misc].
-class StructBoostRanker(Versioned, Validated, Tabular, ClassifierMixin, BaseEstimator):
+class StructBoostRanker(Versioned, Validated, Tabular, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     r"""Boosting of weak learners for rankings: positive above negative, higher levels above lower.
 
     .. math:: \min_{w \ge 0}\ 1^T w + \frac{C}{|S|} \sum_{(i, j) \in S} (1 - (f(x_i) - f(x_j)))_+ ,

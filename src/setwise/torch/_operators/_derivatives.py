@@ -74,8 +74,7 @@ class Hinge(torch.autograd.Function):
     def vmap(info: Any, in_dims: Any, scores: Tensor, target: Tensor, *rest: Any) -> Any:
         """Treat a batch of rows as further rows."""
         x, y = _batched(info, in_dims, scores, target)
-        # Type: ignore[no-untyped-call].
-        values, gradient = Hinge.apply(x.flatten(0, 1), y.flatten(0, 1), *rest)
+        values, gradient = Hinge.apply(x.flatten(0, 1), y.flatten(0, 1), *rest)  # type: ignore[no-untyped-call]
         return (values.view(x.shape[:2]), gradient.view(x.shape)), (0, 0)
 
 
@@ -122,8 +121,7 @@ class ValuesOfClasses(torch.autograd.Function):
             x, y = x.flatten(0, 1), y.flatten(0, 1)
         else:
             x, y = x.transpose(1, 2).flatten(2), y.flatten(1)
-        # Type: ignore[no-untyped-call].
-        values, gradient = ValuesOfClasses.apply(x, y, loss, ignore, classes, True, buckets)
+        values, gradient = ValuesOfClasses.apply(x, y, loss, ignore, classes, True, buckets)  # type: ignore[no-untyped-call]
         if per_image:
             shape = (size, images, len(classes), pixels)
             return (values.view(size, images, -1), gradient.view(shape)), (0, 0)
