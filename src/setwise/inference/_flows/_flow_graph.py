@@ -255,7 +255,9 @@ class FlowGraph:
         slabs of a volume) that are solved separately and then joined, after Liu and Sun, *Parallel
         graph-cuts by adaptive bottom-up merging* (CVPR 2010). Later flows use one thread. The first
         flow also uses one thread if most edges join distant nodes, or if augmenting paths are much
-        longer than the thickness of a block.
+        longer than the thickness of a block. If only the labels of a large
+        grid are needed, ``solve_map`` is faster: it proves labels block by block, without a flow of
+        the whole grid, which this class keeps for ``flows``, ``residuals`` and the next solution.
 
         Parameters
         ----------

@@ -125,7 +125,7 @@ def cut_potts(unary: FloatArray, pairs: list[Pairs], n_threads: int) -> PottsCut
     ``+inf`` in the unaries forbids a label. Return None if the numbers differ so much in size that
     rounding errors prevent a proof by a flow.
     """
-    edges, weights = _joined(pairs)
+    edges, weights = joined(pairs)
     labels = np.empty(len(unary), np.int64)
     answer = np.empty(5)
     grid = grid_of(edges)
@@ -164,7 +164,7 @@ def _cut_grid(
     )
 
 
-def _joined(pairs: list[Pairs]) -> Pairs:
+def joined(pairs: list[Pairs]) -> Pairs:
     """Return the edges and weights of all pairs as one list.
 
     Weights are added up if all pairs have the same array of edges.
