@@ -257,5 +257,5 @@ def _cut_of_large_grid(field: Field, method: str, options: MapOptions) -> MapRes
     result = options.result(
         choices[best], value, bound, method=method, n_iter=found.n_cuts, converged=True, sums=sums
     )
-    _, ended = attempt(options.tell, found.n_cuts, value, bound, sums)
+    _, ended = attempt(options.report_end, found.n_cuts, value, bound, sums)
     return replace(result, interrupted=True) if ended else result
