@@ -28,7 +28,9 @@ BATCH = 1 << 20
 # The most entries of an array whose size follows from a few numbers, such as a weight that repeats
 # an element. An allocation may succeed beyond the memory of the machine, so its failure cannot
 # serve as the check. Fewer entries may still not fit, but then an error says so.
-MOST_ENTRIES = 1 << 31
+MOST_ENTRIES = 1 << 30
+# The same for arrays that are results which a caller asks for: half a terabyte of numbers.
+MOST_RESULTS = 1 << 36
 # The most axes of an array: NumPy 1 has 32, and some arrays need one for directions or tables.
 MOST_AXES = 31
 
