@@ -35,13 +35,13 @@ class Failed(Exception):
 
 
 class Build:
-    """A process that runs problems with the library of one folder."""
+    """A process of a script that answers requests with the library of one folder."""
 
-    def __init__(self, source: Path, modules: list[str]) -> None:
+    def __init__(self, source: Path, script: Path, arguments: list[str]) -> None:
         self.source = source
         environment = os.environ | {"PYTHONPATH": str(source), "PYTHONHASHSEED": "0"}
         self.process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).resolve()), "--child", *modules],
+            [sys.executable, str(script.resolve()), "--child", *arguments],
             env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -58,11 +58,15 @@ class Build:
             sys.exit("a build ended before it answered: its error stands above")
         return json.loads(line)
 
+    def ask(self, *request: object) -> dict:
+        """Send a request and return its answer."""
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        return self.read()
+
     def seconds(self, name: str, times: int = 1) -> float:
         """Return the processor seconds of a number of calls in a row."""
-        self.process.stdin.write(json.dumps([name, times]) + "\n")
-        self.process.stdin.flush()
-        answer = self.read()
+        answer = self.ask(name, times)
         if "error" in answer:
             raise Failed(f"{name} failed in {self.source}: {answer['error']}")
         return answer["seconds"]
@@ -107,7 +111,7 @@ def measure(
     least: float,
 ) -> dict[str, np.ndarray]:
     """Return the seconds per call, (2, rounds), of the old build and of the new one."""
-    builds = [Build(source, modules) for source in sources]
+    builds = [Build(source, Path(__file__), modules) for source in sources]
     common = [name for name in builds[0].names if name in builds[1].names]
     found = {}
     for name in common if wanted is None else wanted:

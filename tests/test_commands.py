@@ -643,6 +643,8 @@ def test_missing_streams_give_an_answer_or_an_error_code(
 ) -> None:
     if "/dev/full" in redirection and not Path("/dev/full").exists():
         pytest.skip("a device of Linux")
+    if code == 0 and "2>&-" in redirection and np.lib.NumpyVersion(np.__version__) < "2.1.0":
+        pytest.skip("NumPy itself needs a stderr")
     Path("two.uai").write_text("MARKOV 2  2 2  2  1 0  2 0 1  2  0.5 1  4  1 0.25 0.25 1")
     command = SHELL.format(python=sys.executable, arguments=arguments, redirection=redirection)
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=120)

@@ -81,6 +81,7 @@ def test_what_is_written_is_read_again(name: str, tmp_path: Path) -> None:
     field, path = of_seed(name, 1), tmp_path / "model.uai"
     n, n_labels = field.n_variables, field.n_labels
     kinds = (fields.Potts, fields.Pairwise, fields.CliquePotential)
+    kinds += (fields.TruncatedLinear, fields.TruncatedQuadratic)
     if any(not isinstance(p, kinds) and p.terms(n, n_labels) for p in field.potentials):
         with pytest.raises(ValueError, match="Pairwise and clique potentials only, got"):
             fields.write_uai(field, path)

@@ -50,6 +50,10 @@ DESCRIBED_WITH = {
         "dask._maps._field_results.FieldResults",
         "dask._maps._field_results.FieldRow",
     ),
+    "setwise.dask.solve_map": (
+        "dask._volumes._volume_result.VolumeResult",
+        "dask._volumes._volume_result.VolumeProgress",
+    ),
     "setwise.functions.check": ("functions._check.Check",),
     "setwise.functions.decompose": ("functions._decomposition._decompose.Decomposition",),
     "setwise.functions.maximize": ("functions._maximization._maximum.Maximum",),

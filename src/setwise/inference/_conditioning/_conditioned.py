@@ -39,9 +39,9 @@ from setwise.inference._conditioning._magnitude import (
 # allows for rounding.
 _BEYOND = 1024.0
 
-# Sums in units count as exact if they leave this many of the 53 bits of a float free. The rounding
-# errors of a search are then below one unit.
-_SPARE_BITS = 12
+# Sums in units count as exact if they leave this many of the 53 bits of a float free: two for
+# quarters of a unit, and two for the sum of a value and a bound.
+_SPARE_BITS = 4
 
 
 class Sums(NamedTuple):
@@ -98,8 +98,14 @@ class Conditioned:
 
     @property
     def _error_of_constants(self) -> float:
-        """The largest rounding error of the constants of the potentials."""
-        return EPS * (2.0 + len(self.constants)) * sum(map(abs, self.constants))
+        """The largest rounding error of the constants of the potentials.
+
+        It is zero if they are multiples of the unit of the energies whose sums are exact.
+        """
+        size = sum(map(abs, self.constants))
+        if size * EPS <= self.unit.step:
+            return 0.0
+        return EPS * (2.0 + len(self.constants)) * size
 
     def below(self, bound: float) -> float:
         """Return a lower bound on the given energies, from one on the energies searched."""
@@ -205,11 +211,11 @@ class Conditioned:
         gap below one unit counts as zero if their sums are exact.
         """
         gap = value - bound
-        if gap <= 0.0:
-            return True
         if self.unit.is_exact(_SPARE_BITS):
             slack = self.slack(value, bound, sums) if slack is None else slack
             return self.claim(value, bound, slack) >= value
+        if gap <= 0.0:
+            return True
         magnitude = max(bound - self.trivial, 0.0) if sums is None else sums.magnitude
         if self.relative_gap(value, bound) > NEGLIGIBLE or gap > self.rounding(value, magnitude):
             return False
@@ -273,7 +279,7 @@ class Conditioned:
     @property
     def _sums_are_exact(self) -> bool:
         """Whether sums and differences of the numbers of the field's terms are exact."""
-        if not self.unit.is_exact(4):  # two bits for quarters
+        if not self.unit.is_exact(_SPARE_BITS):
             return False
         return not any(t._has_fractions(self.field.n_labels) for _, t in self.field._given())
 

@@ -101,7 +101,8 @@ class _BeliefPropagation(_Sweeps):
             if isinstance(term, PottsTerm):
                 self._kernel.add_potts(term.edges, term.weights)
             elif isinstance(term, TableTerm):
-                self._kernel.add_tables(term.edges, term.tables)
+                tables, weights = term._arrays()
+                self._kernel.add_tables(term.edges, tables, term._which, weights)
             elif isinstance(term, CliqueTerm):
                 tables = np.ascontiguousarray(term._flat())
                 self._kernel.add_cliques(term.cliques, term.sides, tables)

@@ -116,7 +116,8 @@ class Factorized:
                 case PottsTerm():
                     self._kernel.add_potts(term.edges, term.weights)
                 case TableTerm():
-                    self._kernel.add_tables(term.edges, term.tables)
+                    tables, weights = term._arrays()
+                    self._kernel.add_tables(term.edges, tables, term._which, weights)
                 case CountTerm():
                     sizes = np.diff(term.starts) - 1
                     full = np.repeat(sizes > 0, sizes + 1)
@@ -135,8 +136,9 @@ class Factorized:
                     price = _beyond(field, temperature)
                     self._kernel.add_cliques(term.cliques, term.sides, tables, price)
         for transition in self._transitions:  # after all other tables, because these depend on Q
-            shape = (len(transition.edges), field.n_labels, field.n_labels)
-            self._kernel.add_tables(transition.edges, np.zeros(shape))
+            count, n_labels = len(transition.edges), field.n_labels
+            tables = np.zeros((count, n_labels, n_labels))
+            self._kernel.add_tables(transition.edges, tables, np.arange(count), np.ones(count))
         self._kernel.close()
         self._begin(q)
 
@@ -144,7 +146,7 @@ class Factorized:
         return _core.MeanField(unary, small)
 
     def _arranged(self, terms: Terms, shape: tuple[int, ...]) -> Terms:
-        """Return the terms of a field of shape (N, L), in the form that the kernel needs."""
+        """Add terms of a field of shape (N, L) to the kernel. Return the other terms."""
         return terms
 
     def restarted(self, q: FloatArray) -> Factorized:

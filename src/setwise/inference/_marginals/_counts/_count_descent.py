@@ -87,10 +87,8 @@ class CountDescent(BoundDescent):
         if self._is_small and not self._shares.is_forest:
             self._covers = [Cover(1.0, order.variables, self._shares.now)]
             self._shares.rounds = 0
-        n_potts = len(pairs.weights)
         self.kernel: Any = _core.TreeBound(np.ascontiguousarray(unary / temperature))
-        self.kernel.add_potts(pairs.edges[:n_potts], pairs.weights / temperature)
-        self.kernel.add_tables(pairs.edges[n_potts:], pairs.tables / temperature)
+        pairs.add_to(self.kernel, temperature)
         self.kernel.close(order.variables, order.starts)
         rows = unary[counted.members] / temperature
         side = counted.inside[:, 1]

@@ -64,17 +64,10 @@ class Forested(Factorized):
         return _core.ForestField(unary)
 
     def _arranged(self, terms: Terms, shape: tuple[int, ...]) -> Terms:
-        """Return the terms with each pair of variables as one edge."""
+        """Add the pairs to the kernel, each pair of variables as one edge. Return other terms."""
         self._pairs = pairs_of(terms, shape)
-        n_potts = len(self._pairs.weights)
-        edges = self._pairs.edges
-        others = [item for item in terms if not isinstance(item[1], PottsTerm | TableTerm)]
-        pairs: list[tuple[Any, Any]] = []
-        if n_potts:
-            pairs.append((None, PottsTerm(edges[:n_potts], self._pairs.weights)))
-        if len(edges) > n_potts:
-            pairs.append((None, TableTerm(edges[n_potts:], self._pairs.tables)))
-        return (*pairs, *others)
+        self._pairs.add_to(self._kernel, 1.0)
+        return tuple(item for item in terms if not isinstance(item[1], PottsTerm | TableTerm))
 
     def _swept(self) -> float:
         return float(self._kernel.sweep(self._temperature, self._threads))

@@ -113,7 +113,7 @@ class TreeDescent(BoundDescent):
         self._unary = unary
         pairs = pairs_of(terms, unary.shape)
         order = order_of(pairs, n)
-        self._edges, self._n_potts = pairs.edges, len(pairs.weights)
+        self._edges = pairs.edges
         self._heights = pairs.heights / temperature
         self._shares = Shares(order.first(pairs.edges), n)
         self._covers: list[Cover] = []
@@ -128,8 +128,7 @@ class TreeDescent(BoundDescent):
         self._dtype = np.dtype(dtype)
         kind = _core.TreeBound32 if self._dtype == np.float32 else _core.TreeBound
         self._kernel: Any = kind(np.ascontiguousarray(unary / temperature))
-        self._kernel.add_potts(pairs.edges[: self._n_potts], pairs.weights / temperature)
-        self._kernel.add_tables(pairs.edges[self._n_potts :], pairs.tables / temperature)
+        pairs.add_to(self._kernel, temperature)
         self._kernel.close(order.variables, order.starts)
         self._kernel.set_shares(self._shares.now)
         self._is_shared = not self._covers
