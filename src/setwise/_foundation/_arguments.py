@@ -29,7 +29,9 @@ BATCH = 1 << 20
 # The most entries of an array whose size follows from a few numbers, such as a weight that repeats
 # an element. Linux may grant an allocation beyond the memory of the machine, so the check cannot
 # rely on its failure. Smaller arrays that do not fit raise a MemoryError.
-MOST_ENTRIES = 1 << 31
+MOST_ENTRIES = 1 << 30
+# The same for arrays that are results which a caller asks for: half a terabyte of numbers.
+MOST_RESULTS = 1 << 36
 # The most axes of an array: NumPy 1 has 32, and some arrays need one for directions or tables.
 MOST_AXES = 31
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from setwise._foundation._arguments import (
     BATCH,
     MOST_AXES,
-    MOST_ENTRIES,
+    MOST_RESULTS,
     IntArray,
     as_array,
     as_count,
@@ -70,7 +70,7 @@ def grid_edges(shape: int | Sequence[int], connectivity: int | ArrayLike | None 
     refusal = ValueError(
         f"shape must give a grid that fits into memory, got {sides} with {total} edges"
     )
-    if max(n, total, *sides) > MOST_ENTRIES:
+    if max(n, total, *sides) > MOST_RESULTS:
         raise refusal
     try:
         # Uninitialised, so that a lack of memory shows at once.

@@ -50,8 +50,9 @@ SWEEPS = 10
 # The number of sweeps after which several starts are compared. Not tuned.
 TRIAL = 3
 # A sweep that gains less than this share of the interval is the last. A quarter or four times this
-# share changes the number of sweeps by at most one.
-SETTLED = 4e-3
+# share changes the number of sweeps by at most one. Above LARGE entries, where a sweep takes as long
+# as a pass of the upper bound, the share is ten times as large.
+SETTLED = 1e-3
 # Up to this number of entries of the unaries, or of messages in one direction, a field is small
 # enough for work that costs as much as many passes: a third start near the best labelling, and
 # chosen forests that cover a graph, without which the interval would be about a sixth wider.
@@ -302,8 +303,8 @@ def raised_bound(
     third start is near ``labels``, if given. All starts make three sweeps, in parallel if there are
     threads; then only the best one continues. They are compared by a bound that replaces large
     blocks by their means, as the sweeps do, because the exact one costs more than a sweep. The
-    search ends if a sweep gains less than ``SETTLED`` of the distance to ``upper``: more sweeps
-    would hardly narrow the interval.
+    search ends if a sweep gains less than a thousandth of the distance to ``upper``, in large
+    fields a hundredth: more sweeps would hardly narrow the interval.
     """
     flat = Factorized(field, q, temperature, n_threads)
     starts = [flat, flat.restarted(_near(np.argmax(q, axis=1), q))]
@@ -326,8 +327,13 @@ def raised_bound(
         moves = _raise(best, 1)
         if moves and upper < inf:
             before, value = value, best.bound(SMALL)
-            moves = value - before > SETTLED * (upper - value)
+            moves = value - before > settled(q) * (upper - value)
     return Raised(best.bound(), best.probabilities)
+
+
+def settled(q: FloatArray) -> float:
+    """Return the least gain of a sweep, relative to the interval, for another sweep to follow."""
+    return 10 * SETTLED if q.size > LARGE else SETTLED
 
 
 def _near(labels: IntArray, q: FloatArray) -> FloatArray:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise._foundation._arguments import (
-    MOST_ENTRIES,
+    MOST_RESULTS,
     FloatArray,
     IntArray,
     as_array,
@@ -110,7 +110,7 @@ def sample(
     """
     watch = Stopwatch()
     field = as_field(field)
-    n = as_count(n, "n", least=1, most=MOST_ENTRIES // max(field.n_variables, 1))
+    n = as_count(n, "n", least=1, most=MOST_RESULTS // max(field.n_variables, 1))
     t = as_number(temperature, "temperature", positive=True, smallest=0.0)
     n_chains = min(as_count(n_chains, "n_chains", least=1), n)
     burn_in = as_count(burn_in, "burn_in")

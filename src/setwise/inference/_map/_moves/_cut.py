@@ -10,7 +10,7 @@ import numpy as np
 
 from setwise import _core
 from setwise._foundation._arguments import IntArray
-from setwise._foundation._certificate import EPS, FEW_ROUNDINGS
+from setwise._foundation._certificate import EPS
 from setwise._foundation._search import Ending, attempt
 from setwise.fields._field import Field
 from setwise.fields._terms import LabelTerm, PottsTerm
@@ -37,6 +37,9 @@ from setwise.inference._map._search import MapSearch
 # Grids from this number of variables on are cut by slopes. With 17,000 variables of blobs that took
 # 0.3 to 1.0 of the time of the search of functions, with 90,000 variables 0.1 to 0.5.
 _LARGE = 20_000
+
+# The number of roundings of a weight when prices are added at the ends of its edge.
+_ADDED = 4.0
 
 
 def cut(field: Field, options: MapOptions) -> MapResult:
@@ -160,7 +163,7 @@ class _CutSearch(MapSearch):
             return
         # A start with a high energy causes this rounding error in reported values.
         self._lost = options.problem.rounding(self._start, 0.0)
-        self._prices = FEW_ROUNDINGS * EPS * largest_of_terms(field)
+        self._prices = _ADDED * EPS * largest_of_terms(field)
         self._kernel.offer_swap(0, 1)
 
     def step(self) -> bool:
@@ -204,7 +207,7 @@ def _summed(field: Field, labels: IntArray, value: float, sums: Sums, rounding: 
     if excess is None:
         return sums
     off = max(value - fsum((*least_of_all(field), excess)), 0.0)
-    prices = FEW_ROUNDINGS * EPS * largest_of_terms(field)
+    prices = _ADDED * EPS * largest_of_terms(field)
     return Sums(sums.magnitude, off + rounding + prices, depth=0)
 
 
@@ -252,7 +255,7 @@ def _cut_of_large_grid(field: Field, method: str, options: MapOptions) -> MapRes
     few = 64 * EPS * max(value - trivial, 0.0)
     gap, off = (0.0, found.lost) if found.lost <= few else (found.lost, 0.0)
     bound = max(trivial, min(value, values[len(values) // 2] - gap))
-    prices = FEW_ROUNDINGS * EPS * largest_of_terms(field)
+    prices = _ADDED * EPS * largest_of_terms(field)
     sums = Sums(max(bound - trivial, 0.0), found.rounding + prices + off)
     result = options.result(
         choices[best], value, bound, method=method, n_iter=found.n_cuts, converged=True, sums=sums

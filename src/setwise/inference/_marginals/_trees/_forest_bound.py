@@ -23,13 +23,13 @@ from setwise.fields._terms import PottsTerm, TableTerm
 from setwise.inference._map._solve_map import solve_map
 from setwise.inference._marginals._lower_bound import (
     LARGE,
-    SETTLED,
     SWEEPS,
     TRIAL,
     Factorized,
     Raised,
     Terms,
     raised_bound,
+    settled,
 )
 from setwise.inference._marginals._search import MarginalsOptions, MarginalsSolution, allowed
 from setwise.inference._marginals._trees._pairs import Pairs, pairs_of
@@ -116,7 +116,7 @@ def forest_bound(
         value, before = forest.bound(), best.bound
         if value > before:
             best = Raised(value, forest.probabilities)
-        if change <= 1e-3 or value - before <= SETTLED * (upper - value):
+        if change <= 1e-3 or value - before <= settled(q) * (upper - value):
             break
     return best
 
