@@ -50,8 +50,8 @@ SWEEPS = 10
 # The number of sweeps after which several starts are compared. Not tuned.
 TRIAL = 3
 # A sweep that gains less than this share of the interval is the last. A quarter or four times this
-# share changes the number of sweeps by at most one. Above LARGE entries, where a sweep takes as long
-# as a pass of the upper bound, the share is ten times as large.
+# share changes the number of sweeps by at most one. Above LARGE entries, where a sweep takes as
+# long as a pass of the upper bound, the share is ten times as large.
 SETTLED = 1e-3
 # Up to this number of entries of the unaries, or of messages in one direction, a field is small
 # enough for work that costs as much as many passes: a third start near the best labelling, and

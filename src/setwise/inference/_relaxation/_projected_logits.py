@@ -13,8 +13,9 @@ from setwise._foundation._certificate import EPS, gap_over_value
 from setwise.inference._relaxation._block_groups import rounding_of_blocks
 from setwise.inference._relaxation._relaxation import Relaxation
 
-# Groups with less than this multiple of an even share of the gap take turns. With 1 instead, a field
-# of ten labels and two layers of regions needs 61 sweeps instead of 16 (benchmarks/problems).
+# Groups with less than this multiple of an even share of the gap take turns. With 1 instead, a
+# field of ten labels and two layers of regions needs 61 sweeps instead of 16
+# (benchmarks/problems/marginals.py).
 _LIGHT = 0.5
 
 
