@@ -86,4 +86,5 @@ def superpixels(pixels: Pixels, method: str = "slic", **options: Any) -> IntArra
         kind = TypeError if isinstance(error, TypeError) else ValueError
         shown = {"slic": "SLIC"}.get(name, name)
         raise kind(f"regions must be arguments that {shown} takes: {error}") from error
-    return as_regions(np.asarray(found, np.int64))  # SLIC may be called with another start_label
+    # The caller's arguments of SLIC may set another start_label.
+    return as_regions(np.asarray(found, np.int64))
