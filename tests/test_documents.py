@@ -153,6 +153,21 @@ def test_links_of_a_page_lead_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(target), f"{page.name}: no heading for {link}"
 
 
+def test_the_page_of_the_papers_names_what_exists() -> None:
+    page = (ROOT / "docs" / "guide" / "papers.md").read_text(encoding="utf-8")
+    tests = "\n".join(path.read_text(encoding="utf-8") for path in ROOT.glob("tests/test_*.py"))
+    named = set(re.findall(r"`(test_\w+)`", page))
+    assert len(named) > 30
+    assert not {name for name in named if f"def {name}(" not in tests}
+    for script in re.findall(r"`((?:experiments|examples)/\S+\.py)`", page):
+        if (ROOT / script.split("/")[0]).exists():  # the experiments are not part of the sdist
+            assert (ROOT / script).exists(), f"there is no {script}"
+    known = set(re.findall(r"\w+", (ROOT / "tests" / "public_api.txt").read_text(encoding="utf-8")))
+    for name in re.findall(r"`(?:sw\.)?([\w.]+)(?:\([^`]*\))?`", page):
+        if not name.startswith(("test_", "README")) and not name.endswith((".py", ".md")):
+            assert name.split(".")[-1] in known, f"nothing public is called {name}"
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_lines_of_a_page_are_not_too_long_to_read(page: Path) -> None:
     written = re.sub(r"<!-- bench:.*?<!-- /bench -->", "", prose(page), flags=re.DOTALL)

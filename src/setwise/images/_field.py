@@ -123,8 +123,9 @@ def field_from_image(
         for probabilities, which are more informative.
     regions : int, mapping, label map or a sequence of these, optional
         Layers of superpixels that prefer one label. An integer is the number of superpixels for
-        scikit-image's SLIC, a mapping has its arguments, and an array of the image's shape is a
-        layer, with -1 for pixels without a region.
+        scikit-image's SLIC; a mapping has the arguments of the ``method`` that it names, "slic"
+        (the default), "felzenszwalb" or "quickshift"; and an array of the image's shape is a layer,
+        with -1 for pixels without a region.
     channel_axis : int, None or "auto"
         The axis of the channels, None if each pixel is a number. By default the shapes of scribbles
         and probabilities decide, otherwise it is the last axis if that has 1, 3 or 4 entries.

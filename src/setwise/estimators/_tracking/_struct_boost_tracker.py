@@ -198,6 +198,17 @@ class StructBoostTracker(Versioned, BaseEstimator):  # type: ignore[misc]
         self.found_above = found_above
         self.patience = patience
 
+    @classmethod
+    def as_in_paper(cls, **changes: Any) -> StructBoostTracker:
+        """Return a tracker with the settings of the paper (Section 4.4), and others as given.
+
+        It remembers the last 60 frames and no older ones, learns from 200 boxes of each, and learns
+        from every frame, whether it recognises the object or not. Give the first three frames with
+        their boxes, as the paper does.
+        """
+        own = {"memory": 60, "reservoir": 0, "n_training": 200, "unsure_below": 0.0}
+        return cls(**{**own, **changes})
+
     def start(self, frame: ArrayLike, box: ArrayLike) -> StructBoostTracker:
         """Learn the object in the box of the first frame, and discard any earlier object.
 
