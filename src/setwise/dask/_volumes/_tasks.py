@@ -17,7 +17,7 @@ from setwise._foundation._arguments import FloatArray, IntArray
 from setwise.dask._volumes._label_store import OPEN, DamagedLabels, LabelStore
 from setwise.dask._volumes._layout import Cell
 from setwise.dask._volumes._volume_energy import VolumeEnergy, squares_of_changes
-from setwise.inference._editing._sliceable import size_of, within
+from setwise.inference._editing._sliceable import within
 
 
 class Usage(NamedTuple):
@@ -114,8 +114,7 @@ class CutCell:
                 box,
                 budget=self.budget,
             )
-            if left < 0:
-                raise AssertionError("the number of directions was checked before")
+            assert left >= 0, "there are kernels for all numbers of directions"
             if self.fresh or (states[core] != before).any():
                 store.write(cell.core, np.ascontiguousarray(states[core]))
         n_open = int(np.count_nonzero(states[core] == OPEN))
@@ -250,11 +249,3 @@ def look_at_image(energy: VolumeEnergy, store: LabelStore, cell: Cell) -> ImageS
         place.ravel() + len(values) * seeds[marked].astype(np.int64), minlength=2 * len(values)
     )
     return ImageSums(low, high, squares, drawn.reshape(2, -1).astype(np.float64), values)
-
-
-def memory_of_a_block(energy: VolumeEnergy, cells: list[Cell]) -> int:
-    """Return about how many bytes the largest of some cells takes on a worker."""
-    size = max(size_of(energy.padded(cell.window)) for cell in cells)
-    steps = 0 if energy.pairs.image is None else len(energy.pairs.steps)
-    number = energy.units.dtype.itemsize
-    return size * (2 + number * (1 + steps) + 2 * energy.costs.source.dtype.itemsize)
