@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <vector>
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
@@ -388,45 +389,86 @@ Index cut_window(In2<double> unary, In<Index> sides, In2<Index> steps, In<double
     return open;
 }
 
-// Solve the core of a block for all labels around it, in whole units, and write the labels that are
-// certain. `costs` and `known` have an entry for each voxel of a box that holds the core and its
-// neighbours; `known` has 0, 1, or 2 for open voxels. `weights` has an entry for each direction and
-// voxel, of any layout. Return how many voxels of the core stay open, or -1, and do nothing, if a
-// voxel has another number of neighbours than 2, 4, 6, 8 or 26.
+// Return the energy of a grid in whole units. `weights` has an entry for each direction and voxel, of
+// any layout, and so has `reverse`, which is `weights` if it is none.
 template <class Number>
-Index cut_block(In<Number> costs, In<Index> sides, In2<Index> steps, AnyLayout<Number> weights,
-                Out<std::uint8_t> known, In2<Index> box, Index voxels, Index halo, Index budget) {
-    Index pixels = 1;
-    for (std::size_t i = 0; i < sides.size(); ++i) {
-        require(sides.data()[i] >= 1, "sides must be positive");
-        pixels *= sides.data()[i];
+setwise::UnitEnergy<Number> energy_in_units(const setwise::GridNumbering& grid, In<Number> costs,
+                                            const AnyLayout<Number>& weights,
+                                            const std::optional<AnyLayout<Number>>& reverse,
+                                            const Out<std::uint8_t>& known) {
+    require(grid.pixels() == static_cast<Index>(costs.size()) && costs.size() == known.size(),
+            "costs and known must have an entry for each voxel");
+    const AnyLayout<Number>& back = reverse ? *reverse : weights;
+    for (const auto* array : {&weights, &back}) {
+        bool fits =
+            array->ndim() == grid.sides().size() + 1 && array->shape(0) == grid.directions().size();
+        for (std::size_t i = 0; fits && i < grid.sides().size(); ++i)
+            fits = static_cast<Index>(array->shape(i + 1)) == grid.sides()[i];
+        require(fits, "weights must have an entry for each step and voxel");
     }
-    require(sides.size() >= 1 && steps.shape(1) == sides.size() &&
-                pixels == static_cast<Index>(costs.size()) && costs.size() == known.size(),
-            "costs and known must have an entry for each voxel, and steps a column for each axis");
-    bool fits = weights.ndim() == sides.size() + 1 && weights.shape(0) == steps.shape(0);
-    for (std::size_t i = 0; fits && i < sides.size(); ++i)
-        fits = static_cast<Index>(weights.shape(i + 1)) == sides.data()[i];
-    require(fits, "weights must have an entry for each step and voxel");
-    require(voxels >= 1 && halo >= 0 && budget >= 0,
-            "voxels, halo and budget must not be negative");
-    const setwise::GridNumbering grid(sides.data(), static_cast<Index>(sides.size()), steps.data(),
-                                      static_cast<Index>(steps.shape(0)));
-    const setwise::Box core = box_in(grid, box);
-    const setwise::UnitEnergy<Number> energy{&grid, costs.data(), weights_of<Number>(weights)};
-    Index open = -1;
+    return {&grid, costs.data(), weights_of<Number>(weights), weights_of<Number>(back)};
+}
+
+setwise::GridNumbering grid_of_steps(const In<Index>& sides, const In2<Index>& steps) {
+    for (std::size_t i = 0; i < sides.size(); ++i)
+        require(sides.data()[i] >= 1, "sides must be positive");
+    require(sides.size() >= 1 && steps.shape(1) == sides.size(),
+            "steps must have a column for each axis");
+    return {sides.data(), static_cast<Index>(sides.size()), steps.data(),
+            static_cast<Index>(steps.shape(0))};
+}
+
+// Call solve(number of directions as a constant) if it is one that kernels exist for: voxels have 2,
+// 4, 6, 8 or 26 neighbours. Otherwise return false.
+template <class Solve>
+bool for_directions(const setwise::GridNumbering& grid, Solve solve) {
     const auto offer = [&](auto directions) {
         if (static_cast<int>(grid.directions().size()) != directions) return false;
+        solve(directions);
+        return true;
+    };
+    return offer(std::integral_constant<int, 1>()) || offer(std::integral_constant<int, 2>()) ||
+           offer(std::integral_constant<int, 3>()) || offer(std::integral_constant<int, 4>()) ||
+           offer(std::integral_constant<int, 13>());
+}
+
+// Solve the core of a block for all labels around it, in whole units, and write the labels that are
+// certain. `costs` and `known` have an entry for each voxel of a box that holds the core and its
+// neighbours; `known` has 0, 1, or 2 for open voxels. Return how many voxels of the core stay open,
+// or -1, and do nothing, if there is no kernel for so many directions.
+template <class Number>
+Index cut_block(In<Number> costs, In<Index> sides, In2<Index> steps, AnyLayout<Number> weights,
+                Out<std::uint8_t> known, In2<Index> box, Index voxels, Index halo, Index budget,
+                std::optional<AnyLayout<Number>> reverse) {
+    require(voxels >= 1 && halo >= 0 && budget >= 0,
+            "voxels, halo and budget must not be negative");
+    const setwise::GridNumbering grid = grid_of_steps(sides, steps);
+    const auto energy = energy_in_units<Number>(grid, costs, weights, reverse, known);
+    const setwise::Box core = box_in(grid, box);
+    Index open = -1;
+    for_directions(grid, [&](auto directions) {
         auto* const states = reinterpret_cast<setwise::Known*>(known.data());
         open = setwise::VolumeBlock<directions, Number>(energy, {voxels, halo, budget})
                    .solve(core, states, poll_signals);
-        return true;
-    };
-    static_cast<void>(
-        offer(std::integral_constant<int, 1>()) || offer(std::integral_constant<int, 2>()) ||
-        offer(std::integral_constant<int, 3>()) || offer(std::integral_constant<int, 4>()) ||
-        offer(std::integral_constant<int, 13>()));
+    });
     return open;
+}
+
+// Solve all open voxels of a grid, in whole units; `known` has 0, 1, or 2 for these. Return false,
+// and do nothing, if there is no kernel for so many directions.
+template <class Number>
+bool cut_open(In<Number> costs, In<Index> sides, In2<Index> steps, AnyLayout<Number> weights,
+              Out<std::uint8_t> known, int threads, std::optional<AnyLayout<Number>> reverse,
+              Index block) {
+    require(threads >= 1 && block >= 0, "threads must be positive, and block not negative");
+    const setwise::GridNumbering grid = grid_of_steps(sides, steps);
+    const auto energy = energy_in_units<Number>(grid, costs, weights, reverse, known);
+    setwise::BlockShape shape;
+    if (block > 0) shape = {block, 0, shape.halo, false};
+    return for_directions(grid, [&](auto directions) {
+        setwise::GridCut<directions, setwise::UnitEnergy<Number>>(energy, shape)
+            .solve(reinterpret_cast<setwise::Known*>(known.data()), threads, poll_signals);
+    });
 }
 
 template <class Number>
@@ -435,7 +477,10 @@ void bind_blocks(nb::module_& m) {
     m.def("cut_block", &cut_block<Number>, "costs"_a.noconvert(), "sides"_a.noconvert(),
           "steps"_a.noconvert(), "weights"_a.noconvert(), "known"_a.noconvert(),
           "box"_a.noconvert(), "voxels"_a = usual.voxels, "halo"_a = usual.halo,
-          "budget"_a = usual.budget, Unlocked());
+          "budget"_a = usual.budget, "reverse"_a = nb::none(), Unlocked());
+    m.def("cut_open", &cut_open<Number>, "costs"_a.noconvert(), "sides"_a.noconvert(),
+          "steps"_a.noconvert(), "weights"_a.noconvert(), "known"_a.noconvert(), "threads"_a,
+          "reverse"_a = nb::none(), "block"_a = 0, Unlocked());
 }
 
 void cut_edges(In2<double> unary, Pairs<Index> edges, In<double> weights, Out<Index> labels,

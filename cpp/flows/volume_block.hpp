@@ -133,7 +133,7 @@ class VolumeBlock {
     // Solve voxels whose neighbours are known, or are among them, or lie in the margin.
     void solve_open(const std::vector<std::int64_t>& open, Known* known, Poll poll) {
         const auto count = static_cast<std::int64_t>(open.size());
-        std::vector<Number> costs(open.size()), weights, outside(open.size(), 0);
+        std::vector<Number> costs(open.size()), there, back, outside(open.size(), 0);
         std::vector<FlowNode> ends;
         std::vector<std::int64_t> pixel(grid_.sides().size());
         for (std::size_t i = 0; i < open.size(); ++i) {
@@ -145,36 +145,40 @@ class VolumeBlock {
             std::size_t next = 0;  // no open voxel before it is a neighbour of a later one
             for (std::size_t i = 0; i < open.size(); ++i) {
                 grid_.locate(open[i], pixel);
-                const auto fix = [&](Number weight, std::int64_t neighbour) {
-                    costs[i] += known[neighbour] == known_one ? -weight : weight;
-                    if (known[neighbour] == open_voxel) outside[i] += weight;
+                // Label 1 costs `one` beside label 0, and label 0 costs `zero` beside label 1.
+                const auto fix = [&](Number one, Number zero, std::int64_t neighbour) {
+                    costs[i] += known[neighbour] == known_one ? -zero : one;
+                    if (known[neighbour] == open_voxel) outside[i] += one + zero;
                 };
                 if (grid_.edge(k, pixel) >= 0) {
                     const std::int64_t to = open[i] + d.offset;
-                    const Number weight = energy_.row(k, pixel)[0];
+                    const auto row = energy_.row(k, pixel);
                     if (known[to] == left_open) {
                         while (open[next] < to) ++next;
                         ends.push_back(static_cast<FlowNode>(i));
                         ends.push_back(static_cast<FlowNode>(next));
-                        weights.push_back(weight);
+                        there.push_back(row.there(0));
+                        back.push_back(row.back(0));
                     } else {
-                        fix(weight, to);
+                        fix(row.there(0), row.back(0), to);
                     }
                 }
                 for (std::size_t axis = 0; axis < pixel.size(); ++axis) pixel[axis] -= d.step[axis];
                 if (!grid_.contains(pixel)) continue;
                 const std::int64_t from = open[i] - d.offset;
-                if (known[from] != left_open) fix(energy_.row(k, pixel)[0], from);
+                const auto row = energy_.row(k, pixel);
+                if (known[from] != left_open) fix(row.back(0), row.there(0), from);
             }
         }
-        const EdgeList<FlowNode> edges{ends.data(), static_cast<std::int64_t>(weights.size())};
+        const EdgeList<FlowNode> edges{ends.data(), static_cast<std::int64_t>(there.size())};
         const auto topology = std::make_shared<const CsrTopology>(count, edges);
         MaxFlow<CsrTopology, Number> flow(topology);
         for (std::size_t i = 0; i < open.size(); ++i)
             flow.excess(static_cast<FlowNode>(i)) = costs[i];
-        for (std::int64_t e = 0; e < edges.count; ++e)
-            flow.residual(topology->forward(e)) = flow.residual(topology->reverse(e)) =
-                weights[static_cast<std::size_t>(e)];
+        for (std::int64_t e = 0; e < edges.count; ++e) {
+            flow.residual(topology->forward(e)) = back[static_cast<std::size_t>(e)];
+            flow.residual(topology->reverse(e)) = there[static_cast<std::size_t>(e)];
+        }
         flow.solve(poll);
         flow.make_sink_side_least(poll);
         std::vector<FlowNode> changed;
@@ -182,7 +186,7 @@ class VolumeBlock {
             const auto v = static_cast<FlowNode>(i);
             if (!flow.source_side(v)) known[open[i]] = known_one;
             if (outside[i] == 0) continue;
-            flow.excess(v) -= 2 * outside[i];
+            flow.excess(v) -= outside[i];
             changed.push_back(v);
         }
         if (!changed.empty()) flow.solve_again(changed, poll);

@@ -1,14 +1,14 @@
 // The best labels of a window of a grid for the worst and the best of what may lie around it.
 //
-// E(x) = sum_v cost_v x_v + sum_e weight_e [x_u != x_v]. The window is solved with every open voxel
+// E(x) = sum_v cost_v x_v + sum_e there_e [x_u > x_v] + back_e [x_u < x_v]. The window is solved with every open voxel
 // around it fixed to 0, and again with all of them fixed to 1. Let x be the best labelling of the
 // whole with the fewest ones. The best labels of the window grow with those around it, so the first
 // answer with the fewest ones is nowhere above x, and the second is nowhere below. Where the two
 // agree they are x, whatever lies outside. Voxels that are known already are fixed, also those
 // inside the window.
 //
-// The second cut starts from the first: an edge of weight w to an open voxel outside now favours
-// label 1 by w where it favoured label 0 by w before, so the cost falls by 2 w.
+// The second cut starts from the first: an edge to an open voxel outside now favours label 1 where
+// it favoured label 0 before, so the cost falls by the sum of its two weights.
 #pragma once
 
 #include <algorithm>
@@ -43,7 +43,8 @@ struct GridEnergy {
     struct Row {
         const double* weights;
         const CutUnits* units;
-        std::int64_t operator[](FlowNode c) const { return units->weight(weights[c]); }
+        std::int64_t there(FlowNode c) const { return units->weight(weights[c]); }
+        std::int64_t back(FlowNode c) const { return there(c); }
     };
 
     const GridNumbering* grid;
@@ -66,18 +67,22 @@ template <class Number>
 struct UnitEnergy {
     using Capacity = Number;
     struct Row {
-        const Number* weights;
-        std::ptrdiff_t step;
-        Number operator[](FlowNode c) const { return weights[c * step]; }
+        const Number *weights, *reverse;
+        std::ptrdiff_t step, back_step;
+        Number there(FlowNode c) const { return weights[c * step]; }
+        Number back(FlowNode c) const { return reverse[c * back_step]; }
     };
 
     const GridNumbering* grid;
     const Number* costs;
-    GridWeights<Number> weights;  // for each direction and first voxel of an edge
+    // For each direction and first voxel of an edge: the cost if the first voxel has label 1 and
+    // the second label 0, and the cost of the opposite.
+    GridWeights<Number> weights, reverse;
 
     Number cost(std::int64_t v) const { return costs[v]; }
     Row row(std::size_t direction, const std::vector<std::int64_t>& pixel) const {
-        return {weights.at(direction, pixel), weights.step()};
+        return {weights.at(direction, pixel), reverse.at(direction, pixel), weights.step(),
+                reverse.step()};
     }
 };
 
@@ -116,8 +121,8 @@ class WindowCut {
         write_known(known, false);
         if (!faces_.empty()) {
             changed_.clear();
-            for (const auto& [v, weight] : faces_) {
-                flow_.excess(v) -= 2 * weight;
+            for (const auto& [v, change] : faces_) {
+                flow_.excess(v) -= change;
                 changed_.push_back(v);
             }
             flow_.solve_again(changed_, poll);
@@ -347,19 +352,20 @@ class WindowCut {
         }
         flow_.residual(run.a + 2 * pairs * c) = flow_.residual(run.b + 2 * pairs * c) = 0;
         if (x == open_voxel)
-            fix(run.tail + c, y, run.weights[c]);
+            fix(run.tail + c, y, run.weights.there(c), run.weights.back(c));
         else if (y == open_voxel)
-            fix(run.head + c, x, run.weights[c]);
+            fix(run.head + c, x, run.weights.back(c), run.weights.there(c));
     }
 
     void join(const Run& run, FlowNode c) {
         flow_.join(run.tail + c, run.head + c, run.a + 2 * pairs * c, run.b + 2 * pairs * c,
-                   run.weights[c]);
+                   run.weights.back(c), run.weights.there(c));
     }
-    // Fix a neighbour; an open one is fixed to 0.
-    void fix(FlowNode v, unsigned char neighbour, Capacity weight) {
-        flow_.excess(v) += neighbour == known_one ? -weight : weight;
-        if (neighbour == outside) faces_.push_back({v, weight});
+    // Fix a neighbour; an open one is fixed to 0. Label 1 costs `one` beside label 0, and label 0
+    // costs `zero` beside label 1.
+    void fix(FlowNode v, unsigned char neighbour, Capacity one, Capacity zero) {
+        flow_.excess(v) += neighbour == known_one ? -zero : one;
+        if (neighbour == outside) faces_.push_back({v, one + zero});
     }
 
     // Write the ones of the first answer, or the zeros of the second. Return the number of voxels of
@@ -392,7 +398,9 @@ class WindowCut {
     Box inner_, core_;  // ranges in the window: of what is solved, and of the core
     std::int64_t nodes_ = 0;
     std::vector<unsigned char> state_;
-    std::vector<std::pair<FlowNode, Capacity>> faces_;  // edges to open voxels outside
+    // For each edge to an open voxel outside, the node and how much its cost falls when that voxel
+    // changes from label 0 to label 1.
+    std::vector<std::pair<FlowNode, Capacity>> faces_;
     std::vector<FlowNode> changed_;
 };
 

@@ -58,6 +58,7 @@ DESCRIBED_WITH = {
     "setwise.functions.decompose": ("functions._decomposition._decompose.Decomposition",),
     "setwise.functions.maximize": ("functions._maximization._maximum.Maximum",),
     "setwise.functions.minimize": ("functions._minimization._minimum.Minimum",),
+    "setwise.images.read": ("images._picture.Picture",),
     "setwise.images.segment": ("images._segment.Segmentation",),
     "setwise.inference.EditableCut": (
         "inference._editing._result.EditResult",

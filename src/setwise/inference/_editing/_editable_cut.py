@@ -114,7 +114,8 @@ class EditableCut(Versioned):
     chunks, and for :meth:`undo` in about 30 bytes per changed voxel. Grids of more than 8 million
     voxels are solved in blocks.
 
-    After Ctrl-C, costs and labels are those from before the call.
+    After Ctrl-C, costs and labels are those from before the call. Several threads may read a cut,
+    but only one at a time may change it.
 
     Examples
     --------
@@ -168,8 +169,7 @@ class EditableCut(Versioned):
     ) -> None:
         self._energy = energy
         self._connectivity = connectivity
-        as_threads(n_jobs)
-        self._n_jobs = n_jobs
+        self._n_threads = as_threads(n_jobs)
         self._store = LabelStore(_as_labels(labels, self.shape))
         self._edits = Edits(self.shape)
         self._changes: list[Change] = []
@@ -406,7 +406,7 @@ class EditableCut(Versioned):
         """Solve the whole. The answer is the beginning of a history without changes."""
         begin, report = perf_counter(), _Reporter(callback)
         journal: list[FormerLabels] = []
-        labels, proved = solve_whole(self._energy, self._edits, self._n_jobs, report)
+        labels, proved = solve_whole(self._energy, self._edits, self._n_threads, report)
         try:
             changed = self._store.write(whole(self.shape), labels, journal)
         except BaseException:
@@ -450,7 +450,7 @@ class EditableCut(Versioned):
                         label,
                         self._halo,
                         stopped or not proved,
-                        self._n_jobs,
+                        self._n_threads,
                         report,
                     )
                     n_windows += found.n_windows

@@ -33,9 +33,6 @@ from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapProgress, MapResult
 from setwise.inference._map._search import MapSearch
 
-# The number of roundings of a weight when prices are added at the ends of its edge.
-_ADDED = 4.0
-
 
 def cut(field: Field, options: MapOptions) -> MapResult:
     r"""Find the labelling of least energy of a field of at most two labels.
@@ -200,7 +197,7 @@ def _summed(field: Field, labels: IntArray, value: float, sums: Sums, rounding: 
     if excess is None:
         return sums
     off = max(value - fsum((*least_of_all(field), excess)), 0.0)
-    prices = _ADDED * EPS * largest_of_terms(field)
+    prices = FEW_ROUNDINGS * EPS * largest_of_terms(field)
     return Sums(sums.magnitude, off + rounding + prices, depth=0)
 
 
