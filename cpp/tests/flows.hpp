@@ -135,7 +135,8 @@ void check_volume_blocks(std::mt19937& random, const GridNumbering& grid,
                     static_cast<std::int32_t>(8 * weights[static_cast<std::size_t>(e + c)]);
         });
     const std::int64_t width = grid.sides()[1];
-    const UnitEnergy<std::int32_t> energy{&grid, costs.data(), {units.data(), {n, width, 1}}};
+    const GridWeights<std::int32_t> both{units.data(), {n, width, 1}};
+    const UnitEnergy<std::int32_t> energy{&grid, costs.data(), both, both};
     std::vector<Known> known(best.size(), Known(open_voxel));
     for (int round = 0; round < 4; ++round) {
         Box core{{0, grid.sides()[0]}, {0, width}};
