@@ -124,7 +124,7 @@ def cut_potts(unary: FloatArray, pairs: list[Pairs], n_threads: int) -> PottsCut
     ``+inf`` in the unaries forbids a label. Return None if numbers of very different size leave too
     few digits for a flow to prove the minimum.
     """
-    edges, weights = _joined(pairs)
+    edges, weights = joined(pairs)
     labels = np.empty(len(unary), np.int64)
     answer = np.empty(5)
     grid = grid_of(edges)
@@ -163,7 +163,7 @@ def _cut_grid(
     )
 
 
-def _joined(pairs: list[Pairs]) -> Pairs:
+def joined(pairs: list[Pairs]) -> Pairs:
     """Return the edges and weights of all pairs as one list.
 
     Weights are added up if all pairs have the same array of edges.
