@@ -424,7 +424,7 @@ def test_an_ome_zarr_group_that_is_not_whole_is_refused_in_one_sentence(scene, t
     with pytest.raises(ValueError, match="must have the metadata multiscales of OME-Zarr"):
         solve_map(path)
     write_ome(path, unary, SPACE[1:])
-    with pytest.raises(ValueError, match="one for each of the 3 sides of its array, got 'yx'"):
+    with pytest.raises(ValueError, match="with axes and datasets, got ValueError"):
         solve_map(path)
     write_ome(path, unary, [*SPACE[:2], {"name": "c", "type": "channel"}])
     with pytest.raises(ValueError, match="must have the axes of space last, got axes 'zyc'"):

@@ -54,7 +54,7 @@ def open_ome(path: str | Path | Any) -> OmeImage:
             if transform["type"] == "scale":
                 steps = steps * np.asarray(transform["scale"], np.float64)
         units = {axis.get("unit") for axis in scale["axes"] if axis["name"].lower() in "zyx"}
-    except (KeyError, TypeError, IndexError, AttributeError) as error:
+    except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
         raise ValueError(
             f"{path} must have the metadata multiscales of OME-Zarr 0.4 or 0.5, with axes and "
             f"datasets, got {type(error).__name__}: {error}"
