@@ -205,10 +205,9 @@ def in_a_process(folder: Path, *words: object) -> dict:
 
 def measured_rows(folder: Path, sides: list[int], blocks: list[int]) -> list[dict]:
     """Return a row for each case."""
-    first, middle = sides[0], sides[min(1, len(sides) - 1)]
-    cases: list[tuple] = [(how, first) for how in ("generate", "sw.solve_map", "PyMaxflow")]
+    cases: list[tuple] = [(how, sides[0]) for how in ("generate", "sw.solve_map", "PyMaxflow")]
     cases += [(kind, blocks[-1], 1, block) for kind in ("costs", "image") for block in blocks]
-    cases += [("costs", side) for side in sides] + [("image", middle)]
+    cases += [("costs", side) for side in sides]
     return [in_a_process(folder, *case) for case in cases]
 
 
