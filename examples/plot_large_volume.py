@@ -67,8 +67,8 @@ overlap = np.count_nonzero(truth & (labels == 1)) / np.count_nonzero(truth | (la
 print(f"Jaccard index {overlap:.3f}; open after each round: {result.n_open}")
 
 # %%
-# Three slices through a nucleus with seeds. Red dots are the seeds of nuclei, and blue ones those of
-# the background. Dashed lines are the borders of blocks, which the labels do not show.
+# Three slices through a nucleus with seeds. Red dots are the seeds of nuclei, and blue ones those
+# of the background. Dashed lines are the borders of blocks, which the labels do not show.
 
 figure, axes = plt.subplots(1, 3, figsize=(12, 3.9), width_ratios=[3, 2, 2], layout="constrained")
 middle = (centers[2] / spacing).astype(int)

@@ -361,11 +361,11 @@ def test_a_block_that_cannot_be_read_is_named_and_the_others_stay(scene, tmp_pat
 
 
 def test_a_full_disk_is_one_sentence_and_the_next_call_goes_on(scene, tmp_path, monkeypatch):
-    from setwise.dask._volumes._label_store import LabelStore
+    from setwise.dask._volumes._volume_store import VolumeStore
 
     unary = (120.0 - scene[0]) / 32
     options, store, left = VolumeOptions(block=10), tmp_path / "labels.zarr", [5]
-    write = LabelStore.write
+    write = VolumeStore.write
 
     def full(self, window, labels):
         left[0] -= 1
@@ -373,7 +373,7 @@ def test_a_full_disk_is_one_sentence_and_the_next_call_goes_on(scene, tmp_path, 
             raise OSError(28, "No space left on device")
         write(self, window, labels)
 
-    monkeypatch.setattr(LabelStore, "write", full)
+    monkeypatch.setattr(VolumeStore, "write", full)
     with pytest.raises(OSError, match=r"block 5 \(.*No space left on device; what is written"):
         solve_map(unary, store, options=options, n_jobs=1)
     monkeypatch.undo()

@@ -24,13 +24,13 @@ from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._threads import as_threads
 from setwise.dask._executor import as_client
 from setwise.dask._volumes._costs import KINDS, Costs, make_costs
-from setwise.dask._volumes._label_store import LabelStore
 from setwise.dask._volumes._layout import Layout
 from setwise.dask._volumes._sources import Source, as_source
-from setwise.dask._volumes._volume_energy import Pairs, VolumeEnergy, units_for
+from setwise.dask._volumes._volume_energy import VolumeEnergy, VolumePairs, units_for
 from setwise.dask._volumes._volume_result import VolumeOptions, VolumeProgress, VolumeResult
 from setwise.dask._volumes._volume_search import VolumeSearch
-from setwise.dask._volumes._workers import Cluster, Threads
+from setwise.dask._volumes._volume_store import VolumeStore
+from setwise.dask._volumes._workers import ClusterWorkers, ThreadWorkers
 from setwise.fields._pixels._grid import Offset
 from setwise.images._ome_zarr import OmeImage, ome_attributes, open_ome
 
@@ -127,7 +127,7 @@ def solve_map(
             f"options must be a VolumeOptions of sw.dask or None, got {type(options).__name__}"
         )
     threads = as_threads(n_jobs)
-    workers = Threads(threads) if client is None else Cluster(as_client(client))
+    workers = ThreadWorkers(threads) if client is None else ClusterWorkers(as_client(client))
     shared = workers.shared
     found = _as_image(volume, "volume")
     source = as_source(found.array, "volume", None, shared)
@@ -155,7 +155,7 @@ def solve_map(
             )
     costs = Costs(source, kind) if kind == "image" else make_costs(source, kind)
     strengths = _strengths(price, steps, distances)
-    pairs = Pairs(steps, strengths, contrast, np.nan if beta is None else beta)
+    pairs = VolumePairs(steps, strengths, contrast, np.nan if beta is None else beta)
     energy = VolumeEnergy(costs, pairs, marks, units_for(strengths, 32))
     labels = _opened_store(store, shared)
     labels.open(
@@ -224,9 +224,9 @@ def _strengths(price: float, steps: tuple[Offset, ...], spacing: FloatArray) -> 
     return np.asarray(price * spacing.min() / lengths)
 
 
-def _opened_store(store: Any, shared: bool) -> LabelStore:
+def _opened_store(store: Any, shared: bool) -> VolumeStore:
     if store is None:
         if shared:
             raise TypeError("store must be given where other processes work, got None")
         store = MemoryStore()
-    return LabelStore(store)
+    return VolumeStore(store)

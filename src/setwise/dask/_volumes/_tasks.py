@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from setwise import _core
 from setwise._foundation._arguments import FloatArray, IntArray
-from setwise.dask._volumes._label_store import OPEN, DamagedLabels, LabelStore
 from setwise.dask._volumes._layout import Cell
 from setwise.dask._volumes._volume_energy import VolumeEnergy, squares_of_changes
+from setwise.dask._volumes._volume_store import OPEN, DamagedLabels, VolumeStore
 from setwise.inference._editing._sliceable import within
 
 
@@ -52,7 +52,7 @@ class Task:
 
     function: Callable[..., Any]
 
-    def __call__(self, energy: VolumeEnergy, store: LabelStore, cell: Cell) -> Outcome:
+    def __call__(self, energy: VolumeEnergy, store: VolumeStore, cell: Cell) -> Outcome:
         begin = time.process_time()
         try:
             answer = self.function(energy, store, cell)
@@ -92,7 +92,7 @@ class CutCell:
     fresh: bool
     budget: int
 
-    def __call__(self, energy: VolumeEnergy, store: LabelStore, cell: Cell) -> Decided:
+    def __call__(self, energy: VolumeEnergy, store: VolumeStore, cell: Cell) -> Decided:
         begin = time.thread_time()
         padded = energy.padded(cell.window)
         inner, core = within(cell.window, padded), within(cell.core, padded)
@@ -134,7 +134,7 @@ class OpenVoxels(NamedTuple):
     weights: NDArray[Any]
 
 
-def gather_open(energy: VolumeEnergy, store: LabelStore, cell: Cell) -> OpenVoxels:
+def gather_open(energy: VolumeEnergy, store: VolumeStore, cell: Cell) -> OpenVoxels:
     """Return the open voxels of a cell."""
     sides = np.array(energy.sides)
     block = energy.block(cell.core)
@@ -185,7 +185,7 @@ class WriteLabels:
     numbers: IntArray
     labels: NDArray[np.uint8]
 
-    def __call__(self, energy: VolumeEnergy, store: LabelStore, cell: Cell) -> Decided:
+    def __call__(self, energy: VolumeEnergy, store: VolumeStore, cell: Cell) -> Decided:
         states = store.read(cell.core)
         places = np.stack(np.unravel_index(self.numbers, energy.sides), axis=1)
         corner = np.array([part.start for part in cell.core])
@@ -206,7 +206,7 @@ class Energies(NamedTuple):
     open: int
 
 
-def sum_energy(energy: VolumeEnergy, store: LabelStore, cell: Cell) -> Energies:
+def sum_energy(energy: VolumeEnergy, store: VolumeStore, cell: Cell) -> Energies:
     """Return the energy of the labels of a cell."""
     labels = store.read(energy.padded(cell.core))
     core = labels[within(cell.core, energy.padded(cell.core))]
@@ -228,7 +228,7 @@ class ImageSums(NamedTuple):
     values: NDArray[Any] | None
 
 
-def look_at_image(energy: VolumeEnergy, store: LabelStore, cell: Cell) -> ImageSums:
+def look_at_image(energy: VolumeEnergy, store: VolumeStore, cell: Cell) -> ImageSums:
     """Return the range of the image in a cell, its changes, and its values under seeds."""
     source = energy.pairs.image
     assert source is not None
