@@ -291,6 +291,15 @@ def draw_on_the_page() -> None:
                 pass
 
 
+def cut_a_volume() -> None:
+    from setwise.dask._volumes import _volume_search
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_volume_search, "BUDGET", 0)  # so that voxels are left to the sweeps
+        unary = np.random.default_rng(0).normal(size=(8, 8))
+        sw.dask.solve_map(unary, options=sw.dask.VolumeOptions(block=4, sweeps=1), n_jobs=1)
+
+
 def fit_on_dask() -> object:
     distributed = pytest.importorskip("distributed")
     import dask.array as da
@@ -333,6 +342,7 @@ CALLS = {
     "From masks to a guarantee": guarantee_masks,
     "A stroke on the page": draw_on_the_page,
     "A stroke on a solved cut": edit_a_cut,
+    "A volume larger than memory": cut_a_volume,
     "On dask": fit_on_dask,
 }
 

@@ -28,7 +28,7 @@ class DamagedLabels(OSError):
     """An error for labels that were written and can no longer be read."""
 
 
-class LabelStore:
+class VolumeStore:
     """A zarr group with the labels "0", where 2 is a voxel without a label, and tables of rounds.
 
     Labels that are in the store are those of the best labelling, whatever has happened since, so
