@@ -51,7 +51,7 @@ class Units(NamedTuple):
         """Return numbers in units, at most ``limit`` in size."""
         with np.errstate(over="ignore"):
             scaled = np.ldexp(numbers, np.int32(self.exponent))
-        return np.clip(scaled, -self.limit, self.limit).astype(self.dtype)
+        return np.asarray(np.clip(scaled, -self.limit, self.limit).astype(self.dtype))
 
     def lost(self, numbers: FloatArray) -> float:
         """Return the sum of the dropped digits of numbers below the limit."""
@@ -172,7 +172,7 @@ def make_costs(source: Source, kind: str) -> Costs:
 def cells_of(values: NDArray[Any], low: float, step: float) -> NDArray[np.uint8]:
     """Return the cells of grey values."""
     places = (values.astype(np.float32) - np.float32(low)) * np.float32(step)
-    return np.clip(places, 0, CELLS - 1).astype(np.uint8)
+    return np.asarray(np.clip(places, 0, CELLS - 1).astype(np.uint8))
 
 
 def color_costs(source: Source, low: float, high: float, drawn: FloatArray) -> Costs:

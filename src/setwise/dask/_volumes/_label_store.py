@@ -18,6 +18,8 @@ from setwise.inference._editing._sliceable import Window
 
 OPEN = 2
 """The state of a voxel without a label; a missing chunk has no labels."""
+PROPOSED = 3
+"""The state of an open voxel for which sweeps propose label 0; for label 1 it is one more."""
 
 _FORMAT = 1
 
@@ -115,10 +117,11 @@ class LabelStore:
         attributes: Any = self.group.attrs["setwise"]
         self.group.attrs["setwise"] = {**attributes, "found": {**attributes["found"], **numbers}}
 
-    def read(self, window: Window) -> NDArray[np.uint8]:
-        """Return the labels of a window."""
+    def read(self, window: Window, *, proposed: bool = False) -> NDArray[np.uint8]:
+        """Return the labels of a window, also the proposed ones if asked for."""
         try:
-            return np.ascontiguousarray(self.labels[window], np.uint8)
+            states = np.ascontiguousarray(self.labels[window], np.uint8)
+            return states if proposed else np.minimum(states, np.uint8(OPEN))
         except Exception as error:  # codecs raise errors of many kinds
             lost = self._remove_damaged(window)
             raise DamagedLabels(
@@ -129,6 +132,15 @@ class LabelStore:
     def write(self, window: Window, labels: NDArray[np.uint8]) -> None:
         """Write the labels of a window, which consists of whole chunks."""
         self.labels[window] = labels
+
+    def missing(self) -> tuple[int, ...] | None:
+        """Return the first voxel of a chunk that was never written or has been removed."""
+        if self.labels.nchunks_initialized == self.labels.nchunks:
+            return None
+        for chunk in np.ndindex(*self.labels.cdata_shape):
+            if not sync((self.labels.store_path / self._key(chunk)).exists()):
+                return tuple(at * side for at, side in zip(chunk, self.labels.chunks, strict=True))
+        return None
 
     def table(self, name: str, rows: int, columns: int) -> NDArray[np.float64]:
         """Return the table of a round; rows that are not done hold NaN."""
@@ -186,5 +198,7 @@ class LabelStore:
         return first
 
     def _remove(self, chunk: tuple[int, ...]) -> None:
-        key = self.labels.metadata.encode_chunk_key(chunk)
-        sync((self.labels.store_path / key).delete())
+        sync((self.labels.store_path / self._key(chunk)).delete())
+
+    def _key(self, chunk: tuple[int, ...]) -> str:
+        return str(self.labels.metadata.encode_chunk_key(chunk))

@@ -15,6 +15,7 @@ class Cell(NamedTuple):
     """A part of the volume that one task decides."""
 
     number: int
+    """in its round; -1 for the box in the middle, which is tried first"""
     core: Window
     """what is written: whole chunks"""
     window: Window
@@ -24,7 +25,8 @@ class Cell(NamedTuple):
     def name(self) -> str:
         """The cell in a message."""
         voxels = ", ".join(f"{part.start}:{part.stop}" for part in self.core)
-        return f"block {self.number} (voxels [{voxels}])"
+        name = "the middle" if self.number < 0 else f"block {self.number}"
+        return f"{name} (voxels [{voxels}])"
 
 
 class Round(NamedTuple):

@@ -169,7 +169,7 @@ def solve_map(
         },
         source.shape,
         layout.chunks,
-        ome_labels(distances, found.unit),
+        ome_labels(distances.tolist(), found.unit),
     )
     if labels.found.get("edited"):
         raise ValueError("store must have labels that were not edited, got one of result.edit()")

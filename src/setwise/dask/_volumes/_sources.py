@@ -13,7 +13,7 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 
-from setwise.inference._editing._sliceable import Sliceable, Window, as_sliceable
+from setwise.inference._editing._sliceable import Window, as_sliceable
 
 # The side of the boxes whose contents identify an array: the corners and the middle, so that an
 # array of chunks is known after reading a few of them.
@@ -35,7 +35,8 @@ class Source:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        return np.dtype(self.array.dtype)
+        kind: np.dtype[Any] = np.dtype(self.array.dtype)
+        return kind
 
     def read(self, window: Window) -> NDArray[Any]:
         """Return the voxels of a window."""
@@ -78,8 +79,9 @@ def as_source(values: Any, name: str, shape: tuple[int, ...] | None, shared: boo
 
     With ``shared``, other processes must be able to read it.
     """
-    array: Sliceable | _MappedFile = as_sliceable(values, name)
-    if isinstance(array, np.memmap) and isinstance(array.base, mmap.mmap) and array.filename:
+    array: Any = as_sliceable(values, name)
+    base: Any = getattr(array, "base", None)
+    if isinstance(array, np.memmap) and isinstance(base, mmap.mmap) and array.filename:
         order = "C" if array.flags.c_contiguous else "F"
         array = _MappedFile(str(array.filename), array.dtype, array.offset, array.shape, order)
     elif shared and not isinstance(array, da.Array | zarr.Array):

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setwise._foundation._arguments import IntArray
-from setwise.dask._volumes._label_store import OPEN, LabelStore
+from setwise.dask._volumes._label_store import OPEN, PROPOSED, LabelStore
 from setwise.dask._volumes._layout import Cell
 from setwise.dask._volumes._tasks import OpenVoxels, gather_open, labels_of_open
 from setwise.dask._volumes._volume_energy import VolumeEnergy
@@ -40,6 +40,8 @@ class SolvedCell(NamedTuple):
     """The least energy of a cell in units, and its labels at the ends of the given edges."""
 
     least: int
+    total: int
+    """the energy of label 1 everywhere"""
     labels: NDArray[np.uint8]
     n_open: int
 
@@ -53,13 +55,15 @@ def find_border(energy: VolumeEnergy, store: LabelStore, cell: Cell) -> Border:
 
 @dataclass(frozen=True, eq=False)
 class SolveCell:
-    """Cut the open voxels of a cell with changed costs, and write their labels if asked to."""
+    """Cut the open voxels of a cell with changed costs, and propose their labels if asked to."""
 
     ends: IntArray
     """numbers of voxels"""
     changes: IntArray
     """what is added to their costs, in units"""
-    write: bool
+    propose: bool
+    label: int | None
+    """the label of all voxels, instead of the best ones"""
 
     def __call__(self, energy: VolumeEnergy, store: LabelStore, cell: Cell) -> SolvedCell:
         part = gather_open(energy, store, cell)
@@ -69,13 +73,26 @@ class SolveCell:
         own = np.isin(part.edges[:, 1], part.numbers)
         inner = OpenVoxels(part.numbers, costs, part.edges[own], part.weights[own])
         labels = labels_of_open([inner])
+        if self.label is not None:
+            labels[...] = self.label
         tails, heads = np.searchsorted(part.numbers, inner.edges).T
         cut = inner.weights[labels[tails] != labels[heads]].astype(np.int64).sum()
-        if self.write:
+        if self.propose:
             states = store.read(cell.core)
-            states[states == OPEN] = labels
+            states[states == OPEN] = PROPOSED + labels
             store.write(cell.core, states)
-        return SolvedCell(int(costs[labels == 1].sum() + cut), labels[places], len(labels))
+        least, total = int(costs[labels == 1].sum() + cut), int(costs.sum())
+        return SolvedCell(least, total, labels[places], len(labels))
+
+
+def settle(energy: VolumeEnergy, store: LabelStore, cell: Cell) -> tuple[int]:
+    """Make proposed labels of a cell its labels, and return their number."""
+    states = store.read(cell.core, proposed=True)
+    chosen = states >= PROPOSED
+    states[chosen] -= PROPOSED
+    if chosen.any():
+        store.write(cell.core, states)
+    return (int(np.count_nonzero(chosen)),)
 
 
 class Sweeps:
@@ -89,7 +106,7 @@ class Sweeps:
         self._sides = energy.sides
 
     def solve(self, most: int) -> tuple[float, int, int]:
-        """Write labels. Return their gap, and the numbers of open voxels and of sweeps."""
+        """Propose labels. Return their gap, and the numbers of open voxels and of sweeps."""
         borders: dict[int, Border] = {}
         every = range(len(self._cells))
 
@@ -102,20 +119,31 @@ class Sweeps:
         weights = np.concatenate([borders[number].weights for number in every])
         owner = self._owners(edges)
         flow = np.zeros(len(edges), np.int64)
-        best = flow
-        bound: int | None = None
-        for sweep in range(most + 1):
-            energy, least, labels, _ = self._sweep(edges, weights, owner, flow, False)
-            if bound is None or least > bound:
-                bound, best = least, flow
-            if energy == least or sweep == most:
-                break
-            step = labels[:, 0].astype(np.int64) - labels[:, 1]
-            share = weights // (2 + sweep)
-            flow = np.clip(flow + share * step, -weights, weights)
-        self._store.find(unproved=True)
-        energy, _, _, n_open = self._sweep(edges, weights, owner, best, True)
-        return (energy - bound) * self._unit, n_open, sweep + 1
+        value, least, labels, total = self._sweep(edges, weights, owner, flow)
+        # What is proposed: the labels of the cells for a flow, or one label everywhere.
+        best: IntArray | int = flow
+        for label, energy in enumerate((0, total)):
+            if energy < value:
+                value, best = energy, label
+        bound, share, sweep = least, 1.0, 0
+        while value > bound and sweep < most:
+            apart = labels[:, 0].astype(np.int64) - labels[:, 1]
+            # Polyak's step, with the energy of the best labels in place of the maximum. That is too
+            # high, so the step is halved whenever the bound does not rise.
+            length = share * (value - least) / max(int(np.count_nonzero(apart)), 1)
+            flow = np.clip(flow + max(int(length), 1) * apart, -weights, weights)
+            sweep += 1
+            energy, least, labels, _ = self._sweep(edges, weights, owner, flow)
+            if least <= bound:
+                share /= 2
+            bound = max(bound, least)
+            if energy < value or least == value:  # where the two meet, the labels are the least
+                value, best = energy, flow
+        if isinstance(best, int):
+            n_open = sum(self._solve(edges, edges, owner, best)[2])
+        else:
+            n_open = sum(self._solve(edges, np.stack([best, -best], axis=1), owner, None)[2])
+        return (value - bound) * self._unit, n_open, sweep
 
     def _owners(self, edges: IntArray) -> IntArray:
         """Return the cells of the ends of edges."""
@@ -129,26 +157,39 @@ class Sweeps:
         return owner
 
     def _sweep(
-        self, edges: IntArray, weights: IntArray, owner: IntArray, flow: IntArray, write: bool
+        self, edges: IntArray, weights: IntArray, owner: IntArray, flow: IntArray
     ) -> tuple[int, int, NDArray[np.uint8], int]:
-        """Return the energy, the bound, the labels of the ends, and the number of open voxels."""
+        """Return the energy, the bound, the labels of the ends, and the energy of label 1."""
         signed = np.stack([flow, -flow], axis=1)
+        labels, found, _ = self._solve(edges, signed, owner, None, propose=False)
+        least, total = (sum(numbers) for numbers in zip(*found, strict=True))
+        apart = labels[:, 0].astype(np.int64) - labels[:, 1]
+        energy = least - int((flow * apart).sum()) + int((weights * np.abs(apart)).sum())
+        return energy, least, labels, total - int(signed.sum())
+
+    def _solve(
+        self,
+        edges: IntArray,
+        changes: IntArray,
+        owner: IntArray,
+        label: int | None,
+        *,
+        propose: bool = True,
+    ) -> tuple[NDArray[np.uint8], list[tuple[int, int]], list[int]]:
+        """Cut all cells. Return the labels of the ends, energies, and numbers of open voxels."""
         places = {cell.number: np.nonzero(owner == cell.number) for cell in self._cells}
         calls = [
-            (SolveCell(edges[places[cell.number]], signed[places[cell.number]], write), cell)
-            for cell in self._cells
+            (SolveCell(edges[own], changes[own], propose, label), cell)
+            for cell, own in zip(self._cells, places.values(), strict=True)
         ]
         labels = np.zeros(edges.shape, np.uint8)
-        leasts: list[int] = []
+        energies: list[tuple[int, int]] = []
         n_open: list[int] = []
 
         def keep(cell: Cell, found: SolvedCell) -> None:
             labels[places[cell.number]] = found.labels
-            leasts.append(found.least)
+            energies.append((found.least, found.total))
             n_open.append(found.n_open)
 
         self._run("sweeps", calls, 0, len(calls), keep)
-        least = sum(leasts)
-        apart = labels[:, 0].astype(np.int64) - labels[:, 1]
-        energy = least - int((flow * apart).sum()) + int((weights * np.abs(apart)).sum())
-        return energy, least, labels, sum(n_open)
+        return labels, energies, n_open

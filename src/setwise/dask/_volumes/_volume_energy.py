@@ -72,12 +72,6 @@ class Pairs:
                     row[part] = units.of(self.strengths[k] * self.falls(change))
         return weights
 
-    def exact(self, k: int, ahead: NDArray[Any] | None, behind: Any, n: int) -> FloatArray:
-        """Return the weights of n edges of a direction by the values at their ends."""
-        if ahead is None:
-            return np.full(n, self.strengths[k])
-        return np.asarray(self.strengths[k] * self.falls(_changes_of(ahead)(ahead, behind)))
-
 
 class _Changes(NamedTuple):
     """The sizes of changes of an image; ``few`` of them are possible, or any number (None)."""
@@ -86,7 +80,7 @@ class _Changes(NamedTuple):
     few: int | None
 
     def __call__(self, ahead: NDArray[Any], behind: NDArray[Any]) -> NDArray[Any]:
-        return np.abs(np.subtract(ahead, behind, dtype=self.kind))
+        return np.asarray(np.abs(np.subtract(ahead, behind, dtype=self.kind)))
 
 
 def _changes_of(image: NDArray[Any]) -> _Changes:
@@ -202,8 +196,10 @@ class VolumeEnergy:
             n = int(np.count_nonzero(apart))
             if not n:
                 continue
-            ends = (None, None) if image is None else (image[second][apart], image[first][apart])
-            weights = self.pairs.exact(k, *ends, n)
+            weights = np.full(n, self.pairs.strengths[k])
+            if image is not None:
+                changes = _changes_of(image)(image[second][apart], image[first][apart])
+                weights *= self.pairs.falls(changes)
             cut += float(weights.sum())
             lost_weights += self.units.lost(weights)
         return CostSums(paid, least, lost), cut, lost_weights

@@ -77,7 +77,9 @@ class VolumeOptions(Record):
         own = tuple(as_count(side, "block", least=1) for side in list(given))
         if len(own) != axes:
             raise ValueError(f"block must have {axes} sides, got {len(own)}")
-        return tuple(min(2 * -(-side // 2), 2 * -(-most // 2)) for side, most in zip(own, sides))
+        return tuple(
+            min(2 * -(-side // 2), 2 * -(-most // 2)) for side, most in zip(own, sides, strict=True)
+        )
 
     def most_sweeps(self) -> int:
         """Return ``sweeps``."""

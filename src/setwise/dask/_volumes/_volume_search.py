@@ -19,13 +19,14 @@ from setwise._foundation._progress import stops
 from setwise.dask._volumes._costs import CELLS, cells_of, color_costs
 from setwise.dask._volumes._label_store import OPEN, DamagedLabels, LabelStore
 from setwise.dask._volumes._layout import Cell, Layout, Round
-from setwise.dask._volumes._sweeps import Sweeps
+from setwise.dask._volumes._sweeps import Sweeps, settle
 from setwise.dask._volumes._tasks import (
     CutCell,
     Decided,
     Energies,
     ImageSums,
     OpenVoxels,
+    Task,
     Usage,
     WriteLabels,
     gather_open,
@@ -41,7 +42,7 @@ from setwise.inference._editing._sliceable import shape_of, within
 
 # The most open voxels that one cut takes, of a block or of all that is left: about 100 MB.
 BUDGET = 1 << 20
-# What rounding to 32 bits may cost, as a share of what there is to gain. Otherwise 64 bits are used.
+# What 32 bits may lose, as a share of what there is to gain. Otherwise 64 bits are used.
 _MOST_LOST = 1e-6
 # The side of the box in the middle that shows at once whether 32 bits are enough.
 _TRIAL = {1: 1 << 16, 2: 256, 3: 40}
@@ -161,15 +162,17 @@ class VolumeSearch:
                 energy = replace(energy, pairs=replace(energy.pairs, beta=beta))
             if colors:
                 counts = np.array(drawn)
-                if not counts.any(axis=1).all():
-                    raise ValueError(
-                        "seeds must mark voxels of both labels where kind is 'image', got none of "
-                        f"label {int(counts.any(axis=1)[0])}"
-                    )
+                for label, row in enumerate(counts):
+                    if not row.any():
+                        raise ValueError(
+                            "seeds must mark voxels of both labels where kind is 'image', got none "
+                            f"of label {label}"
+                        )
                 energy = replace(energy, costs=color_costs(energy.costs.source, low, high, counts))
         self.energy = energy
         if "bits" not in found:
-            found["bits"] = 32 if _suits_32_bits(energy) else 64
+            trial = Task(suits_32_bits)(energy, self.store, _middle(energy.sides))
+            found["bits"] = 32 if trial.answer else 64
             self.store.find(bits=found["bits"])
         self._use_bits(int(found["bits"]))
 
@@ -186,14 +189,16 @@ class VolumeSearch:
     def _decide(self) -> None:
         """Write a label for each voxel, and find what is not proved of them."""
         found = self.store.found
-        if found.get("rounds") is not None:
-            self.n_open, self._unproved, self._n_sweeps = found["rounds"]
-            return
-        if found.get("unproved"):  # labels without a proof may have been written
-            self.store.forget_rounds()
-            self.store.forget_labels()
-        self._unproved, self._n_sweeps = self._rounds(bool(self.store.found.get("again")))
-        self.store.find(rounds=[self.n_open, self._unproved, self._n_sweeps])
+        if found.get("rounds") is None:
+            if found.get("unproved"):  # labels without a proof may have been written
+                self.store.forget_rounds()
+                self.store.forget_labels()
+            gap, n_sweeps = self._rounds(bool(self.store.found.get("again")))
+            found = {"rounds": [self.n_open, gap, n_sweeps]}
+            self.store.find(unproved=gap > 0, **found)
+        self.n_open, self._unproved, self._n_sweeps = found["rounds"]
+        if "sweeps" in self.n_open:
+            self._pass("settled", self.layout.rounds()[2].cells, settle, 1)
 
     def _rounds(self, again: bool) -> tuple[float, int]:
         """Return the gap that is left, and the number of sweeps."""
@@ -236,13 +241,19 @@ class VolumeSearch:
     def _sum_up(self) -> NDArray[Any]:
         """Return the energies of all blocks, whose labels must be complete."""
         rows = self._pass("energy", self.first.cells, sum_energy, len(Energies._fields))
-        places = np.flatnonzero(rows[:, -1] > 0)
-        if len(places):
-            cell = self.first.cells[int(places[0])]
-            self.store.forget_rounds()
-            raise OSError(
-                f"{cell.name}: its labels are not what was written, {int(rows[places[0], -1])} are "
-                "missing; the others stay, and the next call solves what is missing"
+        damaged = [cell for cell in self.first.cells if rows[cell.number, -1] > 0]
+        if (corner := self.store.missing()) is not None:
+            damaged += [
+                cell
+                for cell in self.first.cells
+                if all(
+                    part.start <= at < part.stop for part, at in zip(cell.core, corner, strict=True)
+                )
+            ]
+        if damaged:
+            raise DamagedLabels(
+                f"{damaged[0].name}: labels that were written are missing; what is written stays, "
+                "and the next call goes on from there"
             )
         return rows
 
@@ -263,8 +274,8 @@ class VolumeSearch:
                 reason += f"; the gap is what {self.energy.units.bits} bits dropped"
         else:
             reason = (
-                f"voxels far from each other decide labels together: {self.n_open['sweeps']} voxels are "
-                f"open after {self._n_sweeps} sweeps over their blocks"
+                "voxels far from each other decide labels together: "
+                f"{self.n_open['sweeps']} voxels are open after {self._n_sweeps} sweeps over blocks"
             )
         return self._record(value, bound, paid - least + cut, unproved == 0, False, reason)
 
@@ -319,16 +330,17 @@ def _summary(sums: list[ImageSums], colors: bool) -> list[Any]:
     return [low, high, fsum(own.squares for own in sums), drawn.tolist()]
 
 
-def _suits_32_bits(energy: VolumeEnergy) -> bool:
-    """Return whether 32 bits are enough for a box in the middle, cut by itself."""
-    energy = replace(energy, units=units_for(energy.pairs.strengths, 32))
-    most = _TRIAL[len(energy.sides)]
-    box = tuple(
-        slice(max(side // 2 - most // 2, 0), min(side // 2 - most // 2 + most, side))
-        if side > most
-        else slice(0, side)
-        for side in energy.sides
-    )
+def _middle(sides: tuple[int, ...]) -> Cell:
+    """Return the box in the middle, which does not depend on the blocks."""
+    most = [min(_TRIAL[len(sides)], side) for side in sides]
+    begins = [(side - own) // 2 for side, own in zip(sides, most, strict=True)]
+    box = tuple(slice(begin, begin + own) for begin, own in zip(begins, most, strict=True))
+    return Cell(-1, box, box)
+
+
+def suits_32_bits(energy: VolumeEnergy, store: LabelStore, cell: Cell) -> bool:
+    """Return whether 32 bits are enough for a box, cut by itself."""
+    energy, box = replace(energy, units=units_for(energy.pairs.strengths, 32)), cell.core
     block = energy.block(box)
     inner = within(box, block.padded)
     shape = shape_of(box)
@@ -341,7 +353,7 @@ def _suits_32_bits(energy: VolumeEnergy) -> bool:
         known.ravel(),
         np.array([(0, side) for side in shape], np.int64),
     )
-    # Around the box are the labels of its nearest voxels, so that edges to the outside cost nothing.
+    # Outside are the labels of the nearest voxels, so that edges to there cost nothing.
     margins = zip(inner, shape_of(block.padded), strict=True)
     around = [(part.start, side - part.stop) for part, side in margins]
     labels = np.pad(known, around, mode="edge")

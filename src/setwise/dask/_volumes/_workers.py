@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
+from itertools import islice
 from typing import Any
 from uuid import uuid4
 
@@ -26,6 +27,9 @@ Call = tuple[Callable[..., Any], Cell]
 # The number of tasks per thread that are submitted to a cluster before the first of them is done:
 # a worker then never waits for the client.
 _AHEAD = 2
+# Seconds between two checks of the time limit while a cluster works. A check costs a few
+# milliseconds of the client, so shorter pauses would cost a share of a core.
+_CLUSTER_PAUSE = 0.5
 
 
 class Threads:
@@ -38,7 +42,7 @@ class Threads:
 
     def run(
         self, energy: VolumeEnergy, store: LabelStore, calls: Sequence[Call], deadline: Deadline
-    ) -> Iterator[tuple[Cell, Outcome]]:
+    ) -> Generator[tuple[Cell, Outcome]]:
         """Yield cells with their outcomes as they come. When the time is over, raise ``TimeUp``."""
         stop = _core.Stop()
         left = iter(calls)
@@ -46,11 +50,9 @@ class Threads:
         with ThreadPoolExecutor(self.n_threads) as threads:
             try:
                 while True:
-                    for function, cell in left:
+                    for function, cell in islice(left, self.n_threads - len(begun)):
                         task = Task(function)
                         begun[threads.submit(stop.run, task, energy, store, cell)] = cell
-                        if len(begun) >= self.n_threads:
-                            break
                     if not begun:
                         return
                     done = wait(begun, PAUSE, FIRST_COMPLETED).done
@@ -73,7 +75,7 @@ class Cluster:
 
     def run(
         self, energy: VolumeEnergy, store: LabelStore, calls: Sequence[Call], deadline: Deadline
-    ) -> Iterator[tuple[Cell, Outcome]]:
+    ) -> Generator[tuple[Cell, Outcome]]:
         """Yield cells with their outcomes as they come. When the time is over, raise ``TimeUp``."""
         left = list(calls)
         for attempt in range(ATTEMPTS):
@@ -91,31 +93,31 @@ class Cluster:
         deadline: Deadline,
         lost: list[Call],
         again: bool,
-    ) -> Iterator[tuple[Cell, Outcome]]:
+    ) -> Generator[tuple[Cell, Outcome]]:
         check_open(self.client)
         name = f"setwise-volume-{uuid4().hex[:12]}"
         # The energy is a task, so that a cluster that lost it makes it again.
         held = delayed(_Held(energy, store), pure=False)
         shared = self.client.compute(held)
         left = iter(calls)
+        threads = 1  # of all workers
         begun: dict[distributed.Future, Call] = {}
         waiting: list[distributed.Future] = [shared]
         try:
             with watched(self.client, waiting) as watch:
                 while True:
-                    threads = max(1, sum(self.client.nthreads().values()))
-                    for function, cell in left:
+                    if len(begun) < _AHEAD * threads:  # workers may have come or gone
+                        threads = max(1, sum(self.client.nthreads().values()))
+                    for function, cell in islice(left, max(_AHEAD * threads - len(begun), 0)):
                         key = f"{name}-{cell.number}"
                         future = self.client.submit(_call, Task(function), shared, cell, key=key)
                         begun[future] = (function, cell)
                         waiting.append(future)
-                        if len(begun) >= _AHEAD * threads:
-                            break
                     if not begun:
                         return
                     try:
                         done = distributed.wait(
-                            list(begun), timeout=PAUSE, return_when="FIRST_COMPLETED"
+                            list(begun), timeout=_CLUSTER_PAUSE, return_when="FIRST_COMPLETED"
                         ).done
                     except TimeoutError:
                         done = set()

@@ -118,7 +118,8 @@ class EditableCut(Versioned):
     chunks, and for :meth:`undo` in about 30 bytes per changed voxel. Grids of more than 8 million
     voxels are solved in blocks.
 
-    After Ctrl-C, costs and labels are those from before the call.
+    After Ctrl-C, costs and labels are those from before the call. Several threads may read a cut,
+    but only one at a time may change it.
 
     Examples
     --------

@@ -37,8 +37,6 @@ from setwise.inference._map._search import MapSearch
 # Grids from this number of variables on are cut by slopes. With 17,000 variables of blobs that took
 # 0.3 to 1.0 of the time of the search of functions, with 90,000 variables 0.1 to 0.5.
 _LARGE = 20_000
-# The number of roundings of a weight when prices are added at the ends of its edge.
-_ADDED = 4.0
 
 
 def cut(field: Field, options: MapOptions) -> MapResult:
@@ -205,7 +203,7 @@ def _summed(field: Field, labels: IntArray, value: float, sums: Sums, rounding: 
     if excess is None:
         return sums
     off = max(value - fsum((*least_of_all(field), excess)), 0.0)
-    prices = _ADDED * EPS * largest_of_terms(field)
+    prices = FEW_ROUNDINGS * EPS * largest_of_terms(field)
     return Sums(sums.magnitude, off + rounding + prices, depth=0)
 
 
