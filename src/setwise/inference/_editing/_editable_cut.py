@@ -42,9 +42,9 @@ Callback = Callable[[EditProgress], object]
 # strokes at once and makes each slower: benchmarks/edits.py measures both.
 _HALO = {1: 1024, 2: 128, 3: 16}
 # The halo grows by a third when a first window was too small, at most to _WIDEST times its size,
-# and shrinks by a fiftieth when one was large enough: then about 7 % of the windows are too small.
-# In a photograph, a wider halo would take more than 100 ms.
-_WIDER, _NARROWER, _WIDEST = 4 / 3, 0.98, 1.5
+# and shrinks by a fiftieth when one was large enough; without that limit about 7 % of the windows
+# would be too small. Twice the halo proves more strokes of photographs but takes more than 100 ms.
+_WIDER, _NARROWER, _WIDEST = 4 / 3, 0.98, 1.25
 
 _WHOLE = "the whole was solved again"
 _CLOSED = "no change of a label reaches the border of its window"
