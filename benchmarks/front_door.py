@@ -2,8 +2,9 @@
 
 All run on one thread unless a row says otherwise. PyMaxflow gets the same arrays, through its
 interface for edges and through its calls for grids; in the latter case our time includes making the
-edges. Larger grids are measured by large_cuts.py. A time is a share of the peer's, or of the named reference; a goal is the largest allowed
-share. Photographs and the DIMACS file are read from $SETWISE_DATA, if it is set.
+edges. A time is a share of the peer's, or of the named reference; a goal is the largest allowed
+share. Larger grids are measured by large_cuts.py. Photographs and the DIMACS file are read from
+$SETWISE_DATA, if it is set.
 """
 
 from __future__ import annotations
