@@ -40,21 +40,24 @@ from setwise.fields._terms import (
 )
 from setwise.inference._conditioning._magnitude import largest_energy, rounding_of_logs
 
-# The largest number of variables in a block whose distribution is kept during sweeps, at O(n) per
-# variable. Sweeps that replace larger blocks by their means still end near the same bound.
+# The largest number of variables in a block whose distribution of counts is updated during sweeps,
+# at O(n) per variable. Sweeps replace larger blocks by their means, and still end near the same
+# bound.
 SMALL = 48
-# The largest number of sweeps of a lower bound. With two the bound is lower; more are never needed.
+# The largest number of sweeps of a lower bound. With two sweeps the bound is lower; more than ten
+# were never needed.
 SWEEPS = 10
 # The number of sweeps after which several starts are compared. Not tuned.
 TRIAL = 3
-# A sweep that gains less than this share of the interval is the last. Four times more or less
-# changes the number of sweeps by one at most.
+# A sweep that gains less than this share of the interval is the last. A quarter or four times this
+# share changes the number of sweeps by at most one.
 SETTLED = 4e-3
 # Up to this number of entries of the unaries, or of messages in one direction, a field is small
 # enough for work that costs as much as many passes: a third start near the best labelling, and
 # chosen forests that cover a graph, without which the interval would be about a sixth wider.
 LARGE = 20_000
-# The number of variables in a block whose expectation is exact at the end, in O(n^2).
+# The largest number of variables in a block whose expectation is computed exactly at the end, in
+# O(n^2). Not tuned.
 EXACT = 4096
 _NONE: IntArray = np.zeros(0, np.int64)
 
@@ -179,7 +182,8 @@ class Factorized:
             if size
         ]
         self._robust[self._n_counts] = term
-        own = np.zeros(len(term.members), np.int64)  # initial value, until Q is known
+        # An initial value, which is replaced when Q is known.
+        own = np.zeros(len(term.members), np.int64)
         self._add_counts(term.members, sizes, np.concatenate(tables), own)
 
     def _commonest(self, term: RobustTerm) -> IntArray:
@@ -242,7 +246,7 @@ class Factorized:
 
 
 def _beyond(field: Field, temperature: float) -> float:
-    """Return a cost so large that a label has probability 0 if a share of 1e-3 of Q has it."""
+    """Return a cost of which a thousandth already gives a label probability 0."""
     nats = field.n_variables * np.log(field.n_labels) + 745.0
     return float(1e3 * (2.0 * largest_energy(field) + temperature * nats))
 
@@ -275,7 +279,7 @@ def _concave(term: TransitionTerm, counts: FloatArray) -> FloatArray:
 
 
 class Raised(NamedTuple):
-    """A lower bound on log Z, and the marginals (N, L) of the Q that has it."""
+    """A lower bound on log Z, and the marginals (N, L) of the Q that attains it."""
 
     bound: float
     probabilities: FloatArray
@@ -291,7 +295,7 @@ def raised_bound(
     labels: IntArray | None = None,
     upper: float = inf,
 ) -> Raised:
-    """Raise a lower bound on log Z by a few sweeps (until q moves by 1e-3), from two starts.
+    """Raise a lower bound on log Z by a few sweeps from two starts, until q changes by under 1e-3.
 
     One start is ``q``, the other is near the labelling of q's largest entries: if q is flat, as
     that of the upper bound is in strongly coupled fields, ascent from q may end in a poor mode. A
@@ -334,7 +338,7 @@ def _near(labels: IntArray, q: FloatArray) -> FloatArray:
 
 
 def _raise(factorized: Factorized, sweeps: int) -> bool:
-    """Make sweeps. Return whether q still moved in the last one."""
+    """Make sweeps. Return whether q still changed in the last one."""
     moves = True
     for _ in range(sweeps):  # closing a generator could lose a Ctrl-C
         moves = factorized.sweep() > 1e-3

@@ -22,7 +22,7 @@ class Descent:
     projections do not. Convergence is not proved for cyclic passes, so a pass that raises the
     objective is undone, and the next pass has no momentum, so that it cannot raise the objective.
 
-    A pass costs as much for a group that has almost converged as for any other. When the gap is
+    A pass is as expensive for a group that has almost converged as for any other. When the gap is
     measured, groups with a small part of it are selected. Until the next measurement each pass
     sweeps only one of them, without momentum, before the other groups are extrapolated.
 
@@ -40,7 +40,7 @@ class Descent:
         dtype: str = "float64",
         unit: float = 1.0,
     ) -> None:
-        """``dtype`` is that of the blocks, ``unit`` the least denominator of the relative gap."""
+        """``dtype`` is the blocks' type, ``unit`` the least denominator of the relative gap."""
         self._relaxation = relaxation
         self._dtype = np.dtype(dtype)
         self._unit = unit
@@ -124,7 +124,7 @@ class Descent:
             self._state.set_light(light.astype(np.uint8), self._threads)
 
     def look_again(self) -> None:
-        """Recompute objective, history and gap, which a Ctrl-C may have left out of date."""
+        """Recompute the objective, the history and the gap, which may be outdated after Ctrl-C."""
         self._evaluate()
         if self.objective != self.history[-1]:
             self.history.append(self.objective)

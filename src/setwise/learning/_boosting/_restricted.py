@@ -66,12 +66,13 @@ class Restricted:
 
     With few planes, the optimum of the model is far away: large weights of one learner cancel those
     of another, and the resulting function can be nearly zero or worse than zero. Therefore the risk
-    is evaluated on the way to it: a line search from the best weights, with a small first step,
-    finds where the objective starts to increase, and cuts there. The best weights never get worse.
+    is evaluated on the way to it. A line search from the best weights, with a small first step,
+    finds the point where the objective starts to increase, and adds planes there. The best weights
+    never become worse.
 
     If the risk has a soft version and there are many scores, descent on the soft risk comes first.
-    The linear program gets the weak learners only after ``harden``. A risk that is soft itself has
-    no optimum at a vertex, so the descent comes first for any number of scores.
+    The linear program gets the weak learners only after ``harden``. The optimum of a risk that is
+    soft itself is not at a vertex, so the descent comes first for any number of scores.
 
     If ``grouped``, the penalty of a shared learner is the Euclidean norm of its weights, for which
     only the descent is available.
@@ -152,7 +153,7 @@ class Restricted:
         return cast(FloatArray, self.best.scores)
 
     def minimize(self, floor: float, share: float, bound: float) -> MasterSolution:
-        """Add cutting planes until the best value is close to the value of the model.
+        """Add cutting planes until the best value is close to the optimum of the model.
 
         The difference must be at most ``floor``, or a ``share`` of the distance of the model from
         the bound of the whole problem, which limits the gain of further weak learners. The loop
@@ -217,7 +218,7 @@ class Restricted:
             self.harden()
 
     def resembles(self, column: Column) -> bool:
-        """Return whether a column in use is the same one."""
+        """Return whether a column in use has the same response up to rounding."""
         return (self.soft or self.responses).resembles(column)
 
     def _enter(self, column: Column) -> None:

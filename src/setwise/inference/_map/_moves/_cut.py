@@ -59,9 +59,9 @@ def cut_at_once(field: Field, read: Callable[..., MapOptions]) -> MapResult | No
     """Return the answer of ``cut`` for two labels with only Potts terms and tables, or None.
 
     The field is not conditioned first: a cut depends only on differences, and its costs are counted
-    above the least unaries and table entries. ``read`` makes the options of a field. None is
-    returned if there is another potential, a start, or no cut to make, or if large prices cost
-    digits; ``cut`` is used then.
+    above the least unaries and table entries. ``read`` makes the options of a field. The result is
+    None if there is another potential, a start, or nothing to cut, or if large costs increase
+    rounding errors. Then ``cut`` is used.
     """
     potts = as_potts(field)
     if potts is None:
@@ -83,7 +83,7 @@ def cut_at_once(field: Field, read: Callable[..., MapOptions]) -> MapResult | No
     if options.problem.costs_hide_digits(excess, by_cut=True):
         return None
     sums = Sums(excess, found.rounding, depth=0)
-    _, interrupted = attempt(options.tell, 1, excess, excess - found.gap, sums)
+    _, interrupted = attempt(options.report_end, 1, excess, excess - found.gap, sums)
     result = options.result(
         found.labels,
         excess,
@@ -158,7 +158,7 @@ class _CutSearch(MapSearch):
         if field.n_labels == 1:
             self.bound, self.converged, self.limit = self._start, True, 0
             return
-        # The rounding error that a start with a high energy causes in reported values.
+        # A start with a high energy causes this rounding error in reported values.
         self._lost = options.problem.rounding(self._start, 0.0)
         self._prices = FEW_ROUNDINGS * EPS * largest_of_terms(field)
         self._kernel.offer_swap(0, 1)
@@ -171,7 +171,7 @@ class _CutSearch(MapSearch):
         below = start + kernel.bound() - (self._lost if is_lost else 0.0)
         self.bound = min(value, max(self.bound, below))
         self.sums = self._sums()
-        self.best = self.best[0], value  # the labels are read at the end
+        self.best = self.best[0], value  # the labels are read from the kernel at the end
         self.converged = done or options.close_enough(value, self.bound)
         return self.converged
 
@@ -183,7 +183,8 @@ class _CutSearch(MapSearch):
             labels: IntArray = np.empty(field.n_variables, np.int64)
             kernel.read(labels)
             value = float(field._energies(labels[None])[0])
-            # Recomputed from the answer, since a start of high energy would cost digits.
+            # The value is recomputed from the answer, because a start of high energy causes
+            # rounding errors.
             self.best, self.bound = (labels, value), max(self.options.problem.trivial, value - gap)
             self.sums = _summed(field, labels, value, self._sums(), rounding)
         return super().result(ending)
@@ -227,7 +228,7 @@ def _cut_of_edges(field: Field, method: str, options: MapOptions) -> MapResult |
     )
     if not result.exact:  # the rounding error of the flow exceeds the costs
         return None
-    _, ended = attempt(options.tell, 1, value, bound, sums)
+    _, ended = attempt(options.report_end, 1, value, bound, sums)
     return replace(result, interrupted=True) if ended else result
 
 
@@ -256,5 +257,5 @@ def _cut_of_large_grid(field: Field, method: str, options: MapOptions) -> MapRes
     result = options.result(
         choices[best], value, bound, method=method, n_iter=found.n_cuts, converged=True, sums=sums
     )
-    _, ended = attempt(options.tell, found.n_cuts, value, bound, sums)
+    _, ended = attempt(options.report_end, found.n_cuts, value, bound, sums)
     return replace(result, interrupted=True) if ended else result
