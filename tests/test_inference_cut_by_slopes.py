@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import numpy as np
 import pytest
 import reference
@@ -9,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import setwise as sw
-from setwise import fields
+from setwise import _core, fields
 from setwise.inference._map._moves import _cut, _cut_by_slopes
 
 seeds = st.integers(0, 2**32 - 1)
@@ -92,3 +94,52 @@ def test_larger_fields_agree_with_the_search_of_small_ones(shape, monkeypatch):
             assert abs(by_slopes.value - usual.value) <= 1e-9 * abs(usual.value)
             assert again.labels.tobytes() == by_slopes.labels.tobytes()
             assert by_slopes.exact
+
+
+def test_ctrl_c_in_the_middle():
+    rng = np.random.default_rng(1)
+    field = drawn_field(rng, (60, 60), whole=True, regions=1, costs=0)
+    best = sw.solve_map(field, n_jobs=1)
+    polls = 0
+
+    def solve(at):
+        nonlocal polls
+        polls = 0
+
+        def watch():
+            nonlocal polls
+            polls += 1
+            if polls == at:
+                signal.raise_signal(signal.SIGINT)
+
+        _core.watch_polls(watch)
+        try:
+            return sw.solve_map(field, n_jobs=1)
+        finally:
+            _core.watch_polls(None)
+
+    assert solve(0).exact
+    ended = 0
+    for at in range(1, polls, max(1, polls // 8)):
+        try:
+            found = solve(at)
+        except KeyboardInterrupt:  # during the set-up
+            continue
+        ended += found.interrupted
+        assert found.bound <= best.value <= found.value
+    assert ended > 2
+    assert sw.solve_map(field, n_jobs=1).labels.tobytes() == best.labels.tobytes()
+
+
+def test_fields_that_slopes_cannot_decide_are_left_to_the_search(monkeypatch):
+    """Without a grid, with a table of another kind, or with too much open."""
+    rng = np.random.default_rng(2)
+    field = drawn_field(rng, (6, 6), whole=False, regions=1, costs=0)
+    assert _cut_by_slopes.cut_by_slopes(field, 1) is not None
+    chain = fields.Field(rng.normal(size=(4, 2))) + fields.Potts([[0, 1], [2, 3], [0, 3]], 1.0)
+    assert _cut_by_slopes.cut_by_slopes(chain, 1) is None
+    odd = field + fields.CardinalityPotential(np.zeros(36, int), np.sqrt(np.arange(37.0)))
+    assert _cut_by_slopes.cut_by_slopes(odd, 1) is None
+    monkeypatch.setattr(_cut_by_slopes, "_MOST_CUTS", 1)
+    assert _cut_by_slopes.cut_by_slopes(field, 1) is None
+    assert sw.solve_map(field).exact

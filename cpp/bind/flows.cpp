@@ -14,6 +14,7 @@
 #include "bind/bind.hpp"
 #include "flows/changing_cut.hpp"
 #include "flows/field_cut.hpp"
+#include "flows/grid_cut.hpp"
 #include "flows/make_flow_graph.hpp"
 #include "flows/volume_block.hpp"
 #include "numeric/threads.hpp"

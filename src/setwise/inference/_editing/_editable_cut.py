@@ -41,6 +41,10 @@ Callback = Callable[[EditProgress], object]
 # The width in voxels of the first window around a change, by the number of axes. With a larger
 # halo, more strokes are proved at once and each takes longer (benchmarks/edits.py measures both).
 _HALO = {1: 1024, 2: 128, 3: 16}
+# The halo grows by a third when a first window was too small, at most to _WIDEST times its size,
+# and shrinks by a fiftieth when one was large enough; without that limit about 7 % of the windows
+# would be too small. Twice the halo proves more strokes of photographs but takes more than 100 ms.
+_WIDER, _NARROWER, _WIDEST = 4 / 3, 0.98, 1.25
 
 _WHOLE = "the whole was solved again"
 _CLOSED = "no change of a label reaches the border of its window"
@@ -174,7 +178,7 @@ class EditableCut(Versioned):
         self._store = LabelStore(_as_labels(labels, self.shape))
         self._edits = Edits(self.shape)
         self._changes: list[Change] = []
-        self._halo = _HALO[min(len(self.shape), 3)]
+        self._halo, self._widening = _HALO[min(len(self.shape), 3)], 1.0
         self._begins_proved = solved
 
     @classmethod
@@ -432,7 +436,8 @@ class EditableCut(Versioned):
         proved = self.proved
         change = Change(voxels, self._edits.read_at(voxels), after, [], False)
         try:
-            for piece in pieces(voxels, self._halo, self.shape) if len(voxels) else ():
+            halo = round(self._halo * self._widening)
+            for piece in pieces(voxels, halo, self.shape) if len(voxels) else ():
                 rows = np.searchsorted(voxels, piece)
                 old, new = self._energy.costs_at(
                     piece, *((part[0][rows], part[1][rows]) for part in (change.before, after))
@@ -448,12 +453,14 @@ class EditableCut(Versioned):
                         self._store,
                         voxels[moved],
                         label,
-                        self._halo,
+                        halo,
                         stopped or not proved,
                         self._n_threads,
                         report,
                     )
                     n_windows += found.n_windows
+                    self._widening *= _WIDER if found.n_windows > 1 else _NARROWER
+                    self._widening = min(max(self._widening, 1.0), _WIDEST)
                     changed += self._store.write(found.window, found.labels, change.journal)
                     is_whole, stopped = is_whole or found.whole, stopped or found.stopped
                     proved = found.proved and (proved or found.whole)
