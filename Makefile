@@ -139,7 +139,8 @@ oldest: .venv/.tools
 	$(PYTHON) -m venv --clear .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/python tests/oldest.py > .venv-oldest/oldest.txt
-	sed -E '/^(pandas|dask|distributed|zarr)==/d' constraints.txt > .venv-oldest/tools.txt
+	grep -vE "^(pandas|$$(sed 's/[=<].*//' .venv-oldest/oldest.txt | paste -sd '|'))==" constraints.txt \
+		> .venv-oldest/tools.txt
 	.venv-oldest/bin/python -m pip install --quiet --constraint .venv-oldest/tools.txt \
 		--constraint .venv-oldest/oldest.txt --group test \
 		"$$(ls dist/setwise-*.whl)[demo,plot,app,dask,volumes,torch]"

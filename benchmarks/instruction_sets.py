@@ -35,7 +35,7 @@ def one_version(folder: Path) -> Path:
     settings = {
         "nanobind_DIR": nanobind.cmake_dir(),
         "Python_EXECUTABLE": sys.executable,
-        "CMAKE_CXX_FLAGS": "-DSETWISE_ONE_VERSION",
+        "CMAKE_CXX_FLAGS": "-DSETWISE_PLAIN",
     }
     given = [f"-D{name}={value}" for name, value in settings.items()]
     subprocess.run(["cmake", "-S", folder, "-B", folder / "build", *given], check=True)

@@ -81,7 +81,7 @@ CASES = (
         "EditableCut, costs in int8",
         CUBE + "; unary = rng.integers(-9, 9, (side,) * 3, dtype=np.int8)",
         "sw.inference.EditableCut(unary, 2, n_jobs=1)",
-        (9_261_000, 15_625_000),
+        (1_000_000, 4_096_000),
         1,
         "voxel",
     ),

@@ -17,9 +17,9 @@ from setwise import fields
 from setwise.dask import VolumeOptions, solve_map
 from setwise.dask._volumes import _volume_search
 from setwise.dask._volumes._costs import Units
-from setwise.dask._volumes._ome_zarr import read_ome
 from setwise.dask._volumes._volume_energy import units_for
 from setwise.fields._pixels._grid import directions, pair_slices
+from setwise.images._ome_zarr import open_ome
 
 seeds = st.integers(0, 2**32 - 1)
 NEIGHBOURS = {1: [2], 2: [4, 8], 3: [6, 26]}
@@ -361,11 +361,11 @@ def test_a_block_that_cannot_be_read_is_named_and_the_others_stay(scene, tmp_pat
 
 
 def test_a_full_disk_is_one_sentence_and_the_next_call_goes_on(scene, tmp_path, monkeypatch):
-    from setwise.dask._volumes._label_store import LabelStore
+    from setwise.dask._volumes._volume_store import VolumeStore
 
     unary = (120.0 - scene[0]) / 32
     options, store, left = VolumeOptions(block=10), tmp_path / "labels.zarr", [5]
-    write = LabelStore.write
+    write = VolumeStore.write
 
     def full(self, window, labels):
         left[0] -= 1
@@ -373,7 +373,7 @@ def test_a_full_disk_is_one_sentence_and_the_next_call_goes_on(scene, tmp_path, 
             raise OSError(28, "No space left on device")
         write(self, window, labels)
 
-    monkeypatch.setattr(LabelStore, "write", full)
+    monkeypatch.setattr(VolumeStore, "write", full)
     with pytest.raises(OSError, match=r"block 5 \(.*No space left on device; what is written"):
         solve_map(unary, store, options=options, n_jobs=1)
     monkeypatch.undo()
@@ -409,8 +409,7 @@ def test_ome_zarr_is_read_and_written(scene, tmp_path, version):
     result = solve_map(path, store, options=VolumeOptions(block=12))
     same = solve_map(unary, spacing=(2.0, 0.5, 0.5))
     np.testing.assert_array_equal(result.labels[:], same.labels[:])
-    written = zarr.open_group(store, mode="r")
-    found = read_ome(written, "labels")
+    found = open_ome(store)
     assert found.spacing == (2.0, 0.5, 0.5)
     assert found.unit == "micrometer"
     np.testing.assert_array_equal(found.array[:], same.labels[:])
@@ -422,21 +421,21 @@ def test_an_ome_zarr_group_that_is_not_whole_is_refused_in_one_sentence(scene, t
     unary = (120.0 - scene[0]) / 32
     path = tmp_path / "in.zarr"
     zarr.open_group(path, mode="w")
-    with pytest.raises(ValueError, match=r"must be an OME-Zarr image, got a group .* without"):
+    with pytest.raises(ValueError, match="must have the metadata multiscales of OME-Zarr"):
         solve_map(path)
     write_ome(path, unary, SPACE[1:])
-    with pytest.raises(ValueError, match="an axis for each of its sides, got 2 axes"):
+    with pytest.raises(ValueError, match="with axes and datasets, got ValueError"):
         solve_map(path)
     write_ome(path, unary, [*SPACE[:2], {"name": "c", "type": "channel"}])
-    with pytest.raises(ValueError, match="whose last axes are those of space"):
+    with pytest.raises(ValueError, match="must have the axes of space last, got axes 'zyc'"):
         solve_map(path)
     write_ome(path, np.stack([unary] * 2), [{"name": "c", "type": "channel"}, *SPACE])
     with pytest.raises(ValueError, match="one entry along axis 'c', got 2"):
         solve_map(path)
     write_ome(path, unary, SPACE, datasets=[{"path": "s1"}])
-    with pytest.raises(ValueError, match="without its array 's1'"):
+    with pytest.raises(ValueError, match="with axes and datasets, got KeyError"):
         solve_map(path)
-    with pytest.raises(ValueError, match=r"which zarr cannot open"):
+    with pytest.raises(ValueError, match="must be a zarr array or an OME-Zarr group"):
         solve_map(tmp_path / "nothing.zarr")
 
 

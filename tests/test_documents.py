@@ -109,7 +109,7 @@ def test_the_paper_has_the_sections_that_its_journal_asks_for() -> None:
 
 
 def test_what_it_is_for_is_the_same_everywhere() -> None:
-    first = "Learn with the loss you are judged by. Predict with certificates, uncertainty and"
+    first = "Learn with the loss you are evaluated by. Predict with certificates, uncertainty and"
     for page in ("README.md", "docs/index.md", "demo/page.html"):
         assert first in (ROOT / page).read_text(encoding="utf-8"), f"{page} says something else"
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -151,6 +151,21 @@ def test_links_of_a_page_lead_somewhere(page: Path) -> None:
             target = target if target.stem != "index" else ROOT / "examples"
         assert target.exists(), f"{page.name}: there is no {link}"
         assert not anchor or anchor in anchors(target), f"{page.name}: no heading for {link}"
+
+
+def test_the_page_of_the_papers_names_what_exists() -> None:
+    page = (ROOT / "docs" / "guide" / "papers.md").read_text(encoding="utf-8")
+    tests = "\n".join(path.read_text(encoding="utf-8") for path in ROOT.glob("tests/test_*.py"))
+    named = set(re.findall(r"`(test_\w+)`", page))
+    assert len(named) > 30
+    assert not {name for name in named if f"def {name}(" not in tests}
+    for script in re.findall(r"`((?:experiments|examples)/\S+\.py)`", page):
+        if (ROOT / script.split("/")[0]).exists():  # the experiments are not part of the sdist
+            assert (ROOT / script).exists(), f"there is no {script}"
+    known = set(re.findall(r"\w+", (ROOT / "tests" / "public_api.txt").read_text(encoding="utf-8")))
+    for name in re.findall(r"`(?:sw\.)?([\w.]+)(?:\([^`]*\))?`", page):
+        if not name.startswith(("test_", "README")) and not name.endswith((".py", ".md")):
+            assert name.split(".")[-1] in known, f"nothing public is called {name}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -276,6 +291,15 @@ def draw_on_the_page() -> None:
                 pass
 
 
+def cut_a_volume() -> None:
+    from setwise.dask._volumes import _volume_search
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_volume_search, "BUDGET", 0)  # so that voxels are left to the sweeps
+        unary = np.random.default_rng(0).normal(size=(8, 8))
+        sw.dask.solve_map(unary, options=sw.dask.VolumeOptions(block=4, sweeps=1), n_jobs=1)
+
+
 def fit_on_dask() -> object:
     distributed = pytest.importorskip("distributed")
     import dask.array as da
@@ -318,6 +342,7 @@ CALLS = {
     "From masks to a guarantee": guarantee_masks,
     "A stroke on the page": draw_on_the_page,
     "A stroke on a solved cut": edit_a_cut,
+    "A volume larger than memory": cut_a_volume,
     "On dask": fit_on_dask,
 }
 

@@ -279,3 +279,18 @@ def test_bad_frames_and_boxes(sequence):
         tracker.score_boxes(frames[0], [[3, 3, 0, 5]])
     with pytest.raises(TypeError, match="frame must hold numbers, got bool"):
         tracker.start(np.zeros((9, 9), bool), boxes[0])
+
+
+def test_the_settings_of_the_paper():
+    tracker = sw.StructBoostTracker.as_in_paper(n_estimators=30, n_candidates=200)
+    assert (tracker.memory, tracker.reservoir, tracker.n_training) == (60, 0, 200)
+    assert tracker.n_estimators == 30
+    frames = np.zeros((6, 60, 80))
+    for t, frame in enumerate(frames):
+        frame[20:40, 10 + 2 * t : 30 + 2 * t] = 1.0
+    tracker.start(frames[0], (10, 20, 20, 20))
+    assert [tracker.update(frame)[0] for frame in frames[1:]] == [12.0, 14.0, 16.0, 18.0, 20.0]
+    assert tracker.update(np.zeros((60, 80))).shape == (4,)
+    assert tracker.state_ == "following"  # it never doubts
+    with pytest.raises(TypeError, match="unexpected keyword argument"):
+        sw.StructBoostTracker.as_in_paper(speed=2)

@@ -257,3 +257,29 @@ def test_calibration_keeps_the_images_of_a_group_in_one_fold() -> None:
     marks = np.full((5, 7), -1)
     marks[3, 5], marks[0, 1] = 1, 0
     assert fields._thinned(marks, 2).tolist() == [[0, -1, -1, -1], [-1, -1, 1, -1], [-1] * 4]
+
+
+def test_adaboost_mh_takes_the_best_stump_and_its_bound_holds() -> None:
+    from experiments.struct_boost._adaboost_mh import AdaBoostMH
+
+    rng = np.random.default_rng(0)
+    X = np.round(rng.normal(size=(40, 3)), 1)
+    y = np.digitize(X[:, 0] + 0.3 * rng.normal(size=40), [-0.5, 0.5])
+    signs = np.where(y[:, None] == np.arange(3), 1.0, -1.0)
+    first = AdaBoostMH(1).fit(X, y)
+    (j, cut, _), least = first.stumps_[0], np.inf
+    for k in range(3):
+        for threshold in (np.unique(X[:, k])[:-1] + np.unique(X[:, k])[1:]) / 2:
+            total = 0.0
+            for side in (X[:, k] > threshold, X[:, k] <= threshold):
+                right, wrong = (signs[side] > 0).sum(0), (signs[side] < 0).sum(0)
+                total += 2 * np.sqrt(right * wrong).sum() / signs.size
+            if total < least - 1e-12:
+                least, best = total, (k, threshold)
+    assert (j, cut) == pytest.approx(best)
+    model = AdaBoostMH(30).fit(X, y)
+    bounds = np.array(model.bounds_)
+    assert (np.diff(bounds) < 0).all()
+    wrong = model.decision_function(X) * signs <= 0
+    assert wrong.mean() <= bounds[-1] + 1e-12
+    assert (model.predict(X) != y).mean() < 0.2

@@ -76,6 +76,33 @@ def test_regions_are_a_price_for_each_pixel_that_differs_until_they_are_given_up
         assert added == pytest.approx(2.0 * min(count, 10 - count, 3))
 
 
+@pytest.mark.parametrize("method", ["slic", "felzenszwalb", "quickshift"])
+@pytest.mark.parametrize("channels", [None, 1, 2, 3])
+def test_superpixels_of_every_method_follow_the_image(method: str, channels: int | None) -> None:
+    truth = np.add.outer(np.arange(20), np.arange(24)) > 22
+    image = 200.0 * truth if channels is None else 200.0 * np.stack([truth] * channels, axis=-1)
+    axis = None if channels is None else -1
+    field = sw.images.field_from_image(
+        image, strokes(truth), regions=[{"method": method}], channel_axis=axis
+    )
+    (layer,) = (p.regions for p in field.potentials if hasattr(p, "regions"))
+    assert layer.shape == (truth.size,)
+    counts = [len(np.unique(truth.ravel()[layer == k])) for k in np.unique(layer)]
+    assert np.mean(counts) < 1.5
+    with pytest.raises(TypeError, match="regions must be arguments that"):
+        sw.images.field_from_image(
+            image, strokes(truth), regions={"method": method, "speed": 1}, channel_axis=axis
+        )
+
+
+def test_superpixels_of_volumes_and_unknown_methods() -> None:
+    volume, marks = np.zeros((4, 5, 6)), np.full((4, 5, 6), -1)
+    marks[0, 0, 0], marks[3, 4, 5] = 0, 1
+    for method, words in (("quickshift", "of volumes must be made by 'slic'"), ("x", "method")):
+        with pytest.raises(ValueError, match=words):
+            sw.images.field_from_image(volume, marks, regions={"method": method})
+
+
 @pytest.mark.parametrize("regions", [6, {"n_segments": 6, "compactness": 5.0}, [4, 8]])
 def test_superpixels_are_made(regions: object) -> None:
     image, truth = two_tones((16, 20))

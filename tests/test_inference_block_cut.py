@@ -177,6 +177,43 @@ def test_a_window_proves_only_what_is_so(seed):
     np.testing.assert_array_equal(known, labels)
 
 
+@given(seeds)
+def test_directed_edges_in_whole_units(seed):
+    """Known labels, blocks and threads do not matter to the best labels with the fewest ones."""
+    rng = np.random.default_rng(seed)
+    grid = drawn_grid(rng, {1: 12, 2: 3, 3: 2})
+    n, sides = len(grid.unary), tuple(grid.sides)
+    number = rng.choice([np.int32, np.int64])
+    costs = rng.integers(-9, 10, n).astype(number)
+    there, back = rng.integers(0, 5, (2, len(grid.steps), *sides)).astype(number)
+    pixels = np.arange(n).reshape(sides)
+    every = reference.all_labelings(n, 2)
+    energies = every @ costs.astype(np.int64)
+    for k, step in enumerate(grid.steps):
+        tails = np.argwhere(pixels >= 0)
+        heads = tails + step
+        inside = ((heads >= 0) & (heads < grid.sides)).all(axis=1)
+        tails, heads = (tuple(ends[inside].T) for ends in (tails, heads))
+        x, y = every[:, pixels[tails]], every[:, pixels[heads]]
+        energies = energies + (x > y) @ there[k][tails].astype(np.int64)
+        energies = energies + (x < y) @ back[k][tails].astype(np.int64)
+    fewest = every[energies == energies.min()].min(axis=0)
+    arrays = costs, grid.sides, grid.steps, there
+    known = np.where(rng.random(n) < rng.choice([0.0, 0.4]), fewest, 2).astype(np.uint8)
+    box = np.stack([np.zeros_like(grid.sides), grid.sides], axis=1)
+    low = [int(rng.integers(0, side)) for side in grid.sides]
+    part = np.stack([low, rng.integers(np.array(low) + 1, grid.sides + 1)], axis=1)
+    proved = known.copy()
+    assert _core.cut_block(*arrays, proved, part, int(rng.integers(1, 9)), 1, 2, back) >= 0
+    np.testing.assert_array_equal(proved[proved < 2], fewest[proved < 2])
+    assert _core.cut_block(*arrays, proved, box, reverse=back) == 0
+    np.testing.assert_array_equal(proved, fewest)
+    for block in (0, 1, 3):
+        labels = known.copy()
+        assert _core.cut_open(*arrays, labels, int(rng.integers(1, 3)), back, block)
+        np.testing.assert_array_equal(labels, fewest)
+
+
 def test_a_window_is_solved_for_fixed_labels_around_it():
     """With all labels around it known, a window has one answer: the best for them."""
     rng = np.random.default_rng(5)

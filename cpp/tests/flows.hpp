@@ -13,6 +13,7 @@
 #include "flows/changing_cut.hpp"
 #include "flows/field_cut.hpp"
 #include "flows/make_flow_graph.hpp"
+#include "flows/volume_block.hpp"
 #include "numeric/threads.hpp"
 #include "tests/cases.hpp"
 
@@ -118,6 +119,44 @@ inline void check_seeded_flow(std::mt19937& random) {
     }
 }
 
+// Check that blocks of a volume decide labels of the best labelling, and all of them in the end.
+template <int pairs>
+void check_volume_blocks(std::mt19937& random, const GridNumbering& grid,
+                         const std::vector<double>& unary, const std::vector<double>& weights,
+                         const std::vector<std::int64_t>& best) {
+    const std::int64_t n = grid.pixels();
+    std::vector<std::int32_t> costs, units(static_cast<std::size_t>(pairs * n));
+    for (std::size_t v = 0; v < best.size(); ++v)
+        costs.push_back(static_cast<std::int32_t>(8 * (unary[2 * v + 1] - unary[2 * v])));
+    grid.for_runs_in_order(
+        [&](std::size_t k, const auto&, std::int64_t first, std::int64_t e, std::int64_t size) {
+            for (std::int64_t c = 0; c < size; ++c)
+                units[k * best.size() + static_cast<std::size_t>(first + c)] =
+                    static_cast<std::int32_t>(8 * weights[static_cast<std::size_t>(e + c)]);
+        });
+    const std::int64_t width = grid.sides()[1];
+    const GridWeights<std::int32_t> both{units.data(), {n, width, 1}};
+    const UnitEnergy<std::int32_t> energy{&grid, costs.data(), both, both};
+    std::vector<Known> known(best.size(), Known(open_voxel));
+    for (int round = 0; round < 4; ++round) {
+        Box core{{0, grid.sides()[0]}, {0, width}};
+        if (round < 3)
+            for (auto& [low, high] : core) {
+                low = static_cast<std::int64_t>(random() % static_cast<unsigned>(high));
+                high = low + 1 +
+                       static_cast<std::int64_t>(random() % static_cast<unsigned>(high - low));
+            }
+        const VolumeBlockSizes sizes{1 + static_cast<std::int64_t>(random() % 20),
+                                     static_cast<std::int64_t>(random() % 4),
+                                     round < 3 ? static_cast<std::int64_t>(random() % 30) : n};
+        const auto left =
+            VolumeBlock<pairs, std::int32_t>(energy, sizes).solve(core, known.data(), no_poll);
+        require(round < 3 || left == 0, "volume block: the whole is not decided");
+        for (std::size_t v = 0; v < best.size(); ++v)
+            require(known[v] == open_voxel || known[v] == best[v], "volume block: a wrong label");
+    }
+}
+
 // Check that a grid in blocks has the same cut as its edges, and a changing cut one as good.
 inline void check_field_cut(std::mt19937& random) {
     const std::int64_t sides[] = {5 + static_cast<std::int64_t>(random() % 6),
@@ -168,6 +207,10 @@ inline void check_field_cut(std::mt19937& random) {
     require(offer(cut_grid<2>) || offer(cut_grid<4>), "field cut: a grid has no blocks");
     require(cut.above_least == other.above_least && labels == others,
             "field cut: a grid is cut otherwise");
+    if (directions == 4)
+        check_volume_blocks<4>(random, grid, unary, weights, others);
+    else
+        check_volume_blocks<2>(random, grid, unary, weights, others);
 }
 
 // Copies share the data that does not change, so threads may solve them at once.

@@ -539,6 +539,7 @@ method(
     frame=FRAME,
     box=BOX,
 )
+method("StructBoostTracker.as_in_paper", lambda: sw.StructBoostTracker)
 method("StructBoostTracker.update", lambda: copy.deepcopy(TRACKER), frame=FRAME, box=BOX)
 method("StructBoostTracker.score_boxes", lambda: TRACKER, frame=FRAME, boxes=BOX[None])
 

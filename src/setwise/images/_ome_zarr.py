@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
@@ -12,13 +13,13 @@ import numpy as np
 from setwise._foundation._imports import load
 
 _KINDS = {"t": "time", "c": "channel"}
-# The largest chunk of a written volume, along each side.
+# The longest side of a chunk of a written volume. Not tuned.
 _CHUNK = 128
 
 
 @dataclass(frozen=True)
 class OmeImage:
-    """The full resolution of a multiscale image: an array and what its axes mean."""
+    """The full resolution of a multiscale image: an array and the meaning of its axes."""
 
     array: Any
     """An array of zarr, of shape ``axes``."""
@@ -29,11 +30,11 @@ class OmeImage:
     unit: str | None
 
 
-def open_ome(path: str | Path) -> OmeImage:
-    """Open the full resolution of an OME-Zarr group, or an array of zarr."""
+def open_ome(path: str | Path | Any) -> OmeImage:
+    """Open the full resolution of an OME-Zarr group or of its path, or an array of zarr."""
     zarr = load("zarr")
     try:
-        node = zarr.open(str(path), mode="r")
+        node = zarr.open(str(path), mode="r") if isinstance(path, str | Path) else path
     except Exception as error:  # stores raise many types of errors
         raise ValueError(f"{path} must be a zarr array or an OME-Zarr group: {error}") from None
     if hasattr(node, "shape"):
@@ -53,7 +54,7 @@ def open_ome(path: str | Path) -> OmeImage:
             if transform["type"] == "scale":
                 steps = steps * np.asarray(transform["scale"], np.float64)
         units = {axis.get("unit") for axis in scale["axes"] if axis["name"].lower() in "zyx"}
-    except (KeyError, TypeError, IndexError, AttributeError) as error:
+    except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
         raise ValueError(
             f"{path} must have the metadata multiscales of OME-Zarr 0.4 or 0.5, with axes and "
             f"datasets, got {type(error).__name__}: {error}"
@@ -67,6 +68,20 @@ def open_ome(path: str | Path) -> OmeImage:
     if not all(isfinite(step) and step > 0 for step in spacing):
         raise ValueError(f"{path} must have a positive scale along each side, got {spacing}")
     return OmeImage(array, axes, spacing, units.pop() if len(units) == 1 else None)
+
+
+def ome_attributes(
+    names: Sequence[str], steps: Sequence[float], unit: str | None
+) -> dict[str, Any]:
+    """Return the attribute "ome" of a group, version 0.5, with one level in the array "0"."""
+    axes = [
+        {"name": name, "type": _KINDS.get(name, "space")}
+        | ({"unit": unit} if unit is not None and name in "zyx" else {})
+        for name in names
+    ]
+    scale = {"type": "scale", "scale": list(steps)}
+    dataset = {"path": "0", "coordinateTransformations": [scale]}
+    return {"version": "0.5", "multiscales": [{"axes": axes, "datasets": [dataset]}]}
 
 
 def create_ome(
@@ -84,25 +99,7 @@ def create_ome(
     names = [*"zyx"[3 - sides :], *(["c"] if channels else [])]
     group = load("zarr").open_group(str(path), mode="w", zarr_format=3)
     steps = [*(spacing or (1.0,) * sides), *([1.0] if channels else [])]
-    axes = [
-        {"name": name, "type": _KINDS.get(name, "space")}
-        | ({"unit": unit} if unit is not None and name in "zyx" else {})
-        for name in names
-    ]
-    group.attrs["ome"] = {
-        "version": "0.5",
-        "multiscales": [
-            {
-                "axes": axes,
-                "datasets": [
-                    {
-                        "path": "0",
-                        "coordinateTransformations": [{"type": "scale", "scale": steps}],
-                    }
-                ],
-            }
-        ],
-    }
+    group.attrs["ome"] = ome_attributes(names, steps, unit)
     return group.create_array(
         "0",
         shape=shape,

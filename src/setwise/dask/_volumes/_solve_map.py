@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,15 +24,17 @@ from setwise._foundation._keywords import hints_at_names
 from setwise._foundation._threads import as_threads
 from setwise.dask._executor import as_client
 from setwise.dask._volumes._costs import KINDS, Costs, make_costs
-from setwise.dask._volumes._label_store import LabelStore
 from setwise.dask._volumes._layout import Layout
-from setwise.dask._volumes._ome_zarr import OmeImage, ome_labels, opened, read_ome
 from setwise.dask._volumes._sources import Source, as_source
-from setwise.dask._volumes._volume_energy import Pairs, VolumeEnergy, units_for
+from setwise.dask._volumes._volume_energy import VolumeEnergy, VolumePairs, units_for
 from setwise.dask._volumes._volume_result import VolumeOptions, VolumeProgress, VolumeResult
 from setwise.dask._volumes._volume_search import VolumeSearch
-from setwise.dask._volumes._workers import Cluster, Threads
+from setwise.dask._volumes._volume_store import VolumeStore
+from setwise.dask._volumes._workers import ClusterWorkers, ThreadWorkers
 from setwise.fields._pixels._grid import Offset
+from setwise.images._ome_zarr import OmeImage, ome_attributes, open_ome
+
+_ORANGE = [255, 128, 0, 255]  # in which viewers show label 1
 
 
 @hints_at_names
@@ -124,7 +127,7 @@ def solve_map(
             f"options must be a VolumeOptions of sw.dask or None, got {type(options).__name__}"
         )
     threads = as_threads(n_jobs)
-    workers = Threads(threads) if client is None else Cluster(as_client(client))
+    workers = ThreadWorkers(threads) if client is None else ClusterWorkers(as_client(client))
     shared = workers.shared
     found = _as_image(volume, "volume")
     source = as_source(found.array, "volume", None, shared)
@@ -132,7 +135,7 @@ def solve_map(
     steps, beta = settings.steps(axes), settings.contrast()
     layout = Layout(source.shape, settings.blocks(source.shape))
     sweeps = settings.most_sweeps()
-    distances = _as_spacing(found.spacing if spacing is None else spacing, axes)
+    distances = _as_spacing((found.spacing or ()) if spacing is None else spacing, axes)
     contrast = source if kind == "image" else None
     if image is not None:
         if kind == "image":
@@ -152,7 +155,7 @@ def solve_map(
             )
     costs = Costs(source, kind) if kind == "image" else make_costs(source, kind)
     strengths = _strengths(price, steps, distances)
-    pairs = Pairs(steps, strengths, contrast, np.nan if beta is None else beta)
+    pairs = VolumePairs(steps, strengths, contrast, np.nan if beta is None else beta)
     energy = VolumeEnergy(costs, pairs, marks, units_for(strengths, 32))
     labels = _opened_store(store, shared)
     labels.open(
@@ -169,7 +172,10 @@ def solve_map(
         },
         source.shape,
         layout.chunks,
-        ome_labels(distances.tolist(), found.unit),
+        {
+            **ome_attributes("zyx"[3 - axes :], distances.tolist(), found.unit),
+            "image-label": {"colors": [{"label-value": 1, "rgba": _ORANGE}]},
+        },
     )
     if labels.found.get("edited"):
         raise ValueError("store must have labels that were not edited, got one of result.edit()")
@@ -178,11 +184,20 @@ def solve_map(
 
 
 def _as_image(values: Any, name: str) -> OmeImage:
-    """Return an array, or that of an OME-Zarr group, with its spacing."""
-    values = opened(values, name)
-    if isinstance(values, zarr.Group):
-        return read_ome(values, name)
-    return OmeImage(values, (), None)
+    """Return an array, or that of a path or of an OME-Zarr group, with its spacing."""
+    if not isinstance(values, str | Path | zarr.Group):
+        return OmeImage(values, "", None, None)
+    found = open_ome(values)
+    sides = len(found.spacing or ())
+    if found.axes and (found.axes[-sides:] != "zyx"[3 - sides :] or not sides):
+        raise ValueError(f"{name} must have the axes of space last, got axes {found.axes!r}")
+    for axis, side in zip(found.axes[: len(found.axes) - sides], found.array.shape, strict=False):
+        if side != 1:
+            raise ValueError(
+                f"{name} must have one entry along axis {axis!r}, got {side}: give one channel or "
+                "time as an array"
+            )
+    return found
 
 
 def _as_spacing(spacing: ArrayLike, axes: int) -> FloatArray:
@@ -209,9 +224,9 @@ def _strengths(price: float, steps: tuple[Offset, ...], spacing: FloatArray) -> 
     return np.asarray(price * spacing.min() / lengths)
 
 
-def _opened_store(store: Any, shared: bool) -> LabelStore:
+def _opened_store(store: Any, shared: bool) -> VolumeStore:
     if store is None:
         if shared:
             raise TypeError("store must be given where other processes work, got None")
         store = MemoryStore()
-    return LabelStore(store)
+    return VolumeStore(store)

@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setwise._foundation._arguments import IntArray
-from setwise.dask._volumes._label_store import OPEN, PROPOSED, LabelStore
 from setwise.dask._volumes._layout import Cell
 from setwise.dask._volumes._tasks import OpenVoxels, gather_open, labels_of_open
 from setwise.dask._volumes._volume_energy import VolumeEnergy
+from setwise.dask._volumes._volume_store import OPEN, PROPOSED, VolumeStore
 
 Run = Callable[[str, Sequence[Any], int, int, Callable[[Cell, Any], None]], None]
 
@@ -46,7 +46,7 @@ class SolvedCell(NamedTuple):
     n_open: int
 
 
-def find_border(energy: VolumeEnergy, store: LabelStore, cell: Cell) -> Border:
+def find_border(energy: VolumeEnergy, store: VolumeStore, cell: Cell) -> Border:
     """Return the edges that lead from a cell to others."""
     part = gather_open(energy, store, cell)
     leaves = ~np.isin(part.edges[:, 1], part.numbers)
@@ -60,12 +60,12 @@ class SolveCell:
     ends: IntArray
     """numbers of voxels"""
     changes: IntArray
-    """what is added to their costs, in units"""
+    """the change of their costs, in units"""
     propose: bool
     label: int | None
     """the label of all voxels, instead of the best ones"""
 
-    def __call__(self, energy: VolumeEnergy, store: LabelStore, cell: Cell) -> SolvedCell:
+    def __call__(self, energy: VolumeEnergy, store: VolumeStore, cell: Cell) -> SolvedCell:
         part = gather_open(energy, store, cell)
         places = np.searchsorted(part.numbers, self.ends)
         costs = part.costs.astype(np.int64)
@@ -85,7 +85,7 @@ class SolveCell:
         return SolvedCell(least, total, labels[places], len(labels))
 
 
-def settle(energy: VolumeEnergy, store: LabelStore, cell: Cell) -> tuple[int]:
+def settle(energy: VolumeEnergy, store: VolumeStore, cell: Cell) -> tuple[int]:
     """Make proposed labels of a cell its labels, and return their number."""
     states = store.read(cell.core, proposed=True)
     chosen = states >= PROPOSED
@@ -99,7 +99,7 @@ class Sweeps:
     """The search for a flow over the borders of cells."""
 
     def __init__(
-        self, energy: VolumeEnergy, store: LabelStore, cells: Sequence[Cell], run: Run
+        self, energy: VolumeEnergy, store: VolumeStore, cells: Sequence[Cell], run: Run
     ) -> None:
         self._store, self._run, self._cells = store, run, cells
         self._unit = 2.0**-energy.units.exponent
@@ -120,7 +120,7 @@ class Sweeps:
         owner = self._owners(edges)
         flow = np.zeros(len(edges), np.int64)
         value, least, labels, total = self._sweep(edges, weights, owner, flow)
-        # What is proposed: the labels of the cells for a flow, or one label everywhere.
+        # The proposals: the labels of the cells for a flow, or one label everywhere.
         best: IntArray | int = flow
         for label, energy in enumerate((0, total)):
             if energy < value:
@@ -137,7 +137,8 @@ class Sweeps:
             if least <= bound:
                 share /= 2
             bound = max(bound, least)
-            if energy < value or least == value:  # where the two meet, the labels are the least
+            # If the two are equal, the labels are the least minimiser.
+            if energy < value or least == value:
                 value, best = energy, flow
         if isinstance(best, int):
             n_open = sum(self._solve(edges, edges, owner, best)[2])

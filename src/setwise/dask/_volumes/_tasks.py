@@ -1,4 +1,4 @@
-"""What a worker does for a cell: it reads the energy, cuts it, and writes the labels."""
+"""The task of a worker for a cell: it reads the energy, cuts it, and writes the labels."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from setwise import _core
 from setwise._foundation._arguments import FloatArray, IntArray
-from setwise.dask._volumes._label_store import OPEN, DamagedLabels, LabelStore
 from setwise.dask._volumes._layout import Cell
 from setwise.dask._volumes._volume_energy import VolumeEnergy, squares_of_changes
-from setwise.inference._editing._sliceable import size_of, within
+from setwise.dask._volumes._volume_store import OPEN, DamagedLabels, VolumeStore
+from setwise.inference._editing._sliceable import within
 
 
 class Usage(NamedTuple):
-    """What a process has used since its start, at the begin and at the end of a task."""
+    """The resources that a process has used since its start, at the begin and the end of a task."""
 
     process: str
     begin: float
@@ -52,7 +52,7 @@ class Task:
 
     function: Callable[..., Any]
 
-    def __call__(self, energy: VolumeEnergy, store: LabelStore, cell: Cell) -> Outcome:
+    def __call__(self, energy: VolumeEnergy, store: VolumeStore, cell: Cell) -> Outcome:
         begin = time.process_time()
         try:
             answer = self.function(energy, store, cell)
@@ -75,7 +75,7 @@ def _sentence(cell: Cell, what: object) -> str:
 
 
 class Decided(NamedTuple):
-    """What a block decided: a row of the table."""
+    """The result of a block: a row of the table."""
 
     open: int
     """voxels of the core that have no label yet"""
@@ -92,7 +92,7 @@ class CutCell:
     fresh: bool
     budget: int
 
-    def __call__(self, energy: VolumeEnergy, store: LabelStore, cell: Cell) -> Decided:
+    def __call__(self, energy: VolumeEnergy, store: VolumeStore, cell: Cell) -> Decided:
         begin = time.thread_time()
         padded = energy.padded(cell.window)
         inner, core = within(cell.window, padded), within(cell.core, padded)
@@ -114,8 +114,7 @@ class CutCell:
                 box,
                 budget=self.budget,
             )
-            if left < 0:
-                raise AssertionError("the number of directions was checked before")
+            assert left >= 0, "there are kernels for all numbers of directions"
             if self.fresh or (states[core] != before).any():
                 store.write(cell.core, np.ascontiguousarray(states[core]))
         n_open = int(np.count_nonzero(states[core] == OPEN))
@@ -135,7 +134,7 @@ class OpenVoxels(NamedTuple):
     weights: NDArray[Any]
 
 
-def gather_open(energy: VolumeEnergy, store: LabelStore, cell: Cell) -> OpenVoxels:
+def gather_open(energy: VolumeEnergy, store: VolumeStore, cell: Cell) -> OpenVoxels:
     """Return the open voxels of a cell."""
     sides = np.array(energy.sides)
     block = energy.block(cell.core)
@@ -186,7 +185,7 @@ class WriteLabels:
     numbers: IntArray
     labels: NDArray[np.uint8]
 
-    def __call__(self, energy: VolumeEnergy, store: LabelStore, cell: Cell) -> Decided:
+    def __call__(self, energy: VolumeEnergy, store: VolumeStore, cell: Cell) -> Decided:
         states = store.read(cell.core)
         places = np.stack(np.unravel_index(self.numbers, energy.sides), axis=1)
         corner = np.array([part.start for part in cell.core])
@@ -207,7 +206,7 @@ class Energies(NamedTuple):
     open: int
 
 
-def sum_energy(energy: VolumeEnergy, store: LabelStore, cell: Cell) -> Energies:
+def sum_energy(energy: VolumeEnergy, store: VolumeStore, cell: Cell) -> Energies:
     """Return the energy of the labels of a cell."""
     labels = store.read(energy.padded(cell.core))
     core = labels[within(cell.core, energy.padded(cell.core))]
@@ -218,7 +217,7 @@ def sum_energy(energy: VolumeEnergy, store: LabelStore, cell: Cell) -> Energies:
 
 
 class ImageSums(NamedTuple):
-    """What the first pass finds in a cell of the image."""
+    """The result of the first pass over a cell of the image."""
 
     low: float
     high: float
@@ -229,7 +228,7 @@ class ImageSums(NamedTuple):
     values: NDArray[Any] | None
 
 
-def look_at_image(energy: VolumeEnergy, store: LabelStore, cell: Cell) -> ImageSums:
+def look_at_image(energy: VolumeEnergy, store: VolumeStore, cell: Cell) -> ImageSums:
     """Return the range of the image in a cell, its changes, and its values under seeds."""
     source = energy.pairs.image
     assert source is not None
@@ -250,11 +249,3 @@ def look_at_image(energy: VolumeEnergy, store: LabelStore, cell: Cell) -> ImageS
         place.ravel() + len(values) * seeds[marked].astype(np.int64), minlength=2 * len(values)
     )
     return ImageSums(low, high, squares, drawn.reshape(2, -1).astype(np.float64), values)
-
-
-def memory_of_a_block(energy: VolumeEnergy, cells: list[Cell]) -> int:
-    """Return about how many bytes the largest of some cells takes on a worker."""
-    size = max(size_of(energy.padded(cell.window)) for cell in cells)
-    steps = 0 if energy.pairs.image is None else len(energy.pairs.steps)
-    number = energy.units.dtype.itemsize
-    return size * (2 + number * (1 + steps) + 2 * energy.costs.source.dtype.itemsize)

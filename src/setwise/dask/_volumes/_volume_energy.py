@@ -31,7 +31,7 @@ class EnergyBlock(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
+class VolumePairs:
     r"""The weights :math:`s_k \exp(-\beta (I_p - I_{p + k})^2)` of edges; without an image s_k."""
 
     steps: tuple[Offset, ...]
@@ -113,7 +113,7 @@ class VolumeEnergy:
     r"""The energy :math:`\sum_p u_p x_p + \sum_{kp} w_{kp} [x_p \ne x_{p + k}]` of a volume."""
 
     costs: Costs
-    pairs: Pairs
+    pairs: VolumePairs
     seeds: Source | None
     units: Units
 

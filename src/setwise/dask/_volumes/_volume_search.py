@@ -17,7 +17,6 @@ from setwise import _core
 from setwise._foundation._clock import Deadline
 from setwise._foundation._progress import stops
 from setwise.dask._volumes._costs import CELLS, cells_of, color_costs
-from setwise.dask._volumes._label_store import OPEN, DamagedLabels, LabelStore
 from setwise.dask._volumes._layout import Cell, Layout, Round
 from setwise.dask._volumes._sweeps import Sweeps, settle
 from setwise.dask._volumes._tasks import (
@@ -36,7 +35,8 @@ from setwise.dask._volumes._tasks import (
 )
 from setwise.dask._volumes._volume_energy import VolumeEnergy, units_for
 from setwise.dask._volumes._volume_result import VolumeProgress, VolumeResult, table_of
-from setwise.dask._volumes._workers import Call, Cluster, Threads
+from setwise.dask._volumes._volume_store import OPEN, DamagedLabels, VolumeStore
+from setwise.dask._volumes._workers import Call, ClusterWorkers, ThreadWorkers
 from setwise.fields._pixels._grid import count_pairs
 from setwise.inference._editing._sliceable import shape_of, within
 
@@ -61,9 +61,9 @@ class VolumeSearch:
     def __init__(
         self,
         energy: VolumeEnergy,
-        store: LabelStore,
+        store: VolumeStore,
         layout: Layout,
-        workers: Threads | Cluster,
+        workers: ThreadWorkers | ClusterWorkers,
         deadline: Deadline,
         callback: Callable[[VolumeProgress], object] | None,
         most_sweeps: int,
@@ -338,7 +338,7 @@ def _middle(sides: tuple[int, ...]) -> Cell:
     return Cell(-1, box, box)
 
 
-def suits_32_bits(energy: VolumeEnergy, store: LabelStore, cell: Cell) -> bool:
+def suits_32_bits(energy: VolumeEnergy, store: VolumeStore, cell: Cell) -> bool:
     """Return whether 32 bits are enough for a box, cut by itself."""
     energy, box = replace(energy, units=units_for(energy.pairs.strengths, 32)), cell.core
     block = energy.block(box)

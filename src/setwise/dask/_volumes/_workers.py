@@ -16,10 +16,10 @@ from setwise._foundation import _kernels as _core
 from setwise._foundation._clock import Deadline
 from setwise._foundation._threads import PAUSE
 from setwise.dask._executor import ATTEMPTS
-from setwise.dask._volumes._label_store import LabelStore
 from setwise.dask._volumes._layout import Cell
 from setwise.dask._volumes._tasks import Outcome, Task
 from setwise.dask._volumes._volume_energy import VolumeEnergy
+from setwise.dask._volumes._volume_store import VolumeStore
 from setwise.dask._worker_watch import cancel, check_open, watched
 
 Call = tuple[Callable[..., Any], Cell]
@@ -32,8 +32,8 @@ _AHEAD = 2
 _CLUSTER_PAUSE = 0.5
 
 
-class Threads:
-    """Threads of this process."""
+class ThreadWorkers:
+    """ThreadWorkers of this process."""
 
     shared = False
 
@@ -41,7 +41,7 @@ class Threads:
         self.n_threads = n_threads
 
     def run(
-        self, energy: VolumeEnergy, store: LabelStore, calls: Sequence[Call], deadline: Deadline
+        self, energy: VolumeEnergy, store: VolumeStore, calls: Sequence[Call], deadline: Deadline
     ) -> Generator[tuple[Cell, Outcome]]:
         """Yield cells with their outcomes as they come. When the time is over, raise ``TimeUp``."""
         stop = _core.Stop()
@@ -65,7 +65,7 @@ class Threads:
                     future.cancel()
 
 
-class Cluster:
+class ClusterWorkers:
     """The workers of a dask cluster. Tasks of lost workers are run again."""
 
     shared = True
@@ -74,7 +74,7 @@ class Cluster:
         self.client = client
 
     def run(
-        self, energy: VolumeEnergy, store: LabelStore, calls: Sequence[Call], deadline: Deadline
+        self, energy: VolumeEnergy, store: VolumeStore, calls: Sequence[Call], deadline: Deadline
     ) -> Generator[tuple[Cell, Outcome]]:
         """Yield cells with their outcomes as they come. When the time is over, raise ``TimeUp``."""
         left = list(calls)
@@ -88,7 +88,7 @@ class Cluster:
     def _attempt(
         self,
         energy: VolumeEnergy,
-        store: LabelStore,
+        store: VolumeStore,
         calls: Sequence[Call],
         deadline: Deadline,
         lost: list[Call],
@@ -96,8 +96,8 @@ class Cluster:
     ) -> Generator[tuple[Cell, Outcome]]:
         check_open(self.client)
         name = f"setwise-volume-{uuid4().hex[:12]}"
-        # The energy is a task, so that a cluster that lost it makes it again.
-        held = delayed(_Held(energy, store), pure=False)
+        # The energy is a task, so that a cluster that has lost it computes it again.
+        held = delayed(_EnergyAndStore(energy, store), pure=False)
         shared = self.client.compute(held)
         left = iter(calls)
         threads = 1  # of all workers
@@ -106,7 +106,7 @@ class Cluster:
         try:
             with watched(self.client, waiting) as watch:
                 while True:
-                    if len(begun) < _AHEAD * threads:  # workers may have come or gone
+                    if len(begun) < _AHEAD * threads:  # the number of workers may have changed
                         threads = max(1, sum(self.client.nthreads().values()))
                     for function, cell in islice(left, max(_AHEAD * threads - len(begun), 0)):
                         key = f"{name}-{cell.number}"
@@ -140,12 +140,12 @@ class Cluster:
             cancel(self.client, waiting)
 
 
-class _Held:
-    """The energy and the store, which dask shall not search for tasks."""
+class _EnergyAndStore:
+    """A wrapper of the energy and the store, which keeps dask from searching them for tasks."""
 
-    def __init__(self, energy: VolumeEnergy, store: LabelStore) -> None:
+    def __init__(self, energy: VolumeEnergy, store: VolumeStore) -> None:
         self.energy, self.store = energy, store
 
 
-def _call(task: Task, held: _Held, cell: Cell) -> Outcome:
+def _call(task: Task, held: _EnergyAndStore, cell: Cell) -> Outcome:
     return task(held.energy, held.store, cell)
