@@ -9,9 +9,9 @@ gco takes its initial labels one by one from Python; that time is not counted ei
 processor times of one thread, interleaved in one process. The memory is the peak beyond the field,
 measured in a process of its own.
 
-The number of passes was chosen on tsukuba and cones with 5 and 16 labels; bowling and 32 labels were
-not used for that. Targets: at an energy that is not higher, at most gco's time, for Potts terms with
-five labels at most 0.8 of it; memory at most 2 L numbers per pixel.
+The number of passes was chosen on tsukuba and cones with 5 and 16 labels; bowling and 32 labels
+were not used for that. Targets, at an energy that is not higher: at most gco's time, and for Potts
+terms with five labels at most 0.8 of it; a memory of at most 2 L numbers per pixel.
 """
 
 from __future__ import annotations
