@@ -9,9 +9,9 @@ gco takes its initial labels one by one from Python; that time is not counted ei
 processor times of one thread, interleaved in one process. The memory is the peak beyond the field,
 measured in a process of its own.
 
-The settings were chosen on tsukuba; cones and bowling were not used for that. Targets: at an energy
-that is not higher, at most gco's time; for Potts terms with five labels at most 0.8 of it; a memory
-of at most 2 L numbers per pixel.
+The number of passes was chosen on tsukuba and cones with 5 and 16 labels; bowling and 32 labels
+were not used for that. Targets, at an energy that is not higher: at most gco's time, and for Potts
+terms with five labels at most 0.8 of it; a memory of at most 2 L numbers per pixel.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def main() -> None:
     if "SETWISE_DATA" not in os.environ:
         nothing_to_measure("the stereo pairs are in $SETWISE_DATA, which is not set")
     vars(np).update(int=int, float=float)  # gco-wrapper needs these old names
-    repeats = 1 if args.quick else 3
+    repeats = 1  # a row takes up to a minute
     head = ["pair", "term", "labels", "setwise, s", "gco, s", "setwise / gco", "energy / gco - 1"]
     head += ["gco from our start, s", "energy / that - 1", "numbers per pixel and label"]
     table, data = [head], []

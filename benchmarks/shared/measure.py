@@ -40,6 +40,7 @@ PACKAGES = (
     "kornia",
     "PyMaxflow",
     "gco-wrapper",
+    "pydensecrf2",
     "ortools",
     "rankseg",
     "xcolumns",

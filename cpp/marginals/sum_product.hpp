@@ -9,6 +9,7 @@
 
 #include "fields/pair_energies.hpp"
 #include "marginals/clique_messages.hpp"
+#include "marginals/tree_loops.hpp"
 #include "numeric/poll.hpp"
 
 namespace setwise {
@@ -25,7 +26,8 @@ class SumProduct {
           cliques_(n, n_labels),
           belief_(static_cast<std::size_t>(n_labels)),
           mass_(belief_),
-          fresh_(belief_) {
+          fresh_(belief_),
+          before_(belief_) {
         pairs_.close();
     }
 
@@ -43,6 +45,9 @@ class SumProduct {
     // Update all variables in order, then back. Return the largest change of a message, measured in
     // exp(message) in [0, 1], before damping.
     double sweep(double temperature, double damping, Poll poll) {
+        change_.resize(static_cast<std::size_t>(pairs_.edges()));
+        for (Index e = 0; e < pairs_.edges(); ++e)
+            change_[e] = std::exp(-pairs_.weight(2 * e) / temperature);
         double largest = 0;
         for (Index i = 0; i < n_; ++i)
             largest = std::max(largest, send(i, temperature, damping, poll));
@@ -82,31 +87,22 @@ class SumProduct {
         cliques_.send(i, belief_);
         for (const Index* arc = pairs_.begin(i); arc != pairs_.end(i); ++arc) {
             const double* const back = message(*arc ^ 1);
-            for (Index a = 0; a < n_labels_; ++a) mass_[a] = belief_[a] - back[a];
-            const double most = *std::max_element(mass_.begin(), mass_.end());
-            double sum = 0;
-            for (Index a = 0; a < n_labels_; ++a) sum += mass_[a] = std::exp(mass_[a] - most);
-            if (pairs_.is_table(*arc))
+            if (pairs_.is_table(*arc)) {
+                masses(belief_.data(), back, n_labels_, mass_.data());
                 marginalise(*arc, temperature);
-            else
-                potts(*arc, temperature, sum);
+            } else {
+                potts_message(belief_.data(), back, change_[*arc >> 1], n_labels_, mass_.data(),
+                              fresh_.data());
+            }
             double* const out = message(*arc);
-            const double top = *std::max_element(fresh_.begin(), fresh_.end());
+            exponentials_of(fresh_.data(), n_labels_, mass_.data());
+            exponentials_of(out, n_labels_, before_.data());
             for (Index b = 0; b < n_labels_; ++b) {
-                const double next = fresh_[b] - top;
-                largest = std::max(largest, std::abs(std::exp(next) - std::exp(out[b])));
-                out[b] = damping * out[b] + (1 - damping) * next;
+                largest = std::max(largest, std::abs(mass_[b] - before_[b]));
+                out[b] = damping * out[b] + (1 - damping) * fresh_[b];
             }
         }
         return largest;
-    }
-
-    // Compute a Potts message in O(L): every label is reached at the cost of a change, or without
-    // one.
-    void potts(Index arc, double temperature, double sum) {
-        const double change = std::exp(-pairs_.weight(arc) / temperature);
-        for (Index b = 0; b < n_labels_; ++b)
-            fresh_[b] = std::log(std::max(change * (sum - mass_[b]) + mass_[b], tiny));
     }
 
     void marginalise(Index arc, double temperature) {
@@ -116,17 +112,18 @@ class SumProduct {
             double sum = 0;
             for (Index a = 0; a < n_labels_; ++a)
                 sum += mass_[a] * std::exp((least - pairs_.at(arc, a, b)) / temperature);
-            fresh_[b] = std::log(std::max(sum, tiny)) - least / temperature;
+            fresh_[b] = std::log(std::max(sum, tiny_mass)) - least / temperature;
         }
+        const double top = *std::max_element(fresh_.begin(), fresh_.end());
+        for (double& value : fresh_) value -= top;
     }
-
-    static constexpr double tiny = 1e-300;  // replaces 0 in a logarithm; a normal number
 
     Index n_, n_labels_;
     std::vector<double> unary_, messages_;
     PairEnergies pairs_;
     CliqueMessages cliques_;
-    std::vector<double> belief_, mass_, fresh_;
+    std::vector<double> change_;  // (E,): exp(-weight / t), for Potts
+    std::vector<double> belief_, mass_, fresh_, before_;
 };
 
 }  // namespace setwise

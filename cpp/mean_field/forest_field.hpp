@@ -38,7 +38,6 @@ class ForestField : public MeanField {
         set_arcs();
         inner_.assign(layout_.task_starts.size() - 1, 0.0);
         b_.assign(q_.size(), 0.0);
-        given_.assign(q_.size(), 0.0);
         fresh_.assign(q_.size(), 0.0);
     }
 
@@ -100,7 +99,7 @@ class ForestField : public MeanField {
               message(mass),
               above(mass),
               turned(n_labels) {}
-        std::vector<double> mass, message, above;
+        std::vector<double> mass, message, above, given;
         Eights turned;
         double changes[eight] = {}, tops[eight], levels[eight];
     };
@@ -186,9 +185,9 @@ class ForestField : public MeanField {
             double* const b = b_.data() + k * n_labels_;
             expected_energies(k, b);
             for (Index j = 0; j < n_labels_; ++j) b[j] /= -temperature;
-            // <energies, q> / t is subtracted later, and messages are added to b, so keep a copy
-            std::copy(b, b + n_labels_, given_.begin() + k * n_labels_);
         }
+        // <energies, q> / t is subtracted later, and messages are added to b, so keep a copy
+        work.given.assign(b_.begin() + first * n_labels_, b_.begin() + last * n_labels_);
         CompensatedSum<double, 2> inner;
         for (Index run = layout_.task_runs[task + 1]; run-- > layout_.task_runs[task];)
             each_eight(run, [&](Index begin, Index end) { send(begin, end, work, inner); });
@@ -200,7 +199,7 @@ class ForestField : public MeanField {
             const double* const fresh = fresh_.data() + k * n_labels_;
             double expected = 0;
             for (Index j = 0; j < n_labels_; ++j) {
-                if (fresh[j] > 0) expected += fresh[j] * given_[k * n_labels_ + j];
+                if (fresh[j] > 0) expected += fresh[j] * work.given[(k - first) * n_labels_ + j];
                 largest = std::max(largest, std::abs(fresh[j] - q[j]));
             }
             inner.add(-expected);
@@ -320,8 +319,8 @@ class ForestField : public MeanField {
     std::vector<double> inner_;  // H(Q_c) - E[edges of c] / t, summed for each task
     std::vector<double> change_, least_,
         tables_;                 // for the edges of the trees: exp(-w / t), and tables divided by t
-    std::vector<Index> table_at_;                   // (E,): -1 for Potts
-    std::vector<double> b_, given_, fresh_, used_;  // the first three in the order of the variables
+    std::vector<Index> table_at_;           // (E,): -1 for Potts
+    std::vector<double> b_, fresh_, used_;  // the first two in the order of the variables
 };
 
 }  // namespace setwise

@@ -30,7 +30,8 @@ inline void induced_forest(std::int64_t n, const std::int64_t* edges, std::int64
     next = component;  // the members of a component are a circular list
     const auto each_member = [&](Variable first, const auto& visit) {
         Variable v = first;
-        while (visit(v) && (v = next[v]) != first) {}
+        while (visit(v) && (v = next[v]) != first) {
+        }
     };
     std::fill(kept, kept + count, std::uint8_t(0));
     for (std::int64_t k = 0; k < ordered; ++k) {

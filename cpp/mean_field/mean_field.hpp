@@ -15,8 +15,10 @@
 #include <vector>
 
 #include "fields/pair_energies.hpp"
+#include "marginals/tree_loops.hpp"
 #include "mean_field/clique_energies.hpp"
 #include "numeric/compensated_sum.hpp"
+#include "numeric/exponentials.hpp"
 #include "numeric/poisson_binomial.hpp"
 #include "numeric/poll.hpp"
 #include "numeric/threads.hpp"
@@ -208,9 +210,13 @@ class MeanField {
         CompensatedSum<double, 2> entropy, energy;
         std::vector<Value> parts(static_cast<std::size_t>((n_ + rows - 1) / rows));
         each_task(static_cast<Index>(parts.size()), n_threads, poll, [&](Index task, int) {
+            const Index first = task * rows, last = std::min(n_, first + rows);
             std::vector<double> expected(static_cast<std::size_t>(n_labels_));
+            std::vector<double> logs(static_cast<std::size_t>((last - first) * n_labels_));
+            const double* const own = q_.data() + first * n_labels_;
+            weigh_logs(own, own, static_cast<Index>(logs.size()), logs.data());
             CompensatedSum<double, 2> own_entropy, own_energy;
-            for (Index i = task * rows; i < std::min(n_, (task + 1) * rows); ++i) {
+            for (Index i = first; i < last; ++i) {
                 const double* const q = q_.data() + i * n_labels_;
                 std::copy(unary_.begin() + i * n_labels_, unary_.begin() + (i + 1) * n_labels_,
                           expected.begin());
@@ -218,11 +224,13 @@ class MeanField {
                     if (*arc % 2 == 0)
                         pairs_.add_expected(*arc, q_.data() + pairs_.head(*arc) * n_labels_,
                                             expected.data());
-                for (Index j = 0; j < n_labels_; ++j)
-                    if (q[j] > 0) {
-                        own_energy.add(q[j] * expected[j]);
-                        own_entropy.add(-q[j] * std::log(q[j]));
-                    }
+                double energy_here = 0, entropy_here = 0;
+                for (Index j = 0; j < n_labels_; ++j) {
+                    if (q[j] > 0) energy_here += q[j] * expected[j];
+                    entropy_here -= logs[(i - first) * n_labels_ + j];
+                }
+                own_energy.add(energy_here);
+                own_entropy.add(entropy_here);
             }
             parts[task] = {own_entropy.value(), own_energy.value()};
         });
@@ -358,6 +366,13 @@ class MeanField {
 
     // Set q proportional to exp(-energy / t); 0 where the energy is infinite.
     void softmin(const double* energy, double temperature, double* q) const {
+        if (n_labels_ == 2) {
+            const double apart = (energy[1] - energy[0]) / temperature;
+            const double rest = exponential_above(700.0, -std::abs(apart)), high = 1 / (1 + rest);
+            q[apart < 0] = high;
+            q[apart >= 0] = rest * high;
+            return;
+        }
         const double least = *std::min_element(energy, energy + n_labels_);
         for (Index j = 0; j < n_labels_; ++j) q[j] = (least - energy[j]) / temperature;
         decay_all(q, n_labels_);

@@ -143,7 +143,7 @@ class Factorized:
             tables = np.zeros((count, n_labels, n_labels))
             self._kernel.add_tables(transition.edges, tables, np.arange(count), np.ones(count))
         self._kernel.close()
-        self._begin(q)
+        self.restart(q)
 
     def _made(self, unary: FloatArray, small: int) -> Any:
         return _core.MeanField(unary, small)
@@ -156,14 +156,16 @@ class Factorized:
         """Return the bound of the same field from another start, sharing the translated terms."""
         other = copy(self)
         other._kernel = self._kernel.copy()
-        other._begin(q)
+        other.restart(q)
         return other
 
-    def _begin(self, q: FloatArray) -> None:
-        self._q: FloatArray = np.array(q, np.float64, order="C")
+    def restart(self, q: FloatArray) -> None:
+        """Continue from another start."""
+        start = np.ascontiguousarray(q, np.float64)
+        self._shape = start.shape
         for which, term in self._robust.items():
-            self._kernel.replace_own(which, self._commonest(term))
-        self._kernel.set_probabilities(self._q)
+            self._kernel.replace_own(which, _commonest(term, start))
+        self._kernel.set_probabilities(start)
 
     def _add_counts(
         self, members: IntArray, sizes: IntArray, table: FloatArray, own: IntArray
@@ -187,20 +189,14 @@ class Factorized:
         own = np.zeros(len(term.members), np.int64)
         self._add_counts(term.members, sizes, np.concatenate(tables), own)
 
-    def _commonest(self, term: RobustTerm) -> IntArray:
-        """Return the most common label in the region of each of the term's members."""
-        inside = term.regions >= 0
-        counts = np.zeros((len(term.weights), self._q.shape[1]))
-        np.add.at(counts, term.regions[inside], self._q[inside])
-        return np.asarray(counts.argmax(axis=1)[term.regions[term.members]])
-
-    def _tangent(self, term: TransitionTerm) -> tuple[FloatArray, float]:
+    @staticmethod
+    def _tangent(term: TransitionTerm, q: FloatArray) -> tuple[FloatArray, float]:
         """Return tables (E, L, L) of a tangent to the term at Q, and the difference there.
 
         The linear interpolation of h between integers is concave, and equals h at integers.
         """
         n_edges, n_labels = len(term.edges), len(term.costs)
-        met = self._q[term.edges[:, 0]].T @ self._q[term.edges[:, 1]]
+        met = q[term.edges[:, 0]].T @ q[term.edges[:, 1]]
         met = np.triu(met + met.T, 1)
         whole = np.clip(np.floor(met), 0, max(n_edges - 1, 0))
         low, high = _concave(term, whole), _concave(term, whole + 1)
@@ -213,9 +209,7 @@ class Factorized:
     def sweep(self) -> float:
         """Raise the bound at every variable in turn. Return the largest change of q."""
         self._follow()
-        change = self._swept()
-        self._kernel.probabilities(self._q)
-        return change
+        return self._swept()
 
     def _swept(self) -> float:
         return float(self._kernel.sweep(self._temperature))
@@ -224,7 +218,8 @@ class Factorized:
         """Set the tables of transitions to tangents at Q. Return the differences there."""
         if not self._transitions:
             return 0.0
-        tangents = [self._tangent(term) for term in self._transitions]
+        q = self.probabilities
+        tangents = [self._tangent(term, q) for term in self._transitions]
         self._kernel.replace_tables(np.concatenate([tables for tables, _ in tangents]))
         return sum(rest for _, rest in tangents)
 
@@ -243,7 +238,9 @@ class Factorized:
     @property
     def probabilities(self) -> FloatArray:
         """A copy of Q, of shape (N, L)."""
-        return self._q.copy()
+        q: FloatArray = np.empty(self._shape)
+        self._kernel.probabilities(q)
+        return q
 
 
 def _beyond(field: Field, temperature: float) -> float:
@@ -271,6 +268,14 @@ def _rounding_of_counts(field: Field, exact: int) -> float:
                 steps = 0
         lost += steps * term._most(n_labels)
     return EPS * lost
+
+
+def _commonest(term: RobustTerm, q: FloatArray) -> IntArray:
+    """Return the most common label under Q in the region of each of the term's members."""
+    inside = term.regions >= 0
+    counts = np.zeros((len(term.weights), q.shape[1]))
+    np.add.at(counts, term.regions[inside], q[inside])
+    return np.asarray(counts.argmax(axis=1)[term.regions[term.members]])
 
 
 def _concave(term: TransitionTerm, counts: FloatArray) -> FloatArray:
@@ -307,20 +312,26 @@ def raised_bound(
     fields a hundredth: more sweeps would hardly narrow the interval.
     """
     flat = Factorized(field, q, temperature, n_threads)
-    starts = [flat, flat.restarted(_near(np.argmax(q, axis=1), q))]
-    if labels is not None:
-        starts.append(flat.restarted(_near(labels, q)))
+    modes = [np.argmax(q, axis=1), *([] if labels is None else [labels])]
 
     def trial(start: Factorized) -> tuple[float, Factorized, bool]:
         moves = _raise(start, min(sweeps, TRIAL))
         return start.bound(SMALL), start, moves
 
-    if n_threads == 1:
-        trials = [trial(start) for start in starts]
+    if n_threads == 1:  # one kernel for all starts, which halves the memory
+        value, best, moves = trial(flat)
+        for mode in modes:
+            kept = flat.probabilities
+            flat.restart(_near(mode, q))
+            other, _, still = trial(flat)
+            if other > value:
+                value, moves = other, still
+            else:
+                flat.restart(kept)
     else:  # a sweep runs in one thread; the pool handles Ctrl-C
+        starts = [flat, *(flat.restarted(_near(mode, q)) for mode in modes)]
         with Pool(2) as pool:
-            trials = pool.map(trial, starts)
-    value, best, moves = max(trials, key=lambda trial: trial[0])
+            value, best, moves = max(pool.map(trial, starts), key=lambda found: found[0])
     for _ in range(TRIAL, sweeps):
         if not moves:
             break
@@ -338,9 +349,9 @@ def settled(q: FloatArray) -> float:
 
 def _near(labels: IntArray, q: FloatArray) -> FloatArray:
     """Return a mixture of q and the probabilities 0 and 1 of a labelling, mostly the latter."""
-    sure = np.zeros_like(q)
-    sure[np.arange(len(q)), labels] = 1.0
-    return 0.99 * sure + 0.01 * q
+    mixed = 0.01 * q
+    mixed[np.arange(len(q)), labels] += 0.99
+    return mixed
 
 
 def _raise(factorized: Factorized, sweeps: int) -> bool:

@@ -47,18 +47,18 @@ def double_pass(
     Rounded blocks lie only near the base polytope, but :math:`\log Z \le \sum_i \log \sum_j
     \exp(-s_{ij} / t)` needs :math:`s(A) \le F(A)` for every set A. A step ends with a projection.
     So after one step per group, s lies in the base polytope, and the objective has not increased.
-    The groups are swept one at a time: memory is about 6 arrays of N L float64, for any number of
+    The groups are swept one at a time: memory is about 7 arrays of N L float64, for any number of
     groups.
     """
     offsets = relaxation.unary.min(axis=1)
-    unary = relaxation.finite_unary(temperature) - offsets[:, None]
+    unary = relaxation.finite_unary(temperature)
     ends = np.cumsum(
         [len(group.variables) * max(len(group.slots), 1) for group in relaxation.groups]
     )
     parts = (
         list(zip(relaxation.groups, np.split(blocks, ends[:-1]), strict=True)) if len(ends) else []
     )
-    scores = unary.copy()
+    scores = unary - offsets[:, None]
     for group, part in parts:
         _alone(scores, group, part, n_threads).scores(scores)
     for group, part in parts:
@@ -66,15 +66,18 @@ def double_pass(
         kernel = _alone(scores, group, part, n_threads)
         kernel.sweep(temperature, 0.0, n_threads)
         kernel.scores(scores)
+        del kernel  # the next group needs as much memory
     whole = _core.RelaxationState(scores)
     height, _ = whole.evaluate(temperature, n_threads)
     p: FloatArray = np.empty(scores.shape)
     whole.probabilities(temperature, p, n_threads)
+    del whole
     rounding = rounding_of_blocks(relaxation.groups, scores, blocks, temperature)
     scores -= unary
+    scores += offsets[:, None]
     gap = -float(np.vdot(scores, p))
     for group, part in parts:
-        gap += _alone(unary, group, np.zeros(len(part)), n_threads).gap(p, n_threads)
+        gap += _alone(scores, group, np.zeros(len(part)), n_threads).gap(p, n_threads)
     gap = max(0.0, gap)
     return SmoothedPoint(
         probabilities=p,
@@ -88,5 +91,5 @@ def double_pass(
 def _alone(unary: FloatArray, group: Group, blocks: FloatArray, n_threads: int) -> Any:
     """Return the state of a single group."""
     state = fill(_core.RelaxationState, unary, [group])
-    state.set_blocks(blocks.astype(np.float64), n_threads)
+    state.set_blocks(blocks.astype(np.float64, copy=False), n_threads)
     return state
