@@ -17,11 +17,13 @@ from setwise._foundation._search import attempt
 from setwise.fields._field import Field, as_field
 from setwise.inference._conditioning._conditioned import Conditioned
 from setwise.inference._conditioning._magnitude import NEGLIGIBLE
+from setwise.inference._map._branching._branch_and_bound import is_hard
 from setwise.inference._map._convex import certify
 from setwise.inference._map._junction_tree import (
     is_affordable,
     is_cheap,
     named,
+    narrow,
     numbers_of_a_pass,
 )
 from setwise.inference._map._messages._bound_ascent import is_within_tightening
@@ -158,7 +160,7 @@ def solve_map(
     if is_observed(callback):
         options = replace(options, by_cut=by_cut)
     if chosen and max_iter is None:
-        options = replace(options, rival=lambda: next(_exact(problem), None) is not None)
+        options = replace(options, rival=lambda: any(r != method for r in _exact(problem)))
     result = _search(problem, method, options)
     if not record.adds_costs_only and conditioned.costs_hide_digits(result.value, by_cut=by_cut):
         result = _search_again(method, options, result)
@@ -252,11 +254,16 @@ def _exact(field: Field) -> Iterator[str]:
     by_windows = METHODS["windows"].obstacle(field) is None
     if by_windows and field.n_labels > 2:
         yield "windows"
-    elif not is_cheap(field) and is_affordable(field):
+    elif not is_cheap(field) and (
+        narrow(field) is None if is_hard(field) else is_affordable(field)
+    ):
         yield "elimination"
-    if field.n_labels == 2 and by_windows:
-        yield "windows"
-    elif not by_windows and METHODS["branch_and_bound"].obstacle(field) is None:
+    if by_windows:
+        if field.n_labels == 2:
+            yield "windows"
+    elif METHODS["conditioning"].obstacle(field) is None:
+        yield "conditioning"
+    elif METHODS["branch_and_bound"].obstacle(field) is None:
         yield "branch_and_bound"
 
 

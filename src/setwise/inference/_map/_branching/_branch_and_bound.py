@@ -37,6 +37,8 @@ _CELLS_PER_WORK = 16.0
 # Where energies are multiples of a unit, problems that cannot improve by more than this share of it
 # are closed. The rest of the unit allows for rounding.
 _STRICTLY = 1.0 - 2.0**-10
+# The work after which an elimination is preferred if it is affordable: about a second.
+_BEFORE_RIVALS = 3e7
 # The most numbers of messages and tables: 512 MB.
 _MOST_NUMBERS = 1 << 26
 
@@ -148,7 +150,8 @@ class BranchAndBoundSearch(MapSearch):
         if ended and self.best[1] == inf:
             raise ValueError("field must have a labelling of finite energy, got none")
         self.converged = ended or self.options.close_enough(self.best[1], self.bound)
-        return self.converged or self.work > self.options.budget
+        gives_way = self.work > _BEFORE_RIVALS and self.options.rival()
+        return self.converged or gives_way or self.work > self.options.budget
 
     @property
     def work(self) -> float:
