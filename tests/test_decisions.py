@@ -172,7 +172,7 @@ def test_samples_bracket_the_truth():
     loss = LOSSES["jaccard + hamming"].loss
     p = chances(8, 2)
     risks, _ = expected_losses(loss, Law(p))
-    answer = Sampler(np.random.default_rng(0), 4000).decide(loss, Law(p))
+    answer = Sampler(4000).decide(loss, Law(p))
     number = int(answer.mask @ (1 << np.arange(8)))
     assert answer.expected[0] == pytest.approx(risks[number], abs=0.1)
     assert risks[number] <= risks.min() + 0.05

@@ -183,6 +183,59 @@ def test_presence_empties_a_class():
     assert gone.labels.tolist() == [0] * 8
 
 
+@pytest.mark.parametrize("name", LOSSES)
+def test_classes_that_are_present_against_all_truths_and_all_maps(name):
+    beta2, loss = LOSSES[name]
+    from setwise.decisions._presence import believed
+
+    rng = np.random.default_rng(3)
+    best_found, cases = 0, 25
+    for _ in range(cases):
+        n, n_classes = rng.integers(1, 4, 2)
+        p, weights = chances(rng, n, n_classes), rng.random(n_classes) + 0.05
+        presence = rng.random(n_classes)
+        found = sw.decide(p, loss, classes="present", weights=weights, presence=presence)
+        scores, there = [], np.empty(n_classes)
+        truths = np.array(list(itertools.product([False, True], repeat=n)), bool)
+        for c in range(n_classes):
+            q, scale, own = believed(p[:, c], np.zeros(n, int), presence[c : c + 1])
+            chance = np.where(truths, scale * q, 1 - scale * q).prod(1) / scale
+            there[c] = own[0]
+            scores.append(
+                {
+                    tuple(mask): sum(
+                        w * ratio(beta2, y, mask)
+                        for w, y in zip(chance, truths, strict=True)
+                        if y.any()
+                    )
+                    for mask in truths
+                }
+            )
+        every = {
+            labels: 1
+            - sum(
+                weights[c] * scores[c][tuple(label == c for label in labels)]
+                for c in range(n_classes)
+            )
+            / (weights @ there)
+            for labels in itertools.product(range(n_classes), repeat=n)
+        }
+        assert found.expected == pytest.approx(every[tuple(found.labels.tolist())], abs=found.error)
+        assert found.bound <= min(every.values()) + 1e-12
+        shares = weights * there / (weights @ there)
+        assert np.nansum(found.of_classes * shares) == pytest.approx(found.expected, abs=1e-7)
+        close = found.expected - min(every.values()) <= found.error
+        best_found += close
+        assert close or not found.exact
+    assert best_found >= cases - 2
+    with pytest.raises(ValueError, match="presence must be given for classes='present'"):
+        sw.decide(p, loss, classes="present")
+    with pytest.raises(ValueError, match="presence must be given for classes='present'"):
+        sw.torch.decide(torch.zeros(1, 2, 3), loss, classes="present")
+    none = sw.decide(p, loss, classes="present", presence=np.zeros(n_classes))
+    assert none.expected == 0
+
+
 def test_tensors_give_what_arrays_give():
     logits = torch.randn(
         2, 4, 9, 7, generator=torch.Generator().manual_seed(0), dtype=torch.float64
@@ -228,7 +281,7 @@ def test_refuses_what_could_be_confused():
         sw.decide(np.where(p > 0, np.nan, p), "jaccard", classes="exclusive")
     with pytest.raises(ValueError, match="offsets must be None"):
         sw.decide(p, "jaccard", classes="exclusive", offsets=[0, 1])
-    with pytest.raises(ValueError, match="ignore must be None unless"):
+    with pytest.raises(ValueError, match="ignore must be None for separate"):
         sw.decide([0.1, 0.2], "jaccard", ignore=[True, False])
     with pytest.raises(ValueError, match=r"weights must have shape"):
         sw.decide(p, "jaccard", classes="exclusive", weights=[1.0])
@@ -239,7 +292,7 @@ def test_refuses_what_could_be_confused():
         sw.torch.decide(logits, "jaccard", classes="exclusive", activation="sigmoid")
     with pytest.raises(ValueError, match="per_class must be False"):
         sw.torch.decide(logits, "jaccard", classes="exclusive", per_class=True)
-    with pytest.raises(ValueError, match="weight must be None unless"):
+    with pytest.raises(ValueError, match="weight must be None for separate"):
         sw.torch.decide(logits, "jaccard", weight=torch.ones(3))
     with pytest.raises(ValueError, match="must sum to 1"):
         sw.torch.decide(logits + 0.5, "jaccard", classes="exclusive", activation="none")

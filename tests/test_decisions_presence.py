@@ -123,7 +123,7 @@ def test_counts_and_samples_agree_with_integrals_and_enumeration():
         p, presence = case(8, 2, share)
         law = law_of(p, presence)
         risks, _ = expected_losses(loss, law)
-        answer = Sampler(np.random.default_rng(0), 4000).decide(loss, law)
+        answer = Sampler(4000).decide(loss, law)
         number = int(answer.mask @ (1 << np.arange(8)))
         assert answer.expected[0] == pytest.approx(risks[number], abs=0.1)
         assert answer.bound[0] <= risks.min()

@@ -12,7 +12,7 @@ from setwise import fields
 from setwise.inference._map._bound_extrapolation import AT_LIMIT, BoundExtrapolation
 from setwise.inference._map._convex import certify
 from setwise.inference._map._messages._factor_graph import factors_of
-from setwise.inference._map._messages._tree_bound import TreeSweeps, has_pairs_only
+from setwise.inference._map._messages._tree_sweeps import TreeSweeps, has_pairs_only
 from setwise.inference._map._moves._expansion import expansion
 from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapProgress
@@ -32,9 +32,7 @@ def sweep_slowly(field: fields.Field, passes: int) -> tuple[list[float], np.ndar
     """
     factors = factors_of(field)
     pairs, (n, n_labels) = factors.pairs, factors.unary.shape
-    potts = pairs.weights[:, None, None] * ~np.eye(n_labels, dtype=bool)
-    energy = np.where((pairs.table < 0)[:, None, None], potts, 0.0)
-    energy[pairs.table >= 0] = pairs.tables[pairs.table[pairs.table >= 0]]
+    energy = pairs.energies()
     message = np.zeros((len(pairs.low), n_labels))
     ahead, behind = (np.bincount(ends, minlength=n) for ends in (pairs.low, pairs.high))
     share = 1.0 / np.maximum(np.maximum(ahead, behind), 1)

@@ -42,6 +42,7 @@ PACKAGES = (
     "gco-wrapper",
     "ortools",
     "rankseg",
+    "xcolumns",
     "pytoulbar2",
     "MAPIE",
 )

@@ -1,13 +1,18 @@
 // Sets of least expected loss, for setwise.decisions.
 #include <nanobind/stl/array.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "bind/arguments.hpp"
 #include "bind/bind.hpp"
+#include "decisions/budget.hpp"
 #include "decisions/expected_ratio.hpp"
 #include "decisions/label_bound.hpp"
 #include "decisions/label_map.hpp"
@@ -189,6 +194,35 @@ void label_maps(In3<T> p, In<Byte> valid, bool per_image, bool jaccard, double b
     });
 }
 
+// Row i has the entries [ends[i], ends[i + 1]) of p and label. Computes which entries are chosen, k of
+// each row, and the weighted score of each label. Returns a bound on their sum over all choices, and
+// the number of passes.
+std::pair<double, Index> choose_labels(In<double> p, In<Index> label, In<Index> ends,
+                                       const std::string& score, double b, In<double> weight,
+                                       Index k, bool at_most, Index n_threads, Out<Byte> chosen,
+                                       Out<double> terms) {
+    const auto rows = static_cast<Index>(ends.size()) - 1,
+               labels = static_cast<Index>(weight.size());
+    require(rows >= 0 && ends.data()[0] == 0, "ends must start with 0");
+    for (Index i = 0; i < rows; ++i)
+        require(ends.data()[i + 1] >= ends.data()[i], "ends must not decrease");
+    require(static_cast<Index>(p.size()) == ends.data()[rows] && label.size() == p.size() &&
+                chosen.size() == p.size(),
+            "p, label and chosen must have an entry for each probability");
+    for (std::size_t e = 0; e < label.size(); ++e)
+        require(label.data()[e] >= 0 && label.data()[e] < labels, "label must be below labels");
+    require(labels >= 1 && terms.size() == weight.size(), "terms must have an entry per label");
+    require(b > 0 && k >= 0, "b must be positive and k must not be negative");
+    const auto kind = score == "jaccard"    ? setwise::MacroScore::jaccard
+                      : score == "coverage" ? setwise::MacroScore::coverage
+                                            : setwise::MacroScore::f_beta;
+    setwise::Budget budget({p.data(), label.data(), ends.data(), rows, labels}, kind, b,
+                           weight.data(), k, at_most, threads(n_threads), poll_signals);
+    const double most = budget.solve(chosen.data());
+    budget.terms(terms.data());
+    return {most, budget.passes()};
+}
+
 template <class T>
 void bind_label_maps(nb::module_& m) {
     m.def("probability_range", probability_range<T>, "p"_a.noconvert(), "valid"_a.noconvert(),
@@ -204,6 +238,9 @@ void bind_label_maps(nb::module_& m) {
 void bind_decisions(nb::module_& m) {
     bind_label_maps<float>(m);
     bind_label_maps<double>(m);
+    m.def("choose_labels", choose_labels, "p"_a.noconvert(), "label"_a.noconvert(),
+          "ends"_a.noconvert(), "score"_a, "b"_a, "weight"_a.noconvert(), "k"_a, "at_most"_a,
+          "n_threads"_a, "chosen"_a.noconvert(), "terms"_a.noconvert(), Unlocked());
     m.def("expected_of_count", expected_of_count, "chances"_a.noconvert(), "table"_a.noconvert(),
           Unlocked());
     m.def("decide_ratio", decide_ratio, "p"_a.noconvert(), "weights"_a.noconvert(),

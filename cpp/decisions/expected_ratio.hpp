@@ -37,6 +37,8 @@ class ExpectedRatio {
     // expected score of the empty set, or nullptr for that of independent elements.
     BestPrefix best(const double* p, const double* w, std::int64_t n, const double* none,
                     Poll poll) {
+        // An element of probability 0 changes no expectation and is in no best set.
+        while (!w && n > 0 && p[n - 1] == 0) --n;
         p_ = p, w_ = w, n_ = n;
         BestPrefix best{0, none ? *none : all_absent(), 0};
         best.most = best.score;

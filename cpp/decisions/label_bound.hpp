@@ -16,12 +16,12 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
-#include <queue>
 #include <vector>
 
 #include "decisions/expected_ratio.hpp"
 #include "decisions/exponential_sum.hpp"
 #include "decisions/label_map.hpp"
+#include "decisions/priced_mask.hpp"
 
 namespace setwise {
 
@@ -49,14 +49,16 @@ class LabelBound {
         for (int step = 0; step < most_steps && best > found + 1e-9; ++step) {
             const double allowed = tolerance * (best - found) / static_cast<double>(n_classes);
             each_task(map_.classes(), n_threads_, poll_, [&](std::int64_t c, int) {
-                values[static_cast<std::size_t>(c)] =
-                    priced_score(static_cast<std::size_t>(c), prices, allowed);
+                const auto at = static_cast<std::size_t>(c);
+                Class& of = classes_[at];
+                values[at] = of.priced.best(of.p.data(), of.above.data(), prices.data(), n,
+                                            map_.scores().none[at], allowed);
             });
             double value = 0, norm = 0;
             for (const double x : values) value += x;
             std::fill(taken.begin(), taken.end(), 1.0);
             for (const Class& of : classes_)
-                for (const std::uint32_t i : of.mask) taken[i] -= 1;
+                for (const std::uint32_t i : of.priced.mask) taken[i] -= 1;
             for (std::size_t i = 0; i < n; ++i) {
                 value += prices[i];
                 norm += taken[i] * taken[i];
@@ -84,9 +86,9 @@ class LabelBound {
     static constexpr int bins = 1 << 16;
 
     struct Class {
-        double alone = 0;                 // at least the score of every mask
-        std::vector<double> p, above;     // probabilities of valid pixels; W(k + 1)
-        std::vector<std::uint32_t> mask;  // the best mask under the last prices
+        double alone = 0;              // at least the score of every mask
+        std::vector<double> p, above;  // probabilities of valid pixels; W(k + 1)
+        PricedMask priced;             // the best mask under the last prices
     };
 
     double chance(std::int64_t image, std::int64_t c, std::int64_t i) const {
@@ -145,80 +147,6 @@ class LabelBound {
             above[k - 1] = weight * (jaccard ? 1.0 : 1 + b) * sum * (1 + 1e-9);
             if (jaccard) multiply(p[k - 1]);
         }
-    }
-
-    // The sum over the best mask of at most `high` pixels of W(low) p_i - l_i.
-    struct Range {
-        std::size_t low, high;
-        double value;
-        bool operator<(const Range& other) const { return value < other.value; }
-    };
-
-    // Return at least the largest score of a mask less its prices, and keep a mask of about that.
-    double priced_score(std::size_t c, const std::vector<double>& prices, double allowed) {
-        Class& of = classes_[c];
-        const std::size_t n = of.p.size();
-        const double none = map_.scores().none[c];
-        of.mask.clear();
-        std::vector<double> gains(n);
-        double least = none;  // the score of some mask less its prices
-        const auto evaluate = [&](std::size_t low, std::size_t high) {
-            const double w = of.above[low - 1];
-            std::size_t positive = 0;
-            double value = 0, overlap = 0;
-            for (std::size_t i = 0; i < n; ++i) {
-                const double gain = w * of.p[i] - prices[i];
-                const bool in = gain > 0;
-                gains[positive] = gain;
-                positive += in;
-                value += in ? gain : 0.0;
-                overlap += in ? of.p[i] : 0.0;
-            }
-            if (positive > high) {
-                std::nth_element(gains.begin(), gains.begin() + static_cast<std::ptrdiff_t>(high),
-                                 gains.begin() + static_cast<std::ptrdiff_t>(positive),
-                                 std::greater<double>());
-                value = 0;
-                double threshold = gains[0];
-                for (std::size_t i = 0; i < high; ++i) {
-                    value += gains[i];
-                    threshold = std::min(threshold, gains[i]);
-                }
-                overlap = 0;
-                for (std::size_t i = 0; i < n; ++i)
-                    overlap += w * of.p[i] - prices[i] >= threshold ? of.p[i] : 0.0;
-                positive = high;
-            }
-            if (positive > 0)
-                least = std::max(least, value - (w - of.above[positive - 1]) * overlap);
-            return Range{low, high, value};
-        };
-        std::priority_queue<Range> ranges;
-        for (std::size_t low = 1; low <= n; low = 2 * low)
-            ranges.push(evaluate(low, std::min(2 * low - 1, n)));
-        Range best{0, 0, 0};
-        while (!ranges.empty()) {
-            best = ranges.top();
-            if (best.value <= least + allowed || best.low == best.high) break;
-            ranges.pop();
-            const std::size_t middle = best.low + (best.high - best.low) / 2;
-            ranges.push(evaluate(best.low, middle));
-            ranges.push(evaluate(middle + 1, best.high));
-        }
-        if (best.high == 0 || best.value <= none) return none;
-        const double w = of.above[best.low - 1];
-        for (std::size_t i = 0; i < n; ++i)
-            if (w * of.p[i] - prices[i] > 0) of.mask.push_back(static_cast<std::uint32_t>(i));
-        if (of.mask.size() > best.high) {
-            const auto gain = [&](std::uint32_t i) { return w * of.p[i] - prices[i]; };
-            std::nth_element(of.mask.begin(),
-                             of.mask.begin() + static_cast<std::ptrdiff_t>(best.high),
-                             of.mask.end(), [&](std::uint32_t x, std::uint32_t y) {
-                                 return gain(x) > gain(y) || (gain(x) == gain(y) && x < y);
-                             });
-            of.mask.resize(best.high);
-        }
-        return best.value;
     }
 
     // Bound the best score by moments, on a grid of k: E 1 / X <= 1 / mean + variance / (least mean^2).

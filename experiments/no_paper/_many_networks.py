@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-WIDTH = 16
+WIDTH = 8
 
 
 class Networks(nn.Module):

@@ -11,7 +11,7 @@ from torch import Tensor
 from experiments.shared.cache import cache_folder, keep
 
 VOID = 255
-SIZE = 64
+SIZE = 48
 # The numbers of images that train, choose the step size, and test.
 TRAIN, CHOOSE, TEST = 96, 32, 64
 # The background has 3 to 100 times as many pixels as another class.

@@ -1,21 +1,25 @@
 """Which loss trains a network of several classes: with rare classes, void pixels, wrong labels.
 
-    python experiments/no_paper/class_losses.py [--quick] [--device cuda] [--seconds 500]
+    python experiments/no_paper/class_losses.py [--quick] [--device cuda] [--seconds 400]
 
 Small U-Nets are trained from the start on synthetic scenes with 5 and with 12 classes, and on
-MSRC-21 at 64 x 64 (needs msrc21/). All seeds and step sizes of a loss are trained at the same time.
-The step size is chosen on images of its own. Finished losses are kept in ``--out``, so that a run
-that was stopped, also by ``--seconds``, is continued. ``--logits`` keeps the logits of networks
-trained with cross-entropy, for ``label_maps.py``. The table follows when everything is finished.
-Training needs NumPy, torch and ``setwise.torch`` only.
+MSRC-21 at 48 x 48 (needs msrc21/). All seeds and step sizes of a loss are trained at the same time.
+The step size is chosen on images of its own. Each training writes a file into ``--out``, so that a
+run that was stopped, also by ``--seconds``, is continued, and that several processes with the same
+``--out`` share the work: two of one thread each (``OMP_NUM_THREADS=1``) take less than an hour on
+two cores. The logits of networks trained with cross-entropy are kept for ``label_maps.py``. The
+table follows when every training is finished. Training needs NumPy, torch and ``setwise.torch``.
 """
 
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
+import re
 import sys
 import time
+import unicodedata
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -40,15 +44,13 @@ from experiments.no_paper._scenes import (
     msrc,
     scenes,
 )
-from experiments.shared.cache import cache_folder
+from experiments.shared.cache import cache_folder, keep
 
 SEEDS = list(range(5))
 RATES = (1e-3, 4e-3)
 BATCH = 8
 EPOCHS = 25
 WARM = 0.2
-# Images per part whose logits are kept, so that the files stay below 16 MB.
-KEPT = (24, 40)
 DATA: dict[str, Callable[[list[int], bool], Images]] = {
     "5 classes": lambda seeds, quick: scenes(5, seeds, *_parts(quick)),
     "12 classes": lambda seeds, quick: scenes(12, seeds, *_parts(quick)),
@@ -121,6 +123,11 @@ LOSSES: dict[str, Callable[[Tensor], Criterion]] = {
     "Dice semimetric, warm": SEMIMETRIC,
     "Dice semimetric + CE, share 0.8": mixed(SEMIMETRIC, 0.8),
     "Lovász-softmax, Dice, warm": LOVASZ_DICE,
+    "Lovász hinge + CE": mixed(HINGE, 0.5),
+    "Lovász hinge + CE, share 0.8": mixed(HINGE, 0.8),
+    "Lovász-softmax, Dice + CE, share 0.8": mixed(LOVASZ_DICE, 0.8),
+    "Tversky, alpha 0.3, beta 0.7": sets(t.TverskyLoss, alpha=0.3, beta=0.7),
+    "B_D of Dice": sets(t.DecomposedHingeLoss, "dice", per_class=True),
 }
 
 
@@ -185,63 +192,72 @@ def _iou(counts: np.ndarray) -> np.ndarray:
 
 
 @torch.no_grad()
-def keep_logits(
-    networks: Networks, images: Images, choice: np.ndarray, to: Path, data: str
-) -> None:
-    """Write float16 logits and labels of images that choose and test, two seeds per file."""
+def keep_logits(networks: Networks, images: Images, choice: np.ndarray, to: Path) -> None:
+    """Write logits (N, C, H, W) of each seed for the images that choose and test, with labels."""
     device = next(networks.parameters()).device
-    for first in range(0, images.x.shape[0], 2):
+    for seed, rate in enumerate(choice):
         arrays = {}
-        for seed in range(first, min(first + 2, images.x.shape[0])):
-            for part, kept in zip((1, 2), KEPT, strict=True):
-                x, y = (both[:, :kept] for both in images.part(part))
-                found = []
-                for image in range(x.shape[1]):
-                    one = x[:, image].to(device)[None].repeat(1, len(RATES), 1, 1, 1)
-                    found.append(networks(one)[choice[seed] * len(x) + seed].half().cpu().numpy())
-                arrays[f"logits_{seed}_{part}"] = np.stack(found)
-                arrays[f"labels_{seed}_{part}"] = y[seed].numpy()
-        to.mkdir(parents=True, exist_ok=True)
-        np.savez_compressed(to / f"{data.replace(' ', '_')}-{first}.npz", **arrays)
+        for part, name in ((1, "choose"), (2, "test")):
+            x, y = images.part(part)
+            found = []
+            for first in range(x.shape[1]):
+                one = x[:, first].to(device)[None].repeat(1, len(RATES), 1, 1, 1)
+                found.append(networks(one)[rate * len(x) + seed].cpu().numpy())
+            arrays[f"{name}_logits"] = np.stack(found)
+            arrays[f"{name}_labels"] = y[seed].numpy()
+        keep(to.with_name(f"{to.name}-{seed}.npz"), **arrays)
 
 
-def run(given: argparse.Namespace) -> dict:
-    """Train what is not in the file yet, until the time is over, and return all counts."""
+def trainings() -> list[tuple[str, str]]:
+    """Return all data sets with all losses, in the order of the losses."""
+    return [(data, name) for name in LOSSES for data in DATA]
+
+
+def file_of(folder: Path, data: str, name: str) -> Path:
+    """Return the file of a training."""
+    words = re.findall(r"[A-Za-z0-9.]+", unicodedata.normalize("NFKD", f"{data} {name}"))
+    return folder / ("-".join(words) + ".json")
+
+
+def run(given: argparse.Namespace, folder: Path) -> None:
+    """Train what has no file yet and no other process trains, until the time is over."""
     began, device = time.perf_counter(), torch.device(given.device)
-    out = Path(given.out)
-    runs = json.loads(out.read_text()) if out.exists() else {}
+    torch.backends.cudnn.benchmark = True
+    folder.mkdir(parents=True, exist_ok=True)
     seeds, epochs = (SEEDS[:1], 1) if given.quick else (SEEDS, EPOCHS)
     drawn: dict[str, Images] = {}
-    for name in LOSSES:
-        for data, make in DATA.items():
-            key = f"{data} | {name}"
-            if key in runs:
+    for data, name in trainings():
+        path = file_of(folder, data, name)
+        with path.with_suffix(".lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            if path.exists():
                 continue
             if time.perf_counter() - began > given.seconds:
-                return runs
+                return
             if data not in drawn:
-                drawn[data] = make(seeds, given.quick)
+                drawn[data] = DATA[data](seeds, given.quick)
             start = time.perf_counter()
             networks = train(name, drawn[data], epochs, device)
             found = [counts_of(networks, drawn[data], part, device) for part in (1, 2)]
-            if name == "cross-entropy" and given.logits and data != "MSRC-21":
-                choice = _iou(found[0]).mean(2).argmax(0)
-                keep_logits(networks, drawn[data], choice, Path(given.logits), data)
             seconds = time.perf_counter() - start
-            runs[key] = {
-                "choose": found[0].tolist(),
-                "test": found[1].tolist(),
+            best = _iou(found[0]).mean(2).argmax(0)
+            if name == "cross-entropy":
+                to = folder / "logits" / data.replace(" ", "-")
+                keep_logits(networks, drawn[data], best, to)
+            content = {
+                "choose": found[0].astype(int).tolist(),
+                "test": found[1].astype(int).tolist(),
                 "seconds": round(seconds, 2),
                 "device": torch.cuda.get_device_name() if device.type == "cuda" else "CPU",
             }
-            out.parent.mkdir(parents=True, exist_ok=True)
-            part = out.with_suffix(".part")
-            part.write_text(json.dumps(runs))
-            part.replace(out)
-            best = _iou(found[0]).mean(2).argmax(0)
+            unfinished = path.with_suffix(".part")
+            unfinished.write_text(json.dumps(content))
+            unfinished.replace(path)
             means = _iou(found[1]).mean(2)[best, np.arange(len(seeds))]
-            print(f"{seconds:6.1f} s  {key}: mean IoU {means.mean():.3f}", flush=True)
-    return runs
+            print(f"{seconds:6.1f} s  {data}, {name}: mean IoU {means.mean():.3f}", flush=True)
 
 
 def main() -> None:
@@ -249,17 +265,16 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a minute's look, nothing written")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after this time")
-    parser.add_argument("--out", help="a .json file, by default in the cache")
-    parser.add_argument("--logits", help="a folder for logits, by default in the cache")
+    parser.add_argument("--out", type=Path, help="a folder, by default in the cache")
     given = parser.parse_args()
-    folder = cache_folder() / "class_losses" / ("quick" if given.quick else "")
-    given.out = given.out or str(folder / "runs.json")
-    given.logits = given.logits or str(folder / "logits")
-    runs = run(given)
-    missing = len(LOSSES) * len(DATA) - len(runs)
+    folder = given.out or cache_folder() / "class_losses" / ("quick" if given.quick else "runs")
+    run(given, folder)
+    paths = {f"{data} | {name}": file_of(folder, data, name) for data, name in trainings()}
+    missing = sum(not path.exists() for path in paths.values())
     if missing:
-        print(f"{missing} of {len(LOSSES) * len(DATA)} trainings are missing: run it again")
+        print(f"{missing} of {len(paths)} trainings are missing: run it again")
         return
+    runs = {key: json.loads(path.read_text()) for key, path in paths.items()}
     from experiments.no_paper._class_losses_report import write
 
     choices = {

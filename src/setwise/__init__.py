@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     )
     from setwise import dask as dask
     from setwise import torch as torch
+    from setwise.decisions._budgets import decide_at_k
     from setwise.decisions._decide import decide
     from setwise.estimators._boosting._struct_boost_classifier import StructBoostClassifier
     from setwise.estimators._boosting._struct_boost_ranker import StructBoostRanker
@@ -56,6 +57,7 @@ __all__ = [
     "calibrate_temperature",
     "conformal",
     "decide",
+    "decide_at_k",
     "decisions",
     "diverse",
     "diversities",
@@ -89,6 +91,7 @@ _HOMES = {
     "StructBoostTracker": "estimators._tracking._struct_boost_tracker",
     "calibrate_temperature": "inference._calibration._calibrate_temperature",
     "decide": "decisions._decide",
+    "decide_at_k": "decisions._budgets",
     "diverse": "inference._diverse._diverse",
     "marginals": "inference._marginals._marginals",
     "sample": "inference._sampling._sample",

@@ -299,7 +299,8 @@ class _Answer:
         scores = scores if self.rows else scores[:, 0]
         if self.encoding is None:
             return scores
-        return self.encoding.decode(scores > 0)
+        labels: NDArray[Any] = self.encoding.decode(scores > 0)
+        return labels
 
 
 def _any_positive(rows: SetRows, W: FloatArray) -> bool:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 
 from setwise._foundation._arguments import (
     FloatArray,
@@ -59,7 +60,7 @@ def decide(
     probabilities: ArrayLike | MarginalsResult,
     loss: str | Loss,
     *,
-    classes: Literal["exclusive"],
+    classes: Literal["exclusive", "present"],
     sets: str = "auto",
     weights: ArrayLike | None = None,
     presence: ArrayLike | None = None,
@@ -116,21 +117,25 @@ def decide(
     independent of each other. Finding the best map is hard, so ``bound`` tells how far the map that
     was found can be from it. The bound holds for fixed class weights, where a class that is neither
     true nor predicted has a loss of 0. The mean over the classes that occur in an image has a
-    random denominator and is not bounded.
+    random denominator and is not bounded. ``classes="present"`` maximises a near relative of it,
+    with a bound: the expected sum of the scores of the classes that occur, divided by their
+    expected number.
 
     Parameters
     ----------
     probabilities : array-like of shape (p,) or (n, p), MarginalsResult or DiverseResult
         The probability of each element to be in the truth. For exclusive classes, the shape is
         (B, C, ...) for B images, or (n, C) for n elements, and the C probabilities of an element
-        sum to 1. For marginals, it is the column of
+        sum to 1. A SciPy sparse matrix (n, p) gives a mask in CSR format and is otherwise decided
+        like the same matrix in dense form. For marginals, the probabilities are the column of
         ``label``; the answer then holds for the product of the marginals, which is not the
         distribution of the field. For a list, the truth is one of its labellings, with weights
         exp(-energy / temperature), and the answer is the best of these labellings.
     loss : str or Loss
         A name from ``sw.losses.names()`` or any loss. For exclusive classes: Jaccard, Dice, F-beta.
-    classes : {"separate", "exclusive"}
-        Whether each set is decided for itself, or elements have one class each.
+    classes : {"separate", "exclusive", "present"}
+        Whether each set is decided for itself, or elements have one class each, and then whether
+        all classes count, or those that occur in the truth, which needs ``presence``.
     offsets : array-like of int of shape (n + 1,), optional
         Set i is ``probabilities[offsets[i]:offsets[i + 1]]``.
     groups : array-like of shape (p,), optional
@@ -179,13 +184,16 @@ def decide(
     threads = as_threads(n_jobs)
     temperature = as_number(temperature, "temperature", positive=True)
     label = as_count(label, "label")
-    if as_choice(classes, "classes", ("separate", "exclusive")) == "exclusive":
+    if as_choice(classes, "classes", ("separate", "exclusive", "present")) != "separate":
         if offsets is not None or groups is not None:
             name = "offsets" if groups is None else "groups"
             raise ValueError(f"{name} must be None for exclusive classes: see sets")
-        return decide_classes(probabilities, loss, sets, weights, presence, ignore, threads)
+        present = classes == "present"
+        return decide_classes(
+            probabilities, loss, sets, weights, presence, present, ignore, threads
+        )
     if ignore is not None:
-        raise ValueError("ignore must be None unless classes='exclusive': leave the elements out")
+        raise ValueError("ignore must be None for separate sets: leave the elements out")
     sampler = Sampler()
     if isinstance(probabilities, DiverseResult | MarginalsResult):
         given = {"offsets": offsets, "groups": groups, "weights": weights}
@@ -207,6 +215,8 @@ def decide(
     p = read_probabilities(probabilities, offsets=offsets, groups=groups, sets=sets)
     counted = None
     if weights is not None:
+        if p.pattern is not None:
+            raise ValueError("weights must be None for a sparse matrix of probabilities")
         counted = p.in_order(as_numbers(weights, "weights", shape=p.shape, nonnegative=True))
     if presence is not None:
         if weights is not None:
@@ -230,16 +240,40 @@ def _answers(
         raise ValueError(f"weights must be None for {loss!r}: they are for Jaccard, Dice, F-beta")
     if ratio is not None:
         return _scaled(by_integrals(ratio, p, weights, threads), scale), "integrals"
+    if p.pattern is not None:
+        return _answers_of_parts(loss, p, sampler, threads)
     sizes = np.unique(np.diff(p.offsets))
     simple = p.presence is None or loss._traits.is_modular
     if simple and all(_is_increasing(loss, int(n)) and ignores_truth(loss, int(n)) for n in sizes):
         return by_majority(loss, p, sampler), "majority"
     parts = [_one_set(loss, p.law(i), sampler) for i in range(p.n)]
-    names = sorted({name for _, name in parts})
     mask = np.concatenate([np.zeros(0, np.bool_), *(a.mask for a, _ in parts)])
+    return _joined(mask, [a for a, _ in parts]), _names(parts) or "enumeration"
+
+
+def _answers_of_parts(
+    loss: Loss, p: SetProbabilities, sampler: Sampler, threads: int
+) -> tuple[Answers, str]:
+    """Decide the sets of a sparse matrix a few at a time, from all of their elements."""
+    masks, parts = [], []
+    for part in p.dense_parts():
+        parts.append(_answers(loss, part, None, sampler, threads))
+        masks.append(parts[-1][0].mask.reshape(part.shape))
+    if not parts:
+        return _answers(loss, replace(p, pattern=None), None, sampler, threads)
+    return _joined(p.joined(masks), [a for a, _ in parts]), _names(parts)
+
+
+def _joined(mask: Any, parts: list[Answers]) -> Answers:
     columns = ("expected", "bound", "error", "exact")
-    joined = [np.concatenate([getattr(a, name) for a, _ in parts] or [[]]) for name in columns]
-    return Answers(mask, *joined), " and ".join(names) or "enumeration"
+    return Answers(
+        mask, *(np.concatenate([getattr(a, name) for a in parts] or [[]]) for name in columns)
+    )
+
+
+def _names(parts: list[tuple[Answers, str]]) -> str:
+    """Return the names of the methods that were used."""
+    return " and ".join(sorted({name for _, some in parts for name in some.split(" and ")}))
 
 
 def _one_set(loss: Loss, law: Law, sampler: Sampler) -> tuple[Answers, str]:
@@ -274,7 +308,7 @@ def _decision(p: SetProbabilities, answers: Answers, method: str, law: str) -> D
     one: Callable[[FloatArray], float | FloatArray]
     one = (lambda values: float(values[0])) if p.single else (lambda values: values)
     return Decision(
-        mask=p.as_given(answers.mask),
+        mask=answers.mask if issparse(answers.mask) else p.as_given(answers.mask),
         expected=one(answers.expected),
         bound=one(answers.bound),
         error=one(answers.error),

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
+from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from setwise._foundation._arguments import BoolArray, FloatArray
 from setwise._foundation._base_classes import Versioned
@@ -20,7 +23,7 @@ class Decision(Versioned):
     Attributes
     ----------
     mask : boolean array
-        The decision, in the shape of the probabilities.
+        The decision, in the shape of the probabilities; in CSR format if they are sparse.
     expected : float or array
         The expected loss of the decision under ``law``.
     bound : float or array
@@ -45,7 +48,7 @@ class Decision(Versioned):
     Decision(3 of 4, expected 0.4313, exact, by integrals, for independent elements)
     """
 
-    mask: BoolArray
+    mask: Any
     expected: float | FloatArray
     bound: float | FloatArray
     error: float | FloatArray
@@ -72,10 +75,10 @@ class Decision(Versioned):
     def __repr__(self) -> str:
         how = f"by {self.method:.40}, for {self.law:.100}"
         if np.ndim(self.expected) == 0:
-            chosen = int(np.count_nonzero(self.mask))
+            chosen = self.mask.nnz if issparse(self.mask) else int(np.count_nonzero(self.mask))
             proved = "exact" if self.exact else f"at most {self.regret_bound:.2g} above the best"
             return (
-                f"Decision({chosen} of {self.mask.size}, expected {self.expected:.4g}, "
+                f"Decision({chosen} of {prod(self.mask.shape)}, expected {self.expected:.4g}, "
                 f"{proved}, {how})"
             )
         exact = np.asarray(self.exact)

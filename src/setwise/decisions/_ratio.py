@@ -42,11 +42,12 @@ def by_integrals(
     if p.scale is not None and p.presence is not None:
         kept = np.minimum(p.flat * np.repeat(p.scale, np.diff(offsets)), 1.0)
         none = p.scale * (1 - p.presence)
-    heavy = None
+    heavy, sizes = None, p.sizes
     if weights is not None:
         heavy = weights > 0  # a weight of 0 removes an element
         kept, weighted = p.flat[heavy], weights[heavy]
         offsets = np.concatenate([[0], np.cumsum(heavy)])[p.offsets]
+        sizes = np.diff(offsets)
         mask = np.empty(len(kept), np.uint8)
     _core.decide_ratio(
         kept, weighted, offsets, none, ratio.beta is None, b, n_threads, mask, scores, most
@@ -57,7 +58,8 @@ def by_integrals(
         chosen[heavy] = mask.view(np.bool_)
     expected = np.maximum(1.0 - scores / scale, 0.0)
     # A factor of the product is rounded four times, and so is one of the equation for c.
-    error = _QUADRATURE + (4 if p.scale is None else 8) * EPS * (np.diff(offsets) + 8)
+    rounding = (4 if p.scale is None else 8) * EPS
+    error = np.asarray(_QUADRATURE + rounding * (sizes + 8), np.float64)
     if weights is None or _same_weights(weighted, offsets):
         return Answers.best(chosen, expected, error)
     bound = np.minimum(np.maximum(1.0 - most, 0.0), expected)

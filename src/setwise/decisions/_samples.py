@@ -35,8 +35,8 @@ class Sampler:
     R sqrt(log(2 / delta) / (2 M)) from its expectation with a probability of at most delta.
     """
 
-    def __init__(self) -> None:
-        self.rng, self.n_samples = np.random.default_rng(0), _SAMPLES
+    def __init__(self, n_samples: int = _SAMPLES) -> None:
+        self.rng, self.n_samples = np.random.default_rng(0), n_samples
 
     def draws(self, law: Law) -> Iterator[BoolArray]:
         """Yield batches of samples, each of shape (m, n)."""

@@ -6,16 +6,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 
-from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_number
+from setwise._foundation._arguments import BATCH, BoolArray, FloatArray, IntArray, as_number
 from setwise._foundation._base_classes import Immutable
 from setwise.functions import Ratio, SetFunction
 from setwise.losses._families import Family, TableRows
-from setwise.losses._labels import Labels, read_labels
+from setwise.losses._labels import Labels, read_labels, read_sparse_labels
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,14 @@ class Loss(Immutable, ABC):
     def __call__(
         self, y_true: ArrayLike, y_pred: ArrayLike, *, offsets: ArrayLike | None = None
     ) -> float | FloatArray:
-        """Return the loss of each set: (p,) -> float, (n, p) or flat with n + 1 offsets -> (n,)."""
+        """Return the loss of each set: (p,) -> float, (n, p) or flat with n + 1 offsets -> (n,).
+
+        Matrices (n, p) may be sparse, with labels in {0, 1}.
+        """
+        if issparse(y_true) or issparse(y_pred):
+            if offsets is not None:
+                raise ValueError(f"offsets must be None for a sparse matrix, got {offsets!r:.60}")
+            return self._of_sparse(y_true, y_pred)
         truth = read_labels(y_true, offsets, "y_true")
         prediction = read_labels(y_pred, offsets, "y_pred")
         if truth.shape != prediction.shape:
@@ -83,6 +91,26 @@ class Loss(Immutable, ABC):
                 f"y_pred must have the shape of y_true, {truth.shape}, got {prediction.shape}"
             )
         return truth.of_shape(self._values(truth, truth.positive != prediction.positive))
+
+    def _of_sparse(self, y_true: Any, y_pred: Any) -> FloatArray:
+        """Return the loss of each row of sparse labels."""
+        truth, found = read_sparse_labels(y_true, "y_true"), read_sparse_labels(y_pred, "y_pred")
+        if truth.shape != found.shape:
+            raise ValueError(
+                f"y_pred must have the shape of y_true, {truth.shape}, got {found.shape}"
+            )
+        if self._fraction is not None or self._traits.is_count:
+            # Negatives that are not predicted do not matter: 1 is found, 2 is true, 3 is both.
+            both = found + 2 * truth
+            positive = (both.data > 1).view(np.uint8)
+            labels = Labels(positive, both.indptr.astype(np.int64), "ragged", truth.shape)
+            return self._values(labels, both.data < 3)
+        step = max(1, BATCH // max(1, truth.shape[1]))
+        parts = [
+            self(truth[k : k + step].toarray(), found[k : k + step].toarray())
+            for k in range(0, truth.shape[0], step)
+        ]
+        return np.concatenate([np.empty(0), *parts])
 
     # Methods for batches. The default versions loop over sets; families have vectorised ones.
 

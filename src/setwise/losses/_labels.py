@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array, issparse
 
 from setwise._foundation import _kernels as _core
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_array
@@ -94,6 +95,39 @@ def read_labels(y: ArrayLike, offsets: ArrayLike | None = None, name: str = "y")
         n, p = array.shape
         return Labels(positive, np.arange(n + 1) * p, "rows", array.shape)
     raise ValueError(f"{name} must have shape (p,) or (n, p), got {array.shape}")
+
+
+def as_csr(matrix: Any, name: str) -> Any:
+    """Return a sparse matrix in CSR format, with sorted indices and no entry twice."""
+    if matrix.ndim != 2:
+        raise ValueError(f"{name} must have shape (n, p) when it is sparse, got {matrix.shape}")
+    rows = matrix.tocsr()
+    if not rows.has_canonical_format:
+        rows = rows.copy() if rows is matrix else rows
+        rows.sum_duplicates()
+    return rows
+
+
+def read_sparse_labels(y: Any, name: str) -> Any:
+    """Return the positive labels of a matrix (n, p), sparse or not, as a CSR matrix of ones."""
+    if issparse(y):
+        rows = as_csr(y, name)
+        if rows.dtype.kind not in "biuf":
+            raise TypeError(f"{name} must hold labels in {{0, 1}}, got {rows.dtype}")
+        other = rows.data[(rows.data != 0) & (rows.data != 1)]
+        if other.size:
+            raise ValueError(
+                f"{name} must hold labels in {{0, 1}} when it is sparse, got {other[0]}"
+            )
+        ones = csr_array((rows.data.astype(np.int8), rows.indices, rows.indptr), shape=rows.shape)
+    else:
+        labels = read_labels(y, name=name)
+        if labels.layout != "rows":
+            raise ValueError(f"{name} must have shape (n, p), got {labels.shape}")
+        ones = csr_array(labels.positive.reshape(labels.shape).astype(np.int8))
+    ones = ones.copy()
+    ones.eliminate_zeros()
+    return ones
 
 
 def _encode(array: NDArray[np.generic], name: str) -> NDArray[np.uint8]:

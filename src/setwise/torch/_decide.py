@@ -141,7 +141,7 @@ def decide(
     input: Tensor,
     loss: str | Loss,
     *,
-    classes: Literal["exclusive"],
+    classes: Literal["exclusive", "present"],
     activation: str | None = None,
     per_image: bool = False,
     target: Tensor | None = None,
@@ -186,8 +186,9 @@ def decide(
     loss : str or Loss
         Jaccard, Dice and F-beta are decided on the device, other losses on the host. Exclusive
         classes take only these three.
-    classes : {"separate", "exclusive"}
-        Whether each set is decided for itself, or every pixel has one class.
+    classes : {"separate", "exclusive", "present"}
+        Whether each set is decided for itself, or every pixel has one class, and then whether all
+        classes count, or those that occur in the truth, which needs ``presence``.
     activation : {"sigmoid", "softmax", "none"}, optional
         How the input becomes probabilities: "sigmoid" for separate masks, which is their default,
         "softmax" over dimension 1 if each pixel has one class, which is the default for exclusive
@@ -224,7 +225,7 @@ def decide(
     check_dense("input", input)
     if input.dtype not in FLOATS:
         raise TypeError(f"input must be float16, bfloat16, float32 or float64, got {input.dtype}")
-    exclusive = as_choice(classes, "classes", ("separate", "exclusive")) == "exclusive"
+    exclusive = as_choice(classes, "classes", ("separate", "exclusive", "present")) != "separate"
     if activation is None:
         activation = "softmax" if exclusive else "sigmoid"
     if activation not in _ACTIVATIONS:
@@ -240,11 +241,12 @@ def decide(
             )
         if per_class:
             raise ValueError("per_class must be False for exclusive classes, got True")
+        present = classes == "present"
         return _label_maps(
-            input, set_loss, activation, per_image, target, ignore_index, presence, weight
+            input, set_loss, activation, per_image, target, ignore_index, presence, present, weight
         )
     if weight is not None:
-        raise ValueError("weight must be None unless classes='exclusive'")
+        raise ValueError("weight must be None for separate classes")
     p = _probabilities(input, activation)
     valid = _valid(input, target, ignore_index)
     if activation == "sigmoid" and target is not None:
@@ -275,6 +277,7 @@ def _label_maps(
     target: Tensor | None,
     ignore_index: int | None,
     presence: Tensor | None,
+    present: bool,
     weight: Tensor | None,
 ) -> LabelMapDecision:
     """Decide exclusive classes on the host."""
@@ -298,6 +301,8 @@ def _label_maps(
     # Elements (n, C) are the pixels of one image.
     planes = p.t()[None] if p.ndim == 2 else p.flatten(2)
     there = None
+    if present and presence is None:
+        raise ValueError("presence must be given for classes='present', got None")
     if presence is not None:
         wanted = (n_images, n_classes) if per_image else (n_classes,)
         there = as_presence(presence, wanted, input.device).view(wanted).cpu().numpy()
@@ -314,6 +319,7 @@ def _label_maps(
         per_image=per_image,
         weights=None if share is None else share.double().cpu().numpy(),
         presence=there,
+        present=present,
         ignore=None if ignored is None else ignored.cpu().numpy(),
         law="",
         threads=torch.get_num_threads(),

@@ -20,6 +20,7 @@ def decide_classes(
     sets: str,
     weights: ArrayLike | None,
     presence: ArrayLike | None,
+    present: bool,
     ignore: ArrayLike | None,
     threads: int,
 ) -> LabelDecision:
@@ -44,6 +45,8 @@ def decide_classes(
         if not share.any():
             raise ValueError("weights must not all be 0")
     there = None
+    if present and presence is None:
+        raise ValueError("presence must be given for classes='present', got None")
     if presence is not None:
         wanted = (images, n_classes) if per_image else (n_classes,)
         there = as_numbers(presence, "presence", shape=wanted, nonnegative=True)
@@ -56,6 +59,7 @@ def decide_classes(
         per_image=per_image,
         weights=share,
         presence=there,
+        present=present,
         ignore=None if ignore is None else _mask(ignore, shape),
         law=law,
         threads=threads,

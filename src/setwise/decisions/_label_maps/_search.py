@@ -26,6 +26,7 @@ def find_label_maps(
     per_image: bool,
     weights: FloatArray | None,
     presence: FloatArray | None,
+    present: bool,
     ignore: BoolArray | None,
     law: str,
     threads: int,
@@ -44,7 +45,9 @@ def find_label_maps(
 
     ``presence`` has shape (B, C), or (C,) for all images together. It changes the law of each class
     as in ``_presence.py``: the expected score of a mask is 1 / c times that of the probabilities
-    c p, and that of an empty mask is the probability that the class is absent.
+    c p, and that of an empty mask is the probability that the class is absent. With ``present``,
+    absent classes do not count: an empty mask scores 0, and the sum of the scores is divided by the
+    expected number of present classes.
     """
     plain, factor = loss._unscaled()
     ratio = plain._fraction
@@ -71,6 +74,10 @@ def find_label_maps(
         flat, c, there = believed(wide.reshape(-1), number, presence.reshape(-1))
         p = flat.reshape(p.shape)
         scale, absent = c.reshape(scale.shape), 1 - there.reshape(scale.shape)
+    counted_classes = np.ones(n_sets)
+    if present:
+        counted_classes = (share * (1 - absent)).sum(1)
+        share = share / np.where(counted_classes > 0, counted_classes, 1.0)[:, None]
     labels = np.empty(images * n_pixels, np.int64)
     terms, bounds = np.empty((n_sets, n_classes)), np.empty(n_sets)
     b = 1.0 if ratio.beta is None else ratio.beta**2
@@ -82,7 +89,7 @@ def find_label_maps(
         b,
         scale,
         np.ascontiguousarray(share / scale),
-        np.ascontiguousarray(share * absent),
+        np.ascontiguousarray(0 * share if present else share * absent),
         threads,
         labels,
         terms,
@@ -91,14 +98,16 @@ def find_label_maps(
     if ignore is not None:
         labels[ignore.reshape(-1)] = -1
     counted = np.full(n_sets, float(n_pixels if per_image else images * n_pixels))
-    error = np.abs(factor) * (_KERNEL + 8 * EPS * (counted + 8))
-    expected = np.maximum(factor * (1 - terms.sum(1)), 0.0)
+    error = np.abs(factor) * (_KERNEL + 8 * EPS * (counted + 8)) * np.maximum(share.sum(1), 1.0)
+    nothing = counted_classes <= 0  # no class occurs
+    expected = np.where(nothing, 0.0, np.maximum(factor * (1 - terms.sum(1)), 0.0))
     bound = np.clip(factor * (1 - bounds) - error, 0.0, expected)
     if n_classes == 1:  # there is no other map
         bound = np.maximum(expected - error, 0.0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        of_classes = factor * (1 - np.where(share > 0, terms / share, 0.0))
-    of_classes = np.clip(np.where(share > 0, of_classes, np.nan), 0.0, None)
+        unit = share * (1 - absent) if present else share
+        of_classes = factor * (1 - np.where(unit > 0, terms / unit, 0.0))
+    of_classes = np.clip(np.where(unit > 0, of_classes, np.nan), 0.0, None)
     exact = expected - bound <= 3 * error
     if per_image:
         return LabelDecision(labels, expected, of_classes, bound, error, exact, "ascent", law)

@@ -39,8 +39,12 @@ class Encoding:
                 f"y must hold the labels of fit, {self.classes.tolist()}, got {unknown.flat[0]!r}"
             )
 
-    def decode(self, positive: NDArray[np.bool_]) -> NDArray[Any]:
-        """Return the labels that encode positives and negatives."""
+    def decode(self, positive: Any) -> Any:
+        """Return the labels that encode positives and negatives; sparse labels are 0 and 1."""
+        if issparse(positive):
+            if self.classes[0] == 0:
+                return positive.astype(self.classes.dtype)
+            positive = positive.toarray()
         labels: NDArray[Any] = self.classes[positive.astype(np.int64)]
         return labels
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
+from scipy.sparse import issparse, vstack
 from scipy.special import logit
 from sklearn import config_context
 from sklearn.base import clone
@@ -19,6 +19,7 @@ from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
 from setwise._foundation._clock import Deadline
 from setwise.decisions._probabilities import SetProbabilities
 from setwise.estimators._calibration import CERTAIN
+from setwise.losses._labels import as_csr
 
 # C of the logistic regression for presence, whose three features are all in units of logits. It is
 # a weak penalty, which keeps the weights finite if the features separate the sets.
@@ -52,13 +53,17 @@ def fitted(model: Any, X: Any, target: Any, weight: FloatArray | None) -> Any:
         return model.fit(X, target, sample_weight=weight)
 
 
-def positive_probabilities(estimator: Any, X: Any, positive: Any) -> FloatArray:
+def positive_probabilities(estimator: Any, X: Any, positive: Any) -> Any:
     """Return probabilities of the class ``positive``, (n,), or of label 1 in each column, (n, p).
 
     Multi-output classifiers return a list with an array (n, classes) per label; one-vs-rest, chains
-    and networks return an array (n, p).
+    and networks return an array (n, p), and those for many labels a sparse matrix.
     """
     predicted = estimator.predict_proba(X)
+    if issparse(predicted):
+        if positive is not None:
+            raise ValueError("estimator must return dense probabilities for y of shape (n,)")
+        return clipped(as_csr(predicted, "what predict_proba returns").astype(np.float64))
     if not isinstance(predicted, list):
         array = np.asarray(predicted, np.float64)
         if positive is None:
@@ -73,6 +78,14 @@ def positive_probabilities(estimator: Any, X: Any, positive: Any) -> FloatArray:
     return np.stack(columns, axis=1)
 
 
+def clipped(p: Any) -> Any:
+    """Return probabilities, an array or a CSR matrix, without rounding errors beyond 0 and 1."""
+    if not issparse(p):
+        return np.clip(p, 0.0, 1.0)
+    data = np.clip(p.data, 0.0, 1.0)
+    return type(p)((data, p.indices, p.indptr), shape=p.shape)
+
+
 def out_of_fold(
     estimator: Any,
     X: Any,
@@ -81,7 +94,7 @@ def out_of_fold(
     folds: list[tuple[IntArray, IntArray]],
     weight: FloatArray | None,
     deadline: Deadline,
-) -> tuple[FloatArray, NDArray[np.bool_]]:
+) -> tuple[Any, NDArray[np.bool_]]:
     """Return out-of-fold probabilities, and which samples have one.
 
     No fit begins when the time is over. A fold is left out if its training part lacks a class and
@@ -91,7 +104,7 @@ def out_of_fold(
         X = X.tocsr()
     elif not hasattr(X, "iloc"):
         X = np.asarray(X)
-    found = np.zeros(target.shape)
+    parts, rows = [], []
     seen = np.zeros(len(target), np.bool_)
     for train, test in folds:
         if deadline.over():
@@ -104,8 +117,18 @@ def out_of_fold(
             if not _lost_a_class(target, train):
                 raise
             continue
-        found[test] = positive_probabilities(model, _safe_indexing(X, test), positive)
+        parts.append(positive_probabilities(model, _safe_indexing(X, test), positive))
+        rows.append(test)
         seen[test] = True
+    if any(issparse(part) for part in parts):
+        # Samples without a probability get an empty row, and repeated ones that of the last fold.
+        last = np.full(len(target), -1)
+        last[np.concatenate(rows)] = np.arange(sum(map(len, rows)))
+        stacked = vstack([*parts, type(parts[0])((1, target.shape[1]))], format="csr")
+        return stacked[last], seen
+    found = np.zeros(target.shape)
+    for test, part in zip(rows, parts, strict=True):
+        found[test] = part
     return found, seen
 
 
@@ -131,7 +154,11 @@ class PresenceModel:
         cls, sets: SetProbabilities, positive: BoolArray, weight: FloatArray | None
     ) -> PresenceModel:
         """Fit to the out-of-fold probabilities and the truth of each set."""
-        there = np.logical_or.reduceat(positive, sets.offsets[:-1])
+        there: BoolArray = (
+            np.logical_or.reduceat(sets.in_order(positive), sets.offsets[:-1])
+            if sets.pattern is None
+            else np.asarray(positive.any(axis=1))
+        )
         counted = there if weight is None else there[weight > 0]
         always = (np.count_nonzero(counted) + 1) / (len(counted) + 2)
         if counted.all() or not counted.any():
@@ -145,13 +172,27 @@ class PresenceModel:
         predicted = (
             self.always if self.model is None else self.model.predict_proba(_signs(sets))[:, 1]
         )
-        return np.maximum(predicted, np.maximum.reduceat(sets.flat, sets.offsets[:-1]))
+        return np.maximum(predicted, _largest(sets))
 
 
 def _signs(sets: SetProbabilities) -> FloatArray:
     """Return features (n, 3): the largest probability, the expected size, and -log P(empty)."""
-    p, starts = np.clip(sets.flat, CERTAIN, 1 - CERTAIN), sets.offsets[:-1]
-    most = np.maximum.reduceat(p, starts)
-    number = np.add.reduceat(p, starts)
-    none = np.add.reduceat(-np.log1p(-p), starts)
-    return np.column_stack([logit(most), np.log(number), np.log(none)])
+    # Sums in order, to which elements of probability 0 add nothing, so that sparse rows have the
+    # features of dense ones.
+    number = np.repeat(np.arange(sets.n), np.diff(sets.offsets))
+    size = np.bincount(number, sets.flat, minlength=sets.n)
+    logs = -np.log1p(-np.minimum(sets.flat, 1 - CERTAIN))
+    none = np.bincount(number, logs, minlength=sets.n)
+    most = np.clip(_largest(sets), CERTAIN, 1 - CERTAIN)
+    return np.column_stack(
+        [logit(most), np.log(np.maximum(size, CERTAIN)), np.log(np.maximum(none, CERTAIN))]
+    )
+
+
+def _largest(sets: SetProbabilities) -> FloatArray:
+    """Return the largest probability of each set, 0 for a set without elements."""
+    most = np.zeros(sets.n)
+    some = np.flatnonzero(np.diff(sets.offsets))
+    if some.size:
+        most[some] = np.maximum.reduceat(sets.flat, sets.offsets[some])
+    return most

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, get_tags
@@ -26,6 +28,7 @@ from setwise.estimators._sets._folds import LabeledSample, split_into_folds
 from setwise.estimators._sets._label_encoding import Encoding, learn_encoding
 from setwise.estimators._sets._probability_models import (
     PresenceModel,
+    clipped,
     first_estimator,
     fitted,
     out_of_fold,
@@ -62,7 +65,9 @@ class SetDecision(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
     ----------
     estimator : classifier with ``predict_proba``, default=None
         For a matrix Y it must be a multi-label classifier: one-vs-rest, multi-output, a chain, a
-        forest, a pipeline. None: logistic regression, one for each label.
+        forest, a pipeline. None: logistic regression, one for each label. One whose
+        ``predict_proba`` returns a sparse matrix is not calibrated, and ``predict`` returns a CSR
+        matrix.
     loss : Loss or str, default="jaccard"
         A loss, or the name of one (``sw.losses.names()``).
     sets : {"auto", "rows", "columns", "cells", "groups", "sample"}, default="auto"
@@ -203,6 +208,13 @@ class SetDecision(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
             if not seen.any():
                 p = self._chances(X)
                 return self._settle(loss, p, positive, sample.groups, weight, gated=False)
+            if issparse(p):
+                if calibrate in METHODS:
+                    raise ValueError(
+                        "calibrate must be None or 'auto' for an estimator with sparse "
+                        f"probabilities, got {calibrate!r}"
+                    )
+                calibrate = None
             if calibrate == "auto":
                 calibrate = better_calibration(p[seen], positive[seen])
             if calibrate is not None:
@@ -216,7 +228,7 @@ class SetDecision(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
     def _settle(
         self,
         loss: Loss,
-        p: FloatArray,
+        p: Any,
         positive: NDArray[np.bool_],
         groups: NDArray[Any] | None,
         weight: FloatArray | None,
@@ -227,13 +239,11 @@ class SetDecision(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         if self._spans:
             self.thresholds_ = _thresholds(p, loss, self._kind, weight)
         elif gated:
-            sets = self._sets_of(np.clip(p, 0.0, 1.0), groups)
-            truth = sets.in_order(positive)
             rows = weight if self._kind == "rows" else None
-            self._presence = PresenceModel.fit(sets, truth, rows)
+            self._presence = PresenceModel.fit(self._sets_of(clipped(p), groups), positive, rows)
         return self
 
-    def _sets_of(self, p: FloatArray, groups: ArrayLike | None) -> SetProbabilities:
+    def _sets_of(self, p: Any, groups: ArrayLike | None) -> SetProbabilities:
         sets = self._kind if p.ndim == 2 else "auto"
         return read_probabilities(p, offsets=None, groups=groups, sets=sets)
 
@@ -254,19 +264,19 @@ class SetDecision(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
     def _encoding(self) -> Encoding:
         return Encoding(self.classes_)
 
-    def _chances(self, X: Any) -> FloatArray:
+    def _chances(self, X: Any) -> Any:
         """Return the probabilities of the positive labels, calibrated."""
         check_is_fitted(self)
         with naming_x(X):
             p = positive_probabilities(self.estimator_, X, self._positive_class)
-        p = np.clip(p, 0.0, 1.0)
-        return p if self._calibration is None else np.clip(self._calibration(p), 0.0, 1.0)
+        p = clipped(p)
+        return p if self._calibration is None else clipped(self._calibration(p))
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: Any) -> Any:
         """Return probabilities, calibrated if requested.
 
-        They have shape (n, p) for a matrix of labels, the probabilities of positive labels;
-        otherwise (n, 2), in the order of ``classes_``.
+        They have shape (n, p) for a matrix of labels, the probabilities of positive labels, sparse
+        if those of the estimator are; otherwise (n, 2), in the order of ``classes_``.
         """
         p = self._chances(X)
         if p.ndim == 2:
@@ -288,11 +298,21 @@ class SetDecision(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         )
 
     @hints_at_names
-    def predict(self, X: Any, *, groups: ArrayLike | None = None) -> NDArray[Any]:
-        """Predict labels in the encoding that ``fit`` was given."""
+    def predict(self, X: Any, *, groups: ArrayLike | None = None) -> Any:
+        """Predict labels in the encoding that ``fit`` was given.
+
+        Where the estimator's probabilities are sparse and the labels are 0 and 1, they are a CSR
+        matrix.
+        """
         check_is_fitted(self)
         if self.thresholds_ is not None:
-            return self._encoding.decode(self._chances(X) > self.thresholds_)
+            p = self._chances(X)
+            if not issparse(p):
+                return self._encoding.decode(p > self.thresholds_)
+            limits = self.thresholds_[p.indices if len(self.thresholds_) > 1 else 0]
+            above = type(p)((p.data > limits, p.indices, p.indptr), shape=p.shape)
+            above.eliminate_zeros()
+            return self._encoding.decode(above)
         return self._encoding.decode(self.decide(X, groups=groups).mask)
 
     @hints_at_names
@@ -341,9 +361,16 @@ def _warn_of_time(deadline: Deadline) -> None:
     )
 
 
-def _thresholds(p: FloatArray, loss: Loss, kind: Kind, weight: FloatArray | None) -> FloatArray:
+def _thresholds(p: Any, loss: Loss, kind: Kind, weight: FloatArray | None) -> FloatArray:
     """Return a threshold per set, between the probabilities inside and outside its best set."""
-    sets = [p.reshape(-1)] if kind in ("sample", "cells") else list(p.T)
+    sets: Iterable[FloatArray]
+    if issparse(p) and kind == "columns":
+        across = p.T.tocsr()
+        sets = (across[[c]].toarray().ravel() for c in range(across.shape[0]))
+    elif issparse(p):
+        sets = [p.toarray().reshape(-1)]
+    else:
+        sets = [p.reshape(-1)] if kind in ("sample", "cells") else list(p.T)
     counts = None
     if weight is not None:
         counts = np.repeat(weight, p.shape[1]) if kind == "cells" else weight

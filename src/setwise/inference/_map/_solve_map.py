@@ -28,7 +28,8 @@ from setwise.inference._map._junction_tree import (
 )
 from setwise.inference._map._messages._bound_ascent import is_within_tightening
 from setwise.inference._map._messages._messages import messages
-from setwise.inference._map._messages._tree_bound import certify_by_trees, has_pairs_only
+from setwise.inference._map._messages._tree_bound import certify_by_trees
+from setwise.inference._map._messages._tree_sweeps import has_pairs_only
 from setwise.inference._map._methods import METHODS
 from setwise.inference._map._moves._cut import cut_at_once
 from setwise.inference._map._options import MapOptions
