@@ -108,6 +108,11 @@ def network_of(field: Field, problem: Conditioned) -> BranchAndBound:
     return tree
 
 
+def work_of(tree: BranchAndBound) -> float:
+    """Return the work of a tree so far, in units of ``MapOptions.budget``."""
+    return tree.work / _CELLS_PER_WORK
+
+
 def sums_of(tree: BranchAndBound, bound: float, problem: Conditioned) -> Sums | None:
     """Return the summands of a bound that a tree has computed; None if it has no rounding error."""
     if tree.rounded == 0.0 and problem.adds_exactly(0.0):
@@ -156,7 +161,7 @@ class BranchAndBoundSearch(MapSearch):
     @property
     def work(self) -> float:
         """The work so far, in units of ``MapOptions.budget``."""
-        return self._tree.work / _CELLS_PER_WORK
+        return work_of(self._tree)
 
     def reassess(self) -> None:
         self._read()

@@ -23,6 +23,7 @@ from setwise.inference._map._branching._branch_and_bound import (
     BranchAndBoundSearch,
     network_of,
     sums_of,
+    work_of,
 )
 from setwise.inference._map._elimination import eliminate
 from setwise.inference._map._junction_tree import is_affordable, is_cheap
@@ -119,6 +120,7 @@ class _Windows(MapSearch):
         self._meet(labels)
         self._rise.note(self._n_passes, self.bound)
         over = self._rise.rest <= _LITTLE * (self.best[1] - self.bound)
+        over = over or work_of(self._tree) > self.options.budget
         return self._settles() or over or self._n_passes >= _PASSES
 
     # ----------------------------------------------------------------------------------- windows
