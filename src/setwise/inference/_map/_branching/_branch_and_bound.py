@@ -99,7 +99,7 @@ def network_of(field: Field, problem: Conditioned) -> BranchAndBound:
             case PottsTerm():
                 tree.add_potts(np.ascontiguousarray(term.edges), term.weights)
             case TableTerm():
-                _add_tables(tree, term.edges, term.tables)
+                _add_tables(tree, term.edges, term._tables_of(slice(None)))
             case CliqueTerm():
                 _add_tables(tree, term.cliques, term.tables)
             case _:

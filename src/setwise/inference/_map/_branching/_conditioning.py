@@ -87,7 +87,7 @@ class _Conditioning(MapSearch):
                 case PottsTerm():
                     pairs.append(Potts(term.edges, term.weights))
                 case TableTerm():
-                    pairs.append(Pairwise(term.edges, term.tables))
+                    pairs.append(Pairwise(term.edges, term._tables_of(slice(None))))
                 case _:
                     pass
         self._pairs = tuple(pairs)

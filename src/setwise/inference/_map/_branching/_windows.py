@@ -267,7 +267,7 @@ class _ByComponent:
         edges = place[self._term.edges[pairs]]
         if isinstance(self._term, PottsTerm):
             return field + Potts(edges, self._term.weights[pairs])
-        return field + Pairwise(edges, self._term.tables[pairs][:, live][:, :, live])
+        return field + Pairwise(edges, self._term._tables_of(pairs)[:, live][:, :, live])
 
 
 def _energy(field: Field, labels: IntArray) -> float:
