@@ -2,9 +2,10 @@
 
 ORDER = (
     # photographs
-    "plot_scribbles", "plot_editable_cut", "plot_large_volume", "plot_diverse", "plot_segmentation",
-    "plot_marginals", "plot_many_images",
-    "plot_conformal", "plot_tracking", "plot_certificates", "plot_budget", "plot_own_potential",
+    "plot_scribbles", "plot_editable_cut", "plot_large_volume", "plot_diverse",
+    "plot_segmentation", "plot_marginals", "plot_many_images",
+    "plot_conformal", "plot_tracking", "plot_certificates", "plot_proofs",
+    "plot_budget", "plot_own_potential",
     # decisions and learning
     "plot_decisions", "plot_label_map", "plot_set_classifier", "plot_jaccard_digits",
     "plot_scorers", "plot_torch",

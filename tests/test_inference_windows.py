@@ -42,7 +42,7 @@ def network_of(field, gain=0.0):
         if isinstance(term, sw.fields.PottsTerm):
             tree.add_potts(np.ascontiguousarray(term.edges), term.weights)
         else:
-            tables = np.ascontiguousarray(term.tables).reshape(len(term.tables), -1)
+            tables = term._tables_of(slice(None)).reshape(len(term.edges), -1)
             tree.add_tables(np.ascontiguousarray(term.edges), np.full(2, field.n_labels), tables)
     tree.begin(gain)
     return tree, field._folded().constant
@@ -114,7 +114,9 @@ def test_the_least_cost_of_a_window_adds_to_the_bound(seed, whole):
         if isinstance(term, sw.fields.PottsTerm):
             window += sw.fields.PottsTerm(part, term.weights[kept])._energies(labelings, 3)
         else:
-            window += sw.fields.TableTerm(part, term.tables[kept])._energies(labelings, 3)
+            window += sw.fields.TableTerm(part, term._tables_of(np.flatnonzero(kept)))._energies(
+                labelings, 3
+            )
     least = float(window.min()) - below
     assert least >= -1e-12
     assert tree.bound() + least + constant <= energies.min() + 1e-11

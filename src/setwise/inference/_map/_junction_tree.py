@@ -84,11 +84,8 @@ def is_affordable(field: Field) -> bool:
 def is_cheaper(field: Field) -> bool:
     """Return whether elimination is cheaper than a search.
 
-    Searches over pairs are fast, and mostly exact on narrow graphs. No search supports tables with
-    forbidden entries, so elimination is preferred for these whenever it is possible.
+    Searches over pairs are fast, and mostly exact on narrow graphs.
     """
-    if any(isinstance(term, CliqueTerm) and term.is_hard for _, term in field._folded().terms):
-        return narrow(field) is None
     if all(isinstance(term, PottsTerm | TableTerm) for _, term in field._folded().terms):
         return field._remember("cheaper", lambda: _is_within(field, FEWEST_CELLS))
     return is_cheap(field)

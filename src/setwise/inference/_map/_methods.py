@@ -6,21 +6,21 @@ from collections.abc import Callable
 
 import numpy as np
 
-from setwise._foundation._methods import Method, Methods, always, refused, taken
+from setwise._foundation._methods import Method, Methods, always, taken
 from setwise.fields._field import Field
 from setwise.fields._terms import (
     KINDS,
     CliqueTerm,
-    ConstantTerm,
-    PottsTerm,
-    TableTerm,
-    UnaryTerm,
 )
 from setwise.inference._map._branching._branch_and_bound import (
     TAKEN_BY_BRANCHING,
     branch_and_bound,
     is_hard,
     size_of_network,
+)
+from setwise.inference._map._branching._conditioning import (
+    TAKEN_BY_CONDITIONING,
+    conditioning,
 )
 from setwise.inference._map._branching._windows import windows
 from setwise.inference._map._convex import convex
@@ -38,19 +38,18 @@ from setwise.inference._map._moves._cut import cut
 from setwise.inference._map._moves._expansion import expansion
 from setwise.inference._map._moves._swap import swap
 from setwise.inference._map._moves._terms import (
-    NOT_PAIRS,
     TAKEN_BY_CUT,
     TAKEN_BY_EXPANSION,
     TAKEN_BY_SWAP,
 )
-from setwise.inference._map._odd_cycles._odd_cycles import MOST_VARIABLES, odd_cycles
+from setwise.inference._map._odd_cycles._odd_cycles import (
+    MOST_VARIABLES,
+    TAKEN_BY_ODD_CYCLES,
+    odd_cycles,
+)
 from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapResult
 
-TAKEN_BY_ODD_CYCLES = dict.fromkeys(KINDS, refused("it joins more than pairs")) | dict.fromkeys(
-    (ConstantTerm, UnaryTerm, PottsTerm, TableTerm), taken
-)
-TAKEN_BY_ODD_CYCLES[CliqueTerm] = refused(NOT_PAIRS)
 EVERY_TERM = dict.fromkeys(KINDS, taken)
 
 
@@ -135,8 +134,9 @@ METHODS: Methods[Callable[[Field, MapOptions], MapResult]] = Methods(
         is_exact=True,
         takes=TAKEN_BY_BRANCHING,
         needs=size_of_network,
+        gives_way=True,
         auto=is_hard,
-        because="a table forbids labellings, and the graph is too wide for elimination",
+        because="a table forbids labellings, and elimination is not cheap",
     ),
     Method(
         name="windows",
@@ -144,6 +144,14 @@ METHODS: Methods[Callable[[Field, MapOptions], MapResult]] = Methods(
         fields="any number of labels, pairs of any kind",
         answer="mostly exact: searches where the messages leave a gap",
         takes=TAKEN_BY_ODD_CYCLES,
+        needs=size_of_network,
+    ),
+    Method(
+        name="conditioning",
+        run=conditioning,
+        fields="any number of labels, pairs of any kind, label costs",
+        answer="mostly exact: by windows, for each choice of labels that are used",
+        takes=TAKEN_BY_CONDITIONING,
         needs=size_of_network,
     ),
     Method(

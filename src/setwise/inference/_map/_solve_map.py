@@ -17,11 +17,13 @@ from setwise._foundation._search import attempt
 from setwise.fields._field import Field, as_field
 from setwise.inference._conditioning._conditioned import Conditioned
 from setwise.inference._conditioning._magnitude import NEGLIGIBLE
+from setwise.inference._map._branching._branch_and_bound import is_hard
 from setwise.inference._map._convex import certify
 from setwise.inference._map._junction_tree import (
     is_affordable,
     is_cheap,
     named,
+    narrow,
     numbers_of_a_pass,
 )
 from setwise.inference._map._messages._bound_ascent import is_within_tightening
@@ -71,12 +73,14 @@ def solve_map(
         Unaries plus potentials; labels with ``+inf`` unaries are never chosen.
     method : str
         "auto" takes the first suitable method of the table (enumerate only if labellings are few,
-        elimination if it is cheaper than a search). If that leaves a gap above ``tol`` and
-        ``max_iter`` is not given, it tries further methods that are affordable for the field:
-        odd_cycles for two labels and pairs, for about ten seconds; elimination if it takes about a
-        second; and messages, swap and convex, in this order, if a pass over the field visits at
-        most 4096 entries (400 variables with three labels on a grid). The best labelling and the
-        best bound are kept; the result names the method that found the labelling, and why it ran.
+        elimination if it is cheaper than a search). If that leaves a gap above ``tol``, and without
+        ``max_iter``, it tries further methods that are affordable for the field: odd_cycles for two
+        labels and pairs, windows for pairs, conditioning for label costs and branch_and_bound for
+        tables of more variables, each for about ten seconds (conditioning thirty); elimination if
+        it takes about a second; and messages, swap and convex, in this order, if a pass over the
+        field visits at most 4096 entries (400 variables with three labels on a grid). The best
+        labelling and the best bound are kept; the result names the method that found the labelling,
+        and why it ran.
     tol : float
         Stop when ``relative_gap`` is at most this: the gap divided by the possible gain, which does
         not depend on constants and units. With ``tol=inf`` any local optimum is accepted, and moves
@@ -161,7 +165,7 @@ def solve_map(
     if is_observed(callback):
         options = replace(options, by_cut=by_cut)
     if chosen and max_iter is None:
-        options = replace(options, rival=lambda: next(_exact(problem), None) is not None)
+        options = replace(options, rival=lambda: any(r != method for r in _exact(problem)))
     result = _search(problem, method, options)
     if not record.adds_costs_only and conditioned.costs_hide_digits(result.value, by_cut=by_cut):
         result = _search_again(method, options, result)
@@ -256,11 +260,16 @@ def _exact(field: Field) -> Iterator[str]:
     by_windows = METHODS["windows"].obstacle(field) is None
     if by_windows and field.n_labels > 2:
         yield "windows"
-    elif not is_cheap(field) and is_affordable(field):
+    elif not is_cheap(field) and (
+        narrow(field) is None if is_hard(field) else is_affordable(field)
+    ):
         yield "elimination"
-    if field.n_labels == 2 and by_windows:
-        yield "windows"
-    elif not by_windows and METHODS["branch_and_bound"].obstacle(field) is None:
+    if by_windows:
+        if field.n_labels == 2:
+            yield "windows"
+    elif METHODS["conditioning"].obstacle(field) is None:
+        yield "conditioning"
+    elif METHODS["branch_and_bound"].obstacle(field) is None:
         yield "branch_and_bound"
 
 

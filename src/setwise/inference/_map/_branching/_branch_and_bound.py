@@ -37,6 +37,8 @@ _CELLS_PER_WORK = 16.0
 # Where energies are multiples of a unit, problems that cannot improve by more than this share of it
 # are closed. The rest of the unit allows for rounding.
 _STRICTLY = 1.0 - 2.0**-10
+# The work after which an elimination is preferred if it is affordable: about a second.
+_BEFORE_RIVALS = 3e7
 # The most numbers of messages and tables: 512 MB.
 _MOST_NUMBERS = 1 << 26
 
@@ -106,6 +108,11 @@ def network_of(field: Field, problem: Conditioned) -> BranchAndBound:
     return tree
 
 
+def work_of(tree: BranchAndBound) -> float:
+    """Return the work of a tree so far, in units of ``MapOptions.budget``."""
+    return tree.work / _CELLS_PER_WORK
+
+
 def sums_of(tree: BranchAndBound, bound: float, problem: Conditioned) -> Sums | None:
     """Return the summands of a bound that a tree has computed; None if it has no rounding error."""
     if tree.rounded == 0.0 and problem.adds_exactly(0.0):
@@ -148,12 +155,13 @@ class BranchAndBoundSearch(MapSearch):
         if ended and self.best[1] == inf:
             raise ValueError("field must have a labelling of finite energy, got none")
         self.converged = ended or self.options.close_enough(self.best[1], self.bound)
-        return self.converged or self.work > self.options.budget
+        gives_way = self.work > _BEFORE_RIVALS and self.options.rival()
+        return self.converged or gives_way or self.work > self.options.budget
 
     @property
     def work(self) -> float:
         """The work so far, in units of ``MapOptions.budget``."""
-        return self._tree.work / _CELLS_PER_WORK
+        return work_of(self._tree)
 
     def reassess(self) -> None:
         self._read()

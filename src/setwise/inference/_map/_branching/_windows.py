@@ -23,6 +23,7 @@ from setwise.inference._map._branching._branch_and_bound import (
     BranchAndBoundSearch,
     network_of,
     sums_of,
+    work_of,
 )
 from setwise.inference._map._elimination import eliminate
 from setwise.inference._map._junction_tree import is_affordable, is_cheap
@@ -63,7 +64,7 @@ def windows(field: Field, options: MapOptions) -> MapResult:
     return _Windows(field, options).run()
 
 
-class _Solved(NamedTuple):
+class _InWindow(NamedTuple):
     """The answer in a connected window."""
 
     labels: IntArray
@@ -89,7 +90,7 @@ class _Windows(MapSearch):
         self._edges = np.concatenate([none, *(term.edges for term in self._terms)])
         self._n_passes, self._rise = 0, BoundExtrapolation()
         self._inside: BoolArray = np.zeros(field.n_variables, np.bool_)
-        self._solved: dict[bytes, _Solved] = {}
+        self._solved: dict[bytes, _InWindow] = {}
         self._is_passing = True
         self._left = min(_ALL, options.budget)
         if self.best[1] < inf:
@@ -120,6 +121,7 @@ class _Windows(MapSearch):
         self._meet(labels)
         self._rise.note(self._n_passes, self.bound)
         over = self._rise.rest <= _LITTLE * (self.best[1] - self.bound)
+        over = over or work_of(self._tree) > self.options.budget
         return self._settles() or over or self._n_passes >= _PASSES
 
     # ----------------------------------------------------------------------------------- windows
@@ -158,7 +160,7 @@ class _Windows(MapSearch):
             wide[self._edges[added[self._edges[:, one]], other]] = True
         return wide
 
-    def _solve(self, costs: FloatArray, labels: IntArray) -> dict[bytes, _Solved]:
+    def _solve(self, costs: FloatArray, labels: IntArray) -> dict[bytes, _InWindow]:
         """Return the answers of the connected windows; those that have not changed keep theirs."""
         n = self.field.n_variables
         within = self._edges[self._inside[self._edges].all(axis=1)]
@@ -169,7 +171,7 @@ class _Windows(MapSearch):
         names, starts = np.unique(component[members], return_index=True)
         terms = [_ByComponent(term, component, self._inside) for term in self._terms]
         place = np.zeros(n, np.int64)
-        found: dict[bytes, _Solved] = {}
+        found: dict[bytes, _InWindow] = {}
         for name, part in zip(names.tolist(), np.split(members, starts[1:]), strict=True):
             key = part.tobytes()
             if key in self._solved:
@@ -184,7 +186,7 @@ class _Windows(MapSearch):
             found[key] = self._solve_one(inner, start, np.flatnonzero(live))
         return found
 
-    def _solve_one(self, inner: Field, start: IntArray, names: IntArray) -> _Solved:
+    def _solve_one(self, inner: Field, start: IntArray, names: IntArray) -> _InWindow:
         """Return the best labels of a window, by elimination if it is cheap, or by a search."""
         problem = Conditioned.of(inner)
         field = problem.field
@@ -209,7 +211,7 @@ class _Windows(MapSearch):
                 result = self._searched(field, replace(options, budget=self._left))
         result = options.in_given(result)
         finite = np.where(np.isfinite(inner.unary), np.abs(inner.unary), 0.0)
-        return _Solved(names[result.labels], result.bound, float(finite.max(axis=1).sum()))
+        return _InWindow(names[result.labels], result.bound, float(finite.max(axis=1).sum()))
 
     def _searched(self, field: Field, options: MapOptions) -> MapResult:
         search = BranchAndBoundSearch(field, options)

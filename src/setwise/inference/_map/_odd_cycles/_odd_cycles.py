@@ -10,9 +10,19 @@ import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._certificate import EPS, FEW_ROUNDINGS
+from setwise._foundation._methods import refused, taken
 from setwise.fields._field import Field
+from setwise.fields._terms import (
+    KINDS,
+    CliqueTerm,
+    ConstantTerm,
+    PottsTerm,
+    TableTerm,
+    UnaryTerm,
+)
 from setwise.inference._conditioning._conditioned import Sums
 from setwise.inference._conditioning._magnitude import largest_of_terms
+from setwise.inference._map._moves._terms import NOT_PAIRS
 from setwise.inference._map._odd_cycles._program import CutProgram, Solution
 from setwise.inference._map._odd_cycles._separation import Separation
 from setwise.inference._map._odd_cycles._signed_graph import SignedGraph
@@ -27,6 +37,11 @@ MOST_VARIABLES = 5000  # the search for cycles stores a number for each pair of 
 # An edge whose value is this near to 0 or 1 counts as decided. It is above the accuracy of the
 # linear program, 1e-9. Not tuned.
 _WHOLE = 1e-6
+
+TAKEN_BY_ODD_CYCLES = dict.fromkeys(KINDS, refused("it joins more than pairs")) | dict.fromkeys(
+    (ConstantTerm, UnaryTerm, PottsTerm, TableTerm), taken
+)
+TAKEN_BY_ODD_CYCLES[CliqueTerm] = refused(NOT_PAIRS)
 
 
 def odd_cycles(field: Field, options: MapOptions) -> MapResult:
