@@ -24,8 +24,7 @@ KERNELS := $(wildcard cpp/*/*.hpp cpp/*/*.cpp)
 
 .DELETE_ON_ERROR:
 .PHONY: build demo test lint format pytest coverage wheel-check wheel wheels oldest oldest-torch docs audit \
-	release-check fuzz \
-	sanitize bench experiments pages api clean
+	licences install-check release-check fuzz sanitize bench experiments pages api clean
 
 # ---- Set-up. A stamp in .venv stands for each step, so that a step runs when it must and no more.
 
@@ -44,7 +43,7 @@ FORCE:
 # Without build isolation nanobind stays in one place and the next build is an incremental one.
 .venv/.built: .venv/.tools .venv/.modules pyproject.toml CMakeLists.txt src/setwise/__init__.py \
 		$(KERNELS)
-	$(INSTALL) --no-build-isolation --editable ".[demo,plot,app,dask]"
+	$(INSTALL) --no-build-isolation --editable ".[demo,plot,app,dask,volumes]"
 	@touch $@
 
 .venv/.dev: .venv/.tools pyproject.toml
@@ -140,14 +139,14 @@ oldest: .venv/.tools
 	$(PYTHON) -m venv --clear .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/python tests/oldest.py > .venv-oldest/oldest.txt
-	sed '/^pandas==/d' constraints.txt > .venv-oldest/tools.txt  # 3.1 asks for NumPy 2.0.2
+	sed -E '/^(pandas|dask|distributed|zarr)==/d' constraints.txt > .venv-oldest/tools.txt
 	.venv-oldest/bin/python -m pip install --quiet --constraint .venv-oldest/tools.txt \
 		--constraint .venv-oldest/oldest.txt --group test \
-		"$$(ls dist/setwise-*.whl)[demo,plot,app,dask,torch]"
+		"$$(ls dist/setwise-*.whl)[demo,plot,app,dask,volumes,torch]"
 	.venv-oldest/bin/python -m pytest -n $(JOBS) tests
 
 # The tests of setwise.torch with the oldest torch that pyproject.toml admits and the oldest NumPy. Not
-# for CI: an old torch brings gigabytes of CUDA packages. TORCH=2.5.0 tries another release.
+# for CI: an old torch brings gigabytes of CUDA packages. TORCH=2.7.0 tries a release in between.
 TORCH ?= $$(sed -n 's/^torch = \["torch>=\([0-9.]*\)"\].*/\1.0/p' pyproject.toml | head -1)
 oldest-torch: .venv/.tools
 	rm -rf dist
@@ -165,9 +164,20 @@ audit: .venv/.tools .venv/.built
 	$(INSTALL) --group audit
 	$(BIN)/pip-audit --local --skip-editable
 
+# The packages that setwise installs, with their licences; fails where one is missing or not allowed.
+licences: .venv/.built .venv/.torch
+	$(BIN)/python docs/licences.py
+
+# The wheel with all extras in a fresh environment: it installs, runs the code of every page, and can be
+# removed without a trace.
+install-check: .venv/.tools
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --wheel --outdir dist .
+	$(BIN)/python tests/install.py dist/setwise-*.whl
+
 # Everything that a release needs and that can be tried on one machine: the tests, the oldest versions,
-# the documentation, the sanitizers, and each wheel in a clean environment.
-release-check: test demo oldest docs sanitize wheels
+# the documentation, the licences, the sanitizers, and each wheel in a clean environment.
+release-check: test demo oldest docs licences sanitize install-check wheels
 
 docs: .venv/.built .venv/.docs .venv/.torch
 	$(BIN)/sphinx-build -W --keep-going -n -b html docs docs/_build/html
@@ -191,8 +201,8 @@ build/sanitize_threads: cpp/tests/sanitize_threads.cpp $(KERNELS)
 	@mkdir -p build
 	$(CXX) $(SANITIZED) -fsanitize=thread $< -o $@
 
-# Two builds against each other: these ask for the other one.
-OF_TWO_BUILDS := benchmarks/same_answers.py benchmarks/side_by_side.py
+# Two builds against each other: these ask for the other one, or compile it.
+OF_TWO_BUILDS := benchmarks/same_answers.py benchmarks/side_by_side.py benchmarks/instruction_sets.py
 
 # A script that fails does not keep the others from running; the job fails at its end. What asks for
 # a GPU, data or a browser that is not there says so in one line and is no failure: status 77, as in
@@ -218,17 +228,16 @@ experiments: .venv/.built .venv/.torch .venv/.experiments
 	@$(call EACH,$(EXPERIMENTS))
 
 # The pages that scripts write: goals and verdicts, tables of the guide, where figures come from, licences.
-pages: .venv/.built .venv/.dev .venv/.torch
+pages: .venv/.built .venv/.dev .venv/.torch licences
 	$(BIN)/python benchmarks/tables.py > /dev/null
 	$(BIN)/python benchmarks/verdicts.py
 	$(BIN)/python docs/figures/sources.py
-	$(BIN)/python docs/licences.py
 
 api: .venv/.built .venv/.torch
 	$(BIN)/python tests/helpers/public_api.py
 
 clean:
-	rm -rf .venv .venv-wheel .venv-oldest build dist out docs/_build docs/gallery \
+	rm -rf .venv .venv-wheel .venv-oldest .venv-oldest-torch build dist out docs/_build docs/gallery \
 		docs/api/generated .hypothesis .pytest_cache .mypy_cache \
 		.ruff_cache .import_linter_cache
 	find src -name '_core*.so' -delete

@@ -80,8 +80,8 @@ def tables_of(term: object, field: sw.fields.Field):
         for edge, weight in zip(term.edges.tolist(), term.weights, strict=True):
             yield edge, (weight * unequal).ravel().tolist()
     elif isinstance(term, sw.fields.TableTerm):
-        for edge, table in zip(term.edges.tolist(), term.tables, strict=True):
-            yield edge, table.ravel().tolist()
+        for edge, table, weight in zip(term.edges.tolist(), term.tables, term.weights, strict=True):
+            yield edge, (weight * table).ravel().tolist()
 
 
 def seconds_of(call) -> tuple[float, object]:

@@ -30,13 +30,18 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 
-class Build:
-    """A process that runs problems with the library of one folder."""
+class Failed(Exception):
+    """A problem that one of the builds cannot solve."""
 
-    def __init__(self, source: Path, modules: list[str]) -> None:
+
+class Build:
+    """A process of a script that answers requests with the library of one folder."""
+
+    def __init__(self, source: Path, script: Path, arguments: list[str]) -> None:
+        self.source = source
         environment = os.environ | {"PYTHONPATH": str(source), "PYTHONHASHSEED": "0"}
         self.process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).resolve()), "--child", *modules],
+            [sys.executable, str(script.resolve()), "--child", *arguments],
             env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -53,11 +58,18 @@ class Build:
             sys.exit("a build ended before it answered: its error stands above")
         return json.loads(line)
 
+    def ask(self, *request: object) -> dict:
+        """Send a request and return its answer."""
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        return self.read()
+
     def seconds(self, name: str, times: int = 1) -> float:
         """Return the processor seconds of a number of calls in a row."""
-        self.process.stdin.write(json.dumps([name, times]) + "\n")
-        self.process.stdin.flush()
-        return self.read()["seconds"]
+        answer = self.ask(name, times)
+        if "error" in answer:
+            raise Failed(f"{name} failed in {self.source}: {answer['error']}")
+        return answer["seconds"]
 
     def close(self) -> None:
         self.process.stdin.close()
@@ -82,9 +94,13 @@ def child(modules: list[str]) -> None:
         run = known[name]
         gc.collect()
         start = time.process_time()
-        for _ in range(times):
-            run()
-        print(json.dumps({"seconds": time.process_time() - start}), file=answers, flush=True)
+        try:
+            for _ in range(times):
+                run()
+            answer = {"seconds": time.process_time() - start}
+        except Exception as error:  # such as an argument that the older build lacks
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(answer), file=answers, flush=True)
 
 
 def measure(
@@ -95,13 +111,17 @@ def measure(
     least: float,
 ) -> dict[str, np.ndarray]:
     """Return the seconds per call, (2, rounds), of the old build and of the new one."""
-    builds = [Build(source, modules) for source in sources]
+    builds = [Build(source, Path(__file__), modules) for source in sources]
     common = [name for name in builds[0].names if name in builds[1].names]
     found = {}
     for name in common if wanted is None else wanted:
-        for build in builds:
-            build.seconds(name)  # the warm-up: caches, pages of memory
-        once = min(build.seconds(name) for build in builds)
+        try:
+            for build in builds:
+                build.seconds(name)  # the warm-up: caches, pages of memory
+            once = min(build.seconds(name) for build in builds)
+        except Failed as failure:
+            print(failure, file=sys.stderr, flush=True)
+            continue
         times = max(1, round(least / max(once, 1e-6)))
         seconds = np.empty((2, rounds))
         for k in range(rounds):

@@ -46,6 +46,11 @@ WHY_NOT: dict[tuple[str, str], str] = {
         "expansion",
         "cases of a higher energy than gco's",
     ): "another local optimum, in one of fifteen; three others are lower",
+    (
+        "metrics",
+        "numbers per pixel and label",
+    ): "flows of all labels are kept, up to 256 MiB, which halves the time; without them four to "
+    "seven numbers are left: messages, and copies of the unaries",
     ("front_door", "solve_map, 256², 21 labels"): NOISE,
     ("front_door", "grid_edges and solve_map, volume, random, 128³"): NOISE,
     ("front_door", "FlowGraph.grid, 128³, 26 neighbours, all"): NOISE,

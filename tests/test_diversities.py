@@ -169,11 +169,13 @@ def test_the_step_is_an_energy(name, field_name):
         assert np.ptp(offset) < 1e-9
 
 
-def test_the_sign_of_a_step_without_parsimony():
+def test_steps_without_a_potential():
     field = sw.fields.Field(np.zeros((3, 2)))
-    rewards = d.LabelDiversity("sqrt", 1.0, parsimony=0.5)
+    rewards = d.TransitionDiversity([[0, 1]], "sqrt", 1.0, parsimony=0.5)
     with pytest.raises(ValueError, match=r"parsimony must be at least h\(1\) - h\(0\) = 1"):
         rewards.augment(field, np.zeros((0, 3), int))
+    with pytest.raises(ValueError, match="groups must be of labels, and of one label each unless"):
+        d.GroupCoverage([[0, 1]], parsimony=0.0).augment(field, np.zeros((0, 3), int))
     with pytest.raises(ValueError, match="BallCoverage has no potential"):
         d.BallCoverage(1.0, 1).augment(field, np.zeros((1, 3), int))
 
@@ -198,6 +200,46 @@ def test_large_balls_are_counted_too():
     assert len(counts) == 68_161
     assert all(a >= b for a, b in pairwise(counts[:31]))
     assert counts[24] > 0 == counts[25]
+
+
+@names
+@given(seed=st.integers(0, 2**32 - 1))
+def test_gains_of_all_labellings_and_what_encloses_them(name, seed):
+    rng = np.random.default_rng(seed)
+    n, labels = SPACES[seed % 2]
+    diversity = DIVERSITIES[name].make(n)
+    items = rng.integers(0, labels, (rng.integers(0, 5), n))
+    every = reference.all_labelings(n, labels)
+    gains = diversity._gains_of_all(items, labels)
+    np.testing.assert_allclose(gains, [diversity.gain(y, items, labels) for y in every], atol=1e-12)
+    lower, upper, more = diversity._around(items, labels)
+    least = np.array([lower.gain(y, items, labels) for y in every])
+    most = np.array([upper.gain(y, items, labels) for y in every])
+    assert (gains >= least - 1e-12).all()
+    assert (gains <= most + more + 1e-12).all()
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(0, 3))
+def test_a_ball_is_counted_as_all_labellings_are(seed, radius):
+    rng = np.random.default_rng(seed)
+    items, y = rng.integers(0, 3, (rng.integers(0, 4), 4)), rng.integers(0, 3, 4)
+    ball = d.BallCoverage(2.0, radius)
+    expected = ball.gain(y, items, 3)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("setwise.diversities._balls.can_list_all", lambda n, n_labels: False)
+        assert ball.gain(y, items, 3) == pytest.approx(expected, abs=1e-12)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(0, 3))
+def test_equation_10_clamped(seed, radius):
+    """The best labelling for the gain max(0, d) is the best for d, or the best for none."""
+    rng = np.random.default_rng(seed)
+    items, bound = rng.integers(0, 2, (3, 4)), d.BallCoverageBound(2.0, radius)
+    every = reference.all_labelings(4, 2)
+    energies = rng.normal(size=len(every))
+    gains = np.array([bound.gain(y, items, 2) for y in every])
+    least = (energies - np.maximum(gains, 0.0)).min()
+    assert least == min(energies.min(), (energies - gains).min())
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(0, 3))
@@ -300,7 +342,7 @@ FIELD = sw.fields.Field(np.zeros((3, 2)))
         (lambda: d.BallCoverage(1.0, 1.5), TypeError, "radius must be an integer, got float"),
         (lambda: d.BallCoverageBound(1.0, -1), ValueError, "radius must be at least 0, got -1"),
         (
-            lambda: d.BallCoverage(1.0, 1).value(np.zeros((1, 30), int), 2),
+            lambda: d.BallCoverage(1.0, 9).value(np.zeros((1, 30), int), 2),
             ValueError,
             r"counts at most 1048576 labellings, got 2\^30",
         ),

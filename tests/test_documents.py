@@ -55,6 +55,59 @@ def test_version_is_the_same_everywhere() -> None:
     assert f"## [{stated[1]}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
+def test_the_recipe_asks_for_what_the_wheel_asks_for() -> None:
+    path = ROOT / "recipe" / "recipe.yaml"
+    if not path.exists():
+        pytest.skip("the recipe is not part of the sdist")
+    recipe = path.read_text(encoding="utf-8")
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    project, build = settings["project"], settings["build-system"]["requires"]
+
+    def asked(section: str) -> list[str]:
+        lines = re.search(rf"^  {section}:\n((?:    .*\n)*)", recipe, re.MULTILINE)
+        assert lines is not None
+        return re.findall(r"^    - (\S+ >=\S+)$", lines[1], re.MULTILINE)
+
+    python = f"python {project['requires-python']}"
+    spaced = {
+        key: [it.replace(">=", " >=") for it in value]
+        for key, value in {"run": project["dependencies"], "host": build}.items()
+    }
+    assert sorted(asked("run")) == sorted([python, *spaced["run"]])
+    assert sorted(asked("host")) == sorted([python, *spaced["host"]])
+    assert f'version: "{sw.__version__}"' in recipe
+    for entry in (f"license: {project['license']}", f"summary: {project['description']}"):
+        assert entry in recipe
+    for name, function in project["scripts"].items():
+        assert f"- {name} = {function}" in recipe
+    for file in re.findall(r"^ +- (tests/\S+)$", recipe, re.MULTILINE):
+        assert (ROOT / file).exists()
+
+
+PAPER = (
+    "Summary",
+    "Statement of need",
+    "State of the field",
+    "Software design",
+    "Research impact statement",
+    "AI usage disclosure",
+    "References",
+)
+
+
+def test_the_paper_has_the_sections_that_its_journal_asks_for() -> None:
+    path = ROOT / "paper" / "paper.md"
+    if not path.exists():
+        pytest.skip("the paper is not part of the sdist")
+    text = path.read_text(encoding="utf-8")
+    assert tuple(re.findall(r"^# (.*)$", text, re.MULTILINE)) == PAPER
+    cited = set(re.findall(r"@(\w+)", text.partition("---\n")[2].partition("---\n")[2]))
+    listed = set(
+        re.findall(r"^@\w+{(\w+),", (path.with_name("paper.bib")).read_text("utf-8"), re.M)
+    )
+    assert cited == listed
+
+
 def test_what_it_is_for_is_the_same_everywhere() -> None:
     first = "Learn with the loss you are judged by. Predict with certificates, uncertainty and"
     for page in ("README.md", "docs/index.md", "demo/page.html"):

@@ -302,8 +302,9 @@ OUTSIDE = {
     "weights": lambda: _core.potts_energies(X, 2, LINKS, np.ones(2), OUT),
     "energies": lambda: _core.potts_energies(X, 2, LINKS, ONE, np.empty(3)),
     "unary": lambda: _core.unary_energies(X, np.zeros((2, 2)), OUT),
-    "tables": lambda: _core.table_energies(X, 2, LINKS, np.ones(5), False, OUT),
-    "shared table": lambda: _core.table_energies(X, 2, LINKS, np.ones(8), True, OUT),
+    "tables": lambda: _core.table_energies(X, 2, LINKS, np.ones(5), ONE, OUT),
+    "more tables": lambda: _core.table_energies(X, 2, LINKS, np.ones(8), ONE, OUT),
+    "factors": lambda: _core.table_energies(X, 2, LINKS, np.ones(4), np.ones(2), OUT),
     "member": lambda: _core.count_energies(X, 2, MEMBERS + 1, OFFSETS, np.ones(3), OUT),
     "offsets": lambda: _core.count_energies(X, 2, MEMBERS, OFFSETS + 1, np.ones(3), OUT),
     "offsets fall": lambda: _core.count_energies(

@@ -81,6 +81,7 @@ def test_what_is_written_is_read_again(name: str, tmp_path: Path) -> None:
     field, path = of_seed(name, 1), tmp_path / "model.uai"
     n, n_labels = field.n_variables, field.n_labels
     kinds = (fields.Potts, fields.Pairwise, fields.CliquePotential)
+    kinds += (fields.TruncatedLinear, fields.TruncatedQuadratic)
     if any(not isinstance(p, kinds) and p.terms(n, n_labels) for p in field.potentials):
         with pytest.raises(ValueError, match="Pairwise and clique potentials only, got"):
             fields.write_uai(field, path)
@@ -191,7 +192,7 @@ def test_a_forced_end_forces_the_whole_chain(read) -> None:
 
 
 def test_a_packed_file_is_not_unpacked_without_end(read, monkeypatch) -> None:
-    monkeypatch.setattr("setwise._foundation._files._MOST_UNPACKED", 1000)
+    monkeypatch.setattr("setwise._foundation._files.MOST_UNPACKED", 1000)
     text = text_of([2], [([0], [1.0, 3.0])])
     assert read(gzip.compress((text + " " * 900).encode()), "model.uai.gz").n_variables == 1
     packed = gzip.compress((text + " " * 10**7).encode())

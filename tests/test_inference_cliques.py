@@ -189,16 +189,16 @@ def test_an_interrupt_leaves_the_start() -> None:
     assert late.bound <= reference.least_energy(field) + 1e-9 <= late.value + 2e-9
 
 
-REFUSING = ["cut", "odd_cycles", "expansion", "messages", "swap", "convex"]
+REFUSING = ["cut", "odd_cycles", "windows", "expansion", "messages", "swap", "convex"]
 
 
 @pytest.mark.parametrize("method", REFUSING)
 def test_searches_by_moves_refuse_hard_constraints_and_name_those_that_take_them(method) -> None:
     field = Field(np.zeros((3, 2))) + CliquePotential([[0, 1]], [[0.0, np.inf], [0.0, 0.0]])
-    sentence = rf"{method} cannot take CliquePotential\(.*: elimination and enumerate take it"
+    sentence = rf"{method} cannot take CliquePotential\(.*: elimination, branch_and_bound take it"
     with pytest.raises(ValueError, match=sentence):
         sw.solve_map(field, method)
-    assert set(REFUSING) | {"enumerate", "elimination"} == set(METHODS)
+    assert set(REFUSING) | {"enumerate", "elimination", "branch_and_bound"} == set(METHODS)
 
 
 @pytest.mark.parametrize("method", ["projection", "trees", "exact_binary", "frank_wolfe"])

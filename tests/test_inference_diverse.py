@@ -13,7 +13,8 @@ import setwise as sw
 from setwise import diversities as d
 from setwise import fields
 
-STEPS = [name for name, entry in DIVERSITIES.items() if entry.steps]
+STEPS = list(DIVERSITIES)
+WITHOUT_POTENTIAL = [name for name, entry in DIVERSITIES.items() if not entry.steps]
 METHODS = ["auto", "multipliers", "branches"]
 SUBSET = [
     "potts-on-two-labels",
@@ -51,6 +52,33 @@ def test_steps_by_default(field_name, name):
     check_steps(field, diversity, result)
     # Few labellings: all are tried, so only a first item that is no greedy step can have a gap.
     assert (result.relative_gaps[1:] <= 1e-9).all()
+
+
+@pytest.mark.parametrize("field_name", ["potts-on-two-labels", "potts-on-three-labels", "ties"])
+@pytest.mark.parametrize("name", WITHOUT_POTENTIAL)
+def test_steps_without_a_potential_where_labellings_are_many(name, field_name, monkeypatch):
+    field = of_seed(field_name, 0)
+    diversity = DIVERSITIES[name].make(field.n_variables)
+    where = "setwise.inference._diverse._greedy_list.can_list_all"
+    monkeypatch.setattr(where, lambda n, n_labels: False)
+    if name == "groups-of-labellings":
+        with pytest.raises(ValueError, match="groups must be of labels"):
+            sw.diverse(field, 3, diversity)
+        return
+    result = sw.diverse(field, 3, diversity)
+    check_steps(field, diversity, result)
+
+
+def test_coverage_of_balls_in_a_picture():
+    rng = np.random.default_rng(0)
+    field = fields.Field(rng.normal(size=(100, 2))) + fields.Potts(grid(10, 10), 0.3)
+    result = sw.diverse(field, 4, d.BallCoverage(30.0, 1))
+    assert not result.repeated.any()
+    assert (result.gaps <= 30.0).all()
+    assert result.guarantee is not None
+    assert result.guarantee.score >= result.guarantee.factor * result.guarantee.bound - sum(
+        result.gaps
+    )
 
 
 @pytest.mark.parametrize("method", ["multipliers", "messages", "convex", "enumerate"])
@@ -320,6 +348,7 @@ def test_ctrl_c_gives_the_list_so_far():
 
 
 FIELD = fields.Field(np.zeros((3, 2)))
+LARGE = fields.Field(np.zeros((30, 2)))
 
 
 @pytest.mark.parametrize(
@@ -350,14 +379,19 @@ FIELD = fields.Field(np.zeros((3, 2)))
             "edges must",
         ),
         (
-            lambda: sw.diverse(FIELD, 2, d.LabelDiversity(parsimony=0.0)),
+            lambda: sw.diverse(LARGE, 2, d.GroupCoverage([lambda labels: True])),
             ValueError,
-            "parsimony must be at least",
+            "groups must be of labels",
         ),
         (
-            lambda: sw.diverse(FIELD, 2, d.BallCoverage(1.0, 1)),
+            lambda: sw.diverse(LARGE, 2, d.BallCoverage(1.0, 9)),
             ValueError,
             "take BallCoverageBound",
+        ),
+        (
+            lambda: sw.diverse(FIELD, 2, d.GroupCoverage([np.zeros((1, 9), int)])),
+            ValueError,
+            "groups must hold labellings of",
         ),
         (
             lambda: sw.diverse(FIELD, 2, d.HammingBall(1.0, 1.0), method="cut"),

@@ -157,7 +157,8 @@ def test_blocks_of_every_size_give_the_same_labels(seed):
     whole, proved = solve_whole(energy, edits, 1, nothing)
     side, halo = int(rng.integers(2, 9)), int(rng.integers(0, 20))
     labels = np.full(sides, 2, np.uint8)
-    found, also = solve_in_blocks(energy, edits, 1, nothing, labels, side, halo)
+    n_threads = int(rng.integers(1, 4))
+    found, also = solve_in_blocks(energy, edits, n_threads, nothing, labels, side, halo)
     assert proved
     assert also
     np.testing.assert_array_equal(found, whole)

@@ -104,7 +104,7 @@ def test_forbidden_labels_are_never_taken(method: str) -> None:
         unary[rng.permutation(8)[:4], rng.integers(0, 2, 4)] = np.inf
         edges = sw.fields.grid_edges((2, 4))
         field = sw.fields.Field(unary) + sw.fields.Potts(edges, rng.uniform(0, 2, len(edges)))
-        if method != "odd_cycles":  # for pairs only
+        if method not in ("odd_cycles", "branch_and_bound", "windows"):  # for small tables only
             field = field + sw.fields.RegionConsistency([0, 0, 1, 1, 0, 0, 1, 1], 0.7, 0.5)
         best = sw.solve_map(field, method)
         assert np.isfinite(best.value)

@@ -21,7 +21,7 @@ ANY = st.integers(0, 2**32 - 1)
 def _as_large_graphs():
     """Small graphs, treated as those too large for a cover by forests."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_tree_descent, "SMALL", 0)
+        patch.setattr(_tree_descent, "LARGE", 0)
         yield
 
 

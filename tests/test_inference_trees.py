@@ -239,7 +239,7 @@ def test_gradient_of_tables_against_finite_differences():
 @given(seed=ANY, n=st.integers(1, 6), n_labels=st.integers(1, 3), scale=st.floats(0.1, 3.0))
 def test_products_of_trees_are_below_log_partition(seed, n, n_labels, scale):
     rng = np.random.default_rng(seed)
-    kinds = ["potts", "tables", "count", "robust", "label", "labels", "transition"]
+    kinds = ["potts", "tables", "shared table", "count", "robust", "label", "labels", "transition"]
     field = random_field(kinds, n, n_labels, seed % 10_000, forbidden=0.2)
     q = rng.random((n, n_labels)) * np.isfinite(field.unary) + 1e-9
     q = np.where(np.isfinite(field.unary), q, 0.0)

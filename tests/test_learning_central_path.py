@@ -177,7 +177,7 @@ def test_labels_that_passes_do_not_end_get_steps(monkeypatch):
 def test_few_planes_prove_what_they_can(monkeypatch):
     sets = linear_sets(25, 6, 4, "margin", "jaccard")
     whole = by_steps(sets, 1.0)
-    monkeypatch.setattr(_path_blocks, "_KEPT", 4)
+    monkeypatch.setattr(_path_blocks, "MOST_KEPT", 4)
     few = by_steps(sets, 1.0, max_iter=40)
     assert_same_minimum(few, whole)
     for w in (whole.w, few.w, np.zeros(sets.dimension)):

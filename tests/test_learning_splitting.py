@@ -90,7 +90,7 @@ def test_a_path_has_the_minima_of_its_fits(loss, path):
 def test_passes_go_on_where_they_seem_too_many(monkeypatch):
     sets = linear_sets(*draw(60, 30, 4), Jaccard())
     first = learn_linear(sets, 0.1)
-    monkeypatch.setattr(_splitting, "MOST_SPLITS", 8)
+    monkeypatch.setattr(_splitting, "WARM_PASSES", 8)
     fit = learn_linear(sets, 1.0, init=first, tol=1e-6)
     assert fit.learner == "splitting, dual_blocks"
     assert fit.converged
@@ -122,7 +122,7 @@ def test_what_passes_go_on_from_is_no_worse_than_the_start(monkeypatch):
     """At a high price the first passes are far off, and their dual may be below 0."""
     sets = linear_sets(*draw(90, 32, 4), Jaccard())
     first = learn_linear(sets, 30.0)
-    monkeypatch.setattr(_splitting, "MOST_SPLITS", 6)
+    monkeypatch.setattr(_splitting, "WARM_PASSES", 6)
     left = dual_blocks(
         sets, 100.0, tol=1e-6, max_iter=300, callback=None, init=first, by="splitting"
     )

@@ -321,6 +321,8 @@ def test_a_loss_of_your_own():
         (lambda: losses.FaceTrack(5), ValueError, "kind must be 1, 2, 3 or 4, got 5"),
         (lambda: losses.FaceTrack(0), ValueError, "kind must be at least 1, got 0"),
         (lambda: losses.FaceTrack(1.0), TypeError, "kind must be an integer, got float"),
+        (lambda: losses.FaceTrack(1, 2.0), ValueError, "alpha must be None for kind 1, got 2.0"),
+        (lambda: losses.FaceTrack(2, 4.0), ValueError, "alpha must be at most 3 for kind 2, got 4"),
         (lambda: losses.CardinalityLoss(3), TypeError, "formula must be a function, got int"),
         (lambda: losses.CountsLoss("n"), TypeError, "formula must be a function, got str"),
         (lambda: losses.ConcaveLoss(2.0), TypeError, "concave must be a function, got float"),

@@ -27,6 +27,7 @@ MODULES = (
     "decisions",
     "learning",
     "estimators",
+    "small",
     "torch_losses",
 )
 

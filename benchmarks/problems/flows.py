@@ -10,7 +10,8 @@ import numpy as np
 
 from benchmarks.problems import Problem
 from benchmarks.shared.flows import Graph, Picture, noisy_picture, superpixels
-from setwise.inference import EditableCut, FlowGraph, maxflow, maxflow_batch
+from setwise import inference
+from setwise.inference import FlowGraph, maxflow, maxflow_batch
 
 
 def of_picture(p: Picture) -> FlowGraph:
@@ -86,7 +87,7 @@ def wide() -> Iterator[Problem]:
 def edits() -> Any:
     """Return the labels after each of a few changes of a cut, and its certificate."""
     rng = np.random.default_rng(0)
-    cut = EditableCut(rng.normal(size=(300, 20)), 0.7, n_jobs=1)
+    cut = inference.EditableCut(rng.normal(size=(300, 20)), 0.7, n_jobs=1)
     answers = []
     for row in range(20, 300, 40):
         cut.add_seeds([[row, 5], [row + 1, 6]], row // 20 % 2)

@@ -38,9 +38,6 @@ def labeled(image: np.ndarray, marks: np.ndarray) -> Any:
     return [found.labels, found.value, found.bound, found.overlay()]
 
 
-OPTIONS = images.FieldOptions(connectivity=4)
-
-
 def wide() -> Iterator[Problem]:
     for shape in ((12, 14), (6, 8, 10)):
         image, marks = drawn(shape)
@@ -51,7 +48,8 @@ def wide() -> Iterator[Problem]:
         yield f"{shape} labels", partial(labeled, image, marks)
     image, marks = drawn((12, 14))
     chances = np.random.default_rng(1).dirichlet(np.ones(3), (12, 14))
-    yield "probabilities", partial(seen, image, probabilities=chances, options=OPTIONS)
+    options = images.FieldOptions(connectivity=4)
+    yield "probabilities", partial(seen, image, probabilities=chances, options=options)
 
 
 def timed() -> Iterator[Problem]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-import maxflow as pymaxflow
 import numpy as np
 from scipy.ndimage import gaussian_filter
 
@@ -76,10 +76,12 @@ def seeds(side: int) -> Cut:
     return Cut(cut.shape, 4, unary, cut.edges, cut.weights)
 
 
-def photographs(side: int, connectivity: int = 4, most: int = 3) -> list[tuple[str, Cut]]:
-    """Yield photographs at a size, with unaries from colours under scribbles.
+def photographs(
+    side: int, connectivity: int = 4, most: int = 3, names: Sequence[str] = ()
+) -> list[tuple[str, Cut]]:
+    """Return the first photographs, or some by name, at a size.
 
-    Yield nothing without the data.
+    The unaries come from colours under scribbles. Without the data there are none.
     """
     folder = Path(os.environ.get("SETWISE_DATA", "")) / "grabcut_scribbles" / "with_image"
     if "SETWISE_DATA" not in os.environ:
@@ -87,7 +89,8 @@ def photographs(side: int, connectivity: int = 4, most: int = 3) -> list[tuple[s
     from PIL import Image
 
     cuts = []
-    for path in sorted(folder.glob("*.jpg"))[:most]:
+    paths = [folder / f"{name}.jpg" for name in names] or sorted(folder.glob("*.jpg"))[:most]
+    for path in paths:
         picture = np.asarray(Image.open(path).convert("RGB").resize((side, side)))
         drawn = Image.open(path.with_name(f"{path.stem}_scribble1.png"))
         scribbles = np.asarray(drawn.resize((side, side), Image.Resampling.NEAREST))
@@ -121,7 +124,9 @@ def by_setwise_with_edges(cut: Cut) -> float:
 
 def by_pymaxflow(cut: Cut) -> float:
     """Solve by PyMaxflow from an array of edges; the value is the energy of its labels."""
-    graph = pymaxflow.Graph[float](len(cut.unary), len(cut.edges))
+    import maxflow
+
+    graph = maxflow.Graph[float](len(cut.unary), len(cut.edges))
     nodes = graph.add_nodes(len(cut.unary))
     graph.add_edges(cut.edges[:, 0], cut.edges[:, 1], cut.weights, cut.weights)
     graph.add_grid_tedges(nodes, cut.unary[:, 1], cut.unary[:, 0])
@@ -132,8 +137,10 @@ def by_pymaxflow(cut: Cut) -> float:
 
 def by_pymaxflow_grid(cut: Cut) -> float:
     """Solve by PyMaxflow's calls for grids, one call per direction."""
+    import maxflow
+
     n = len(cut.unary)
-    graph = pymaxflow.Graph[float](n, len(cut.edges))
+    graph = maxflow.Graph[float](n, len(cut.edges))
     nodes = graph.add_grid_nodes(cut.shape)
     for weights, structure in cut.images:
         graph.add_grid_edges(nodes, weights, structure, symmetric=True)

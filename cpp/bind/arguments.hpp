@@ -78,7 +78,7 @@ template <class State>
 void require_tables(const State& state, const In3<double>& tables) {
     const auto n_labels = static_cast<std::size_t>(state.n_labels());
     require(tables.shape(1) == n_labels && tables.shape(2) == n_labels,
-            "tables must have shape (E, L, L)");
+            "tables must have shape (T, L, L)");
 }
 
 // Bind the methods that add pairs, which all these classes take in the same way.
@@ -95,13 +95,21 @@ nb::class_<State> bind_pairs(nb::module_& m, const char* name) {
             "edges"_a.noconvert(), "weights"_a.noconvert(), Unlocked())
         .def(
             "add_tables",
-            [](State& state, In2<Index> edges, In3<double> tables) {
+            [](State& state, In2<Index> edges, In3<double> tables, In<Index> which,
+               In<double> weights) {
                 require_tables(state, tables);
-                require_edges(state, edges, tables.shape(0));
-                state.pairs().add_tables(edges.data(), tables.data(),
-                                         static_cast<Index>(tables.shape(0)));
+                require_edges(state, edges, weights.size());
+                require(which.size() == weights.size(), "which must have an entry for each edge");
+                const auto n_tables = static_cast<Index>(tables.shape(0));
+                for (std::size_t e = 0; e < which.size(); ++e)
+                    require(which.data()[e] >= 0 && which.data()[e] < n_tables,
+                            "which must hold numbers of tables");
+                state.pairs().add_tables(edges.data(), which.data(), weights.data(),
+                                         static_cast<Index>(weights.size()), tables.data(),
+                                         n_tables);
             },
-            "edges"_a.noconvert(), "tables"_a.noconvert(), Unlocked());
+            "edges"_a.noconvert(), "tables"_a.noconvert(), "which"_a.noconvert(),
+            "weights"_a.noconvert(), Unlocked());
 }
 
 template <class State>

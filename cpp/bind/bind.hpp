@@ -44,6 +44,7 @@ inline void poll_now_and_then(Index row) {
 
 // One function for each other file of this folder; module.cpp builds the module from them.
 void bind_boosting(nanobind::module_& m);
+void bind_branching(nanobind::module_& m);
 void bind_buckets(nanobind::module_& m);
 void bind_decisions(nanobind::module_& m);
 void bind_fields(nanobind::module_& m);

@@ -75,14 +75,15 @@ void potts_energies(Labels labels, Index n_labels, In2<Index> edges, Doubles wei
     setwise::potts_energies(x, edge_list(edges, x), weights.data(), energies.data(), poll_signals);
 }
 
-void table_energies(Labels labels, Index n_labels, In2<Index> edges, Doubles tables, bool shared,
-                    Energies energies) {
+void table_energies(Labels labels, Index n_labels, In2<Index> edges, Doubles tables,
+                    Doubles weights, Energies energies) {
     const auto x = labelings(labels, n_labels, energies);
     const Index area = n_labels * n_labels, size = static_cast<Index>(tables.size());
-    require(size % area == 0 && size / area == (shared ? 1 : static_cast<Index>(edges.shape(0))),
+    require(size == area || size == area * static_cast<Index>(edges.shape(0)),
             "tables must have n_labels * n_labels entries for each edge, or once for all");
-    setwise::table_energies(x, edge_list(edges, x), tables.data(), shared, energies.data(),
-                            poll_signals);
+    require(weights.size() == edges.shape(0), "weights must have an entry for each edge");
+    setwise::table_energies(x, edge_list(edges, x), tables.data(), size == area, weights.data(),
+                            energies.data(), poll_signals);
 }
 
 void count_energies(Labels labels, Index n_labels, In<Index> members, In<Index> offsets,
@@ -130,25 +131,28 @@ void cardinality_energies(Labels labels, Index n_labels, In<Index> center, Doubl
 
 // ------------------------------------------------------------------------ tables of two labels
 
-setwise::EdgeTables two_label_tables(const In2<Index>& edges, const Doubles& tables, Index n) {
+setwise::EdgeTables two_label_tables(const In2<Index>& edges, const Doubles& tables,
+                                     const Doubles& weights, Index n) {
     const auto count = static_cast<Index>(edges.shape(0));
     require(edges.shape(1) == 2, "edges must have shape (E, 2)");
     require(setwise::all_below(edges.data(), 2 * count, n), "edges must join variables");
     const bool shared = tables.size() == 4;
     require(shared || static_cast<Index>(tables.size()) == 4 * count,
             "tables must have four entries for each edge, or once for all");
-    return {edges.data(), count, tables.data(), shared};
+    require(static_cast<Index>(weights.size()) == count, "factors must have one for each edge");
+    return {edges.data(), count, tables.data(), shared, weights.data()};
 }
 
 // Return the largest entry of a table above its least one, and the sum of these over the tables.
-std::pair<double, double> split_tables(In2<Index> edges, Doubles tables, double slack,
-                                       Out2<double> unary, Out<double> weights) {
+std::pair<double, double> split_tables(In2<Index> edges, Doubles tables, Doubles factors,
+                                       double slack, Out2<double> unary, Out<double> weights) {
     require(unary.shape(1) == 2 && weights.size() == edges.shape(0),
             "unary must have shape (N, 2), and weights an entry for each edge");
     double total = 0;
     const double largest =
-        setwise::split_tables(two_label_tables(edges, tables, static_cast<Index>(unary.shape(0))),
-                              slack, unary.data(), weights.data(), total);
+        setwise::split_tables(
+            two_label_tables(edges, tables, factors, static_cast<Index>(unary.shape(0))), slack,
+            unary.data(), weights.data(), total);
     return {largest, total};
 }
 
@@ -161,10 +165,10 @@ double unary_above_least(In<Index> labels, In2<double> unary) {
     return setwise::unary_above_least(unary.data(), n, labels.data());
 }
 
-double tables_above_least(In<Index> labels, In2<Index> edges, Doubles tables) {
+double tables_above_least(In<Index> labels, In2<Index> edges, Doubles tables, Doubles factors) {
     const auto n = static_cast<Index>(labels.size());
     require(setwise::all_below(labels.data(), n, 2), "labels must be 0 or 1");
-    return setwise::tables_above_least(two_label_tables(edges, tables, n), labels.data());
+    return setwise::tables_above_least(two_label_tables(edges, tables, factors, n), labels.data());
 }
 
 double weights_between(In<Index> labels, In2<Index> edges, Doubles weights) {
@@ -230,12 +234,13 @@ double favourites(In2<double> unary, Out<double> least, Out<Index> labels) {
 }  // namespace
 
 void bind_fields(nb::module_& m) {
-    m.def("split_tables", &split_tables, "edges"_a.noconvert(), "tables"_a.noconvert(), "slack"_a,
-          "unary"_a.noconvert(), "weights"_a.noconvert(), Unlocked());
+    m.def("split_tables", &split_tables, "edges"_a.noconvert(), "tables"_a.noconvert(),
+          "factors"_a.noconvert(), "slack"_a, "unary"_a.noconvert(), "weights"_a.noconvert(),
+          Unlocked());
     m.def("unary_above_least", &unary_above_least, "labels"_a.noconvert(), "unary"_a.noconvert(),
           Unlocked());
     m.def("tables_above_least", &tables_above_least, "labels"_a.noconvert(), "edges"_a.noconvert(),
-          "tables"_a.noconvert(), Unlocked());
+          "tables"_a.noconvert(), "factors"_a.noconvert(), Unlocked());
     m.def("weights_between", &weights_between, "labels"_a.noconvert(), "edges"_a.noconvert(),
           "weights"_a.noconvert(), Unlocked());
     m.def("copy_finite", &copy_finite, "values"_a.noconvert(), "largest"_a, "copy"_a.noconvert(),
@@ -256,7 +261,7 @@ void bind_fields(nb::module_& m) {
     m.def("potts_energies", &potts_energies, SETWISE_LABELS, "edges"_a.noconvert(),
           "weights"_a.noconvert(), SETWISE_ENERGIES);
     m.def("table_energies", &table_energies, SETWISE_LABELS, "edges"_a.noconvert(),
-          "tables"_a.noconvert(), "shared"_a, SETWISE_ENERGIES);
+          "tables"_a.noconvert(), "weights"_a.noconvert(), SETWISE_ENERGIES);
     m.def("count_energies", &count_energies, SETWISE_LABELS, "members"_a.noconvert(),
           "offsets"_a.noconvert(), "table"_a.noconvert(), SETWISE_ENERGIES);
     m.def("robust_energies", &robust_energies, SETWISE_LABELS, "members"_a.noconvert(),

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <vector>
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
@@ -14,6 +15,7 @@
 #include "flows/changing_cut.hpp"
 #include "flows/field_cut.hpp"
 #include "flows/make_flow_graph.hpp"
+#include "flows/volume_block.hpp"
 #include "numeric/threads.hpp"
 
 namespace {
@@ -344,6 +346,18 @@ bool cut_grid(In2<double> unary, In<Index> sides, In2<Index> steps, In<double> w
     return true;
 }
 
+setwise::Box box_in(const setwise::GridNumbering& grid, const In2<Index>& box) {
+    require(box.shape(0) == grid.sides().size() && box.shape(1) == 2,
+            "box must have a row for each axis");
+    setwise::Box core;
+    for (std::size_t i = 0; i < grid.sides().size(); ++i) {
+        const Index low = box(i, 0), high = box(i, 1);
+        require(0 <= low && low < high && high <= grid.sides()[i], "box must lie in the grid");
+        core.push_back({low, high});
+    }
+    return core;
+}
+
 // Solve a window of a grid for all labels around it, and write those that are certain. `known` has a
 // byte for each voxel: its label, or 2 if it is open, or 3 if it is and was in a window before.
 // `box` has the range of the window's core along each axis. Voxels within a halo around it that are
@@ -355,13 +369,7 @@ Index cut_window(In2<double> unary, In<Index> sides, In2<Index> steps, In<double
     require(known.size() == unary.shape(0) && unary.shape(1) == 2,
             "unary must have shape (n, 2), and known n entries");
     const setwise::GridNumbering grid = grid_of(unary, sides, steps, weights);
-    require(box.shape(0) == sides.size() && box.shape(1) == 2, "box must have a row for each axis");
-    setwise::Box core;
-    for (std::size_t i = 0; i < sides.size(); ++i) {
-        const Index low = box(i, 0), high = box(i, 1);
-        require(0 <= low && low < high && high <= sides.data()[i], "box must lie in the grid");
-        core.push_back({low, high});
-    }
+    const setwise::Box core = box_in(grid, box);
     require(halo >= 0 && largest >= 0, "halo and largest must not be negative");
     Index open = -1;
     const auto offer = [&](auto window) {
@@ -379,6 +387,100 @@ Index cut_window(In2<double> unary, In<Index> sides, In2<Index> steps, In<double
         offer(Type<setwise::WindowCut<3>>()) || offer(Type<setwise::WindowCut<4>>()) ||
         offer(Type<setwise::WindowCut<13>>()));
     return open;
+}
+
+// Return the energy of a grid in whole units. `weights` has an entry for each direction and voxel, of
+// any layout, and so has `reverse`, which is `weights` if it is none.
+template <class Number>
+setwise::UnitEnergy<Number> energy_in_units(const setwise::GridNumbering& grid, In<Number> costs,
+                                            const AnyLayout<Number>& weights,
+                                            const std::optional<AnyLayout<Number>>& reverse,
+                                            const Out<std::uint8_t>& known) {
+    require(grid.pixels() == static_cast<Index>(costs.size()) && costs.size() == known.size(),
+            "costs and known must have an entry for each voxel");
+    const AnyLayout<Number>& back = reverse ? *reverse : weights;
+    for (const auto* array : {&weights, &back}) {
+        bool fits =
+            array->ndim() == grid.sides().size() + 1 && array->shape(0) == grid.directions().size();
+        for (std::size_t i = 0; fits && i < grid.sides().size(); ++i)
+            fits = static_cast<Index>(array->shape(i + 1)) == grid.sides()[i];
+        require(fits, "weights must have an entry for each step and voxel");
+    }
+    return {&grid, costs.data(), weights_of<Number>(weights), weights_of<Number>(back)};
+}
+
+setwise::GridNumbering grid_of_steps(const In<Index>& sides, const In2<Index>& steps) {
+    for (std::size_t i = 0; i < sides.size(); ++i)
+        require(sides.data()[i] >= 1, "sides must be positive");
+    require(sides.size() >= 1 && steps.shape(1) == sides.size(),
+            "steps must have a column for each axis");
+    return {sides.data(), static_cast<Index>(sides.size()), steps.data(),
+            static_cast<Index>(steps.shape(0))};
+}
+
+// Call solve(number of directions as a constant) if it is one that kernels exist for: voxels have 2,
+// 4, 6, 8 or 26 neighbours. Otherwise return false.
+template <class Solve>
+bool for_directions(const setwise::GridNumbering& grid, Solve solve) {
+    const auto offer = [&](auto directions) {
+        if (static_cast<int>(grid.directions().size()) != directions) return false;
+        solve(directions);
+        return true;
+    };
+    return offer(std::integral_constant<int, 1>()) || offer(std::integral_constant<int, 2>()) ||
+           offer(std::integral_constant<int, 3>()) || offer(std::integral_constant<int, 4>()) ||
+           offer(std::integral_constant<int, 13>());
+}
+
+// Solve the core of a block for all labels around it, in whole units, and write the labels that are
+// certain. `costs` and `known` have an entry for each voxel of a box that holds the core and its
+// neighbours; `known` has 0, 1, or 2 for open voxels. Return how many voxels of the core stay open,
+// or -1, and do nothing, if there is no kernel for so many directions.
+template <class Number>
+Index cut_block(In<Number> costs, In<Index> sides, In2<Index> steps, AnyLayout<Number> weights,
+                Out<std::uint8_t> known, In2<Index> box, Index voxels, Index halo, Index budget,
+                std::optional<AnyLayout<Number>> reverse) {
+    require(voxels >= 1 && halo >= 0 && budget >= 0,
+            "voxels, halo and budget must not be negative");
+    const setwise::GridNumbering grid = grid_of_steps(sides, steps);
+    const auto energy = energy_in_units<Number>(grid, costs, weights, reverse, known);
+    const setwise::Box core = box_in(grid, box);
+    Index open = -1;
+    for_directions(grid, [&](auto directions) {
+        auto* const states = reinterpret_cast<setwise::Known*>(known.data());
+        open = setwise::VolumeBlock<directions, Number>(energy, {voxels, halo, budget})
+                   .solve(core, states, poll_signals);
+    });
+    return open;
+}
+
+// Solve all open voxels of a grid, in whole units; `known` has 0, 1, or 2 for these. Return false,
+// and do nothing, if there is no kernel for so many directions.
+template <class Number>
+bool cut_open(In<Number> costs, In<Index> sides, In2<Index> steps, AnyLayout<Number> weights,
+              Out<std::uint8_t> known, int threads, std::optional<AnyLayout<Number>> reverse,
+              Index block) {
+    require(threads >= 1 && block >= 0, "threads must be positive, and block not negative");
+    const setwise::GridNumbering grid = grid_of_steps(sides, steps);
+    const auto energy = energy_in_units<Number>(grid, costs, weights, reverse, known);
+    setwise::BlockShape shape;
+    if (block > 0) shape = {block, 0, shape.halo, false};
+    return for_directions(grid, [&](auto directions) {
+        setwise::GridCut<directions, setwise::UnitEnergy<Number>>(energy, shape)
+            .solve(reinterpret_cast<setwise::Known*>(known.data()), threads, poll_signals);
+    });
+}
+
+template <class Number>
+void bind_blocks(nb::module_& m) {
+    const setwise::VolumeBlockSizes usual;
+    m.def("cut_block", &cut_block<Number>, "costs"_a.noconvert(), "sides"_a.noconvert(),
+          "steps"_a.noconvert(), "weights"_a.noconvert(), "known"_a.noconvert(),
+          "box"_a.noconvert(), "voxels"_a = usual.voxels, "halo"_a = usual.halo,
+          "budget"_a = usual.budget, "reverse"_a = nb::none(), Unlocked());
+    m.def("cut_open", &cut_open<Number>, "costs"_a.noconvert(), "sides"_a.noconvert(),
+          "steps"_a.noconvert(), "weights"_a.noconvert(), "known"_a.noconvert(), "threads"_a,
+          "reverse"_a = nb::none(), "block"_a = 0, Unlocked());
 }
 
 void cut_edges(In2<double> unary, Pairs<Index> edges, In<double> weights, Out<Index> labels,
@@ -447,6 +549,8 @@ void bind_flows(nb::module_& m) {
     m.def("cut_window", &cut_window, "unary"_a.noconvert(), "sides"_a.noconvert(),
           "steps"_a.noconvert(), "weights"_a.noconvert(), "known"_a.noconvert(),
           "box"_a.noconvert(), "halo"_a, "largest"_a, Unlocked());
+    bind_blocks<std::int32_t>(m);
+    bind_blocks<std::int64_t>(m);
     m.def("cut_edges", &cut_edges, "unary"_a.noconvert(), "edges"_a.noconvert(),
           "weights"_a.noconvert(), "labels"_a.noconvert(), "answer"_a.noconvert(), "threads"_a,
           Unlocked());

@@ -81,18 +81,28 @@ nb::object heed(nb::object check, nb::callable function, nb::args arguments) {
     return function(*arguments);
 }
 
-// A Python function that every poll calls, for tests. It is kept alive here.
+// A Python function that every poll calls, for tests. It is kept alive here. Without the
+// interpreter's lock, the mutex keeps it from being released before it is borrowed.
 std::atomic<PyObject*> watcher{nullptr};
+nb::ft_mutex watcher_mutex;
 
 bool watched() { return watcher.load(std::memory_order_relaxed) != nullptr; }
 
+nb::object borrow_watcher() {
+    const nb::ft_lock_guard guard(watcher_mutex);
+    return nb::borrow(watcher.load());
+}
+
 void tell_watcher() {
-    if (PyObject* function = watcher.load()) nb::borrow<nb::callable>(function)();
+    if (const nb::object function = borrow_watcher(); function.is_valid()) function();
 }
 
 void watch_polls(nb::object function) {
     PyObject* now = function.is_none() ? nullptr : function.release().ptr();
-    nb::steal(watcher.exchange(now));  // releases the previous one
+    const nb::object previous = [now] {
+        const nb::ft_lock_guard guard(watcher_mutex);
+        return nb::steal(watcher.exchange(now));
+    }();
 }
 
 }  // namespace
@@ -133,6 +143,7 @@ static void bind_poll(nb::module_& m) {
 NB_MODULE(_core, m) {
     m.doc() = "Compiled kernels of setwise; arguments are checked for size, not for meaning.";
     bind_boosting(m);
+    bind_branching(m);
     bind_buckets(m);
     bind_decisions(m);
     bind_fields(m);

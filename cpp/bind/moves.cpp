@@ -44,13 +44,15 @@ class BoundMoves {
                     "weights must be finite and not negative");
         field_->pairs.add_potts(edges.data(), weights.data(), static_cast<Index>(weights.size()));
     }
-    void add_tables(In<Index> edges, In<double> tables) {
+    void add_tables(In<Index> edges, In<double> tables, In<double> weights) {
         check_edges(edges);
-        require(static_cast<Index>(2 * tables.size()) ==
-                    static_cast<Index>(edges.size()) * labels_ * labels_,
-                "tables must have labels**2 entries an edge");
-        const auto count = static_cast<Index>(edges.size() / 2);
-        field_->pairs.add_tables(edges.data(), hold(std::move(tables)), count);
+        const auto count = static_cast<Index>(edges.size() / 2), area = labels_ * labels_;
+        const auto size = static_cast<Index>(tables.size());
+        require(static_cast<Index>(weights.size()) == count, "weights must have an entry an edge");
+        require(size == area || size == count * area,
+                "tables must have labels**2 entries an edge, or once for all");
+        field_->pairs.add_tables(edges.data(), hold(std::move(tables)), size == area,
+                                 weights.data(), count);
     }
     void add_transitions(In<Index> edges, In<double> costs, In<double> concave) {
         check_edges(edges);
@@ -374,7 +376,8 @@ void bind_moves(nb::module_& m) {
     nb::class_<BoundMoves>(m, "Moves")
         .def(nb::init<In2<double>>(), "unary"_a.noconvert())
         .def("add_potts", &BoundMoves::add_potts, "edges"_a.noconvert(), "weights"_a.noconvert())
-        .def("add_tables", &BoundMoves::add_tables, "edges"_a.noconvert(), "tables"_a.noconvert())
+        .def("add_tables", &BoundMoves::add_tables, "edges"_a.noconvert(), "tables"_a.noconvert(),
+             "weights"_a.noconvert())
         .def("add_transitions", &BoundMoves::add_transitions, "edges"_a.noconvert(),
              "costs"_a.noconvert(), "concave"_a.noconvert())
         .def("add_counts", &BoundMoves::add_counts, "regions"_a.noconvert(), "starts"_a.noconvert(),

@@ -61,15 +61,15 @@ inline void potts_energies(const Labelings& x, const FieldEdges& edges, const do
     });
 }
 
-// sum_e of the entry (x_i, x_j) of table e, or of the one table that all edges share.
+// sum_e weights[e] times the entry (x_i, x_j) of table e, or of the one table that all edges share.
 inline void table_energies(const Labelings& x, const FieldEdges& edges, const double* tables,
-                           bool shared, double* energies, Poll poll) {
+                           bool shared, const double* weights, double* energies, Poll poll) {
     const std::int64_t stride = shared ? 0 : x.n_labels * x.n_labels;
     each_labeling(x, energies, poll, [&](const std::int64_t* labels) {
         double sum = 0;
         for (std::int64_t e = 0; e < edges.size; ++e) {
             const std::int64_t a = labels[edges.ends[2 * e]], b = labels[edges.ends[2 * e + 1]];
-            sum += tables[e * stride + a * x.n_labels + b];
+            sum += weights[e] * tables[e * stride + a * x.n_labels + b];
         }
         return sum;
     });

@@ -1,4 +1,4 @@
-// Energies of pairs of variables, w [x_i != x_j] or any table, seen from either end.
+// Energies of pairs of variables, w [x_i != x_j] or w times any table, seen from either end.
 #pragma once
 
 #include <algorithm>
@@ -23,13 +23,15 @@ class PairEnergies {
         table_.insert(table_.end(), static_cast<std::size_t>(count), -1);
     }
 
-    void add_tables(const Index* edges, const double* tables, Index count) {
+    // Add edges with weights[e] times the table of number which[e], of `n_tables`.
+    void add_tables(const Index* edges, const Index* which, const double* weights, Index count,
+                    const double* tables, Index n_tables) {
         const Index size = n_labels_ * n_labels_;
         for (Index e = 0; e < count; ++e)
-            table_.push_back(static_cast<Index>(tables_.size()) + e * size);
+            table_.push_back(static_cast<Index>(tables_.size()) + which[e] * size);
         ends_.insert(ends_.end(), edges, edges + 2 * count);
-        weight_.insert(weight_.end(), static_cast<std::size_t>(count), 0.0);
-        tables_.insert(tables_.end(), tables, tables + count * size);
+        weight_.insert(weight_.end(), weights, weights + count);
+        tables_.insert(tables_.end(), tables, tables + n_tables * size);
     }
 
     // Replace the values of the tables added last (one each, in the same order).
@@ -76,7 +78,7 @@ class PairEnergies {
     // Return the energy of label a at the tail of the arc and b at its head.
     double at(Index arc, Index a, Index b) const {
         const double* const table = tables_.data() + table_[arc >> 1];
-        return arc & 1 ? table[b * n_labels_ + a] : table[a * n_labels_ + b];
+        return weight(arc) * (arc & 1 ? table[b * n_labels_ + a] : table[a * n_labels_ + b]);
     }
 
     // Add to `out` (L,) the expected energy of each label at the tail, with q (L,) at the head.

@@ -6,27 +6,35 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 
 #include "numeric/compensated_sum.hpp"
 
 namespace setwise {
 
-// Edges (i, j) one after the other, each with a table of four entries, or all of them with one.
+// Edges (i, j) one after the other, each with a table of four entries, or all of them with one,
+// times their weights.
 struct EdgeTables {
     const std::int64_t* ends;
     std::int64_t size;
     const double* tables;
     bool shared;
+    const double* weights;
 
-    const double* table(std::int64_t e) const { return tables + (shared ? 0 : 4 * e); }
+    std::array<double, 4> table(std::int64_t e) const {
+        const double* const t = tables + (shared ? 0 : 4 * e);
+        const double w = weights[e];
+        return {w * t[0], w * t[1], w * t[2], w * t[3]};
+    }
 };
 
-inline double least_entry(const double* t) {
+inline double least_entry(const std::array<double, 4>& t) {
     return std::min(std::min(t[0], t[1]), std::min(t[2], t[3]));
 }
-inline double largest_entry(const double* t) {
+inline double largest_entry(const std::array<double, 4>& t) {
     return std::max(std::max(t[0], t[1]), std::max(t[2], t[3]));
 }
 
@@ -39,7 +47,7 @@ inline double split_tables(const EdgeTables& edges, double slack, double* unary,
     double largest = 0;
     total = 0;
     for (std::int64_t e = 0; e < edges.size; ++e) {
-        const double* const t = edges.table(e);
+        const std::array<double, 4> t = edges.table(e);
         const double w = 0.5 * ((t[1] - t[0]) + (t[2] - t[3]));
         const double low = least_entry(t), high = largest_entry(t);
         if (w < -slack * (high - low)) return -1;
@@ -56,8 +64,9 @@ inline double split_tables(const EdgeTables& edges, double slack, double* unary,
 inline double tables_above_least(const EdgeTables& edges, const std::int64_t* labels) {
     SumOfBlocks sum;
     for (std::int64_t e = 0; e < edges.size; ++e) {
-        const double* const t = edges.table(e);
-        sum.add(t[2 * labels[edges.ends[2 * e]] + labels[edges.ends[2 * e + 1]]] - least_entry(t));
+        const std::array<double, 4> t = edges.table(e);
+        const std::int64_t place = 2 * labels[edges.ends[2 * e]] + labels[edges.ends[2 * e + 1]];
+        sum.add(t[static_cast<std::size_t>(place)] - least_entry(t));
     }
     return sum.sum().value();
 }

@@ -143,9 +143,11 @@ FieldCut cut_edges(MaxFlow<Topology, std::int64_t>& flow, EdgeList<std::int64_t>
         }
     const CutUnits units(largest, 2 * most);  // the sums are rounded
     for (FlowNode v = 0; v < n; ++v) flow.excess(v) = units.cost(unary[2 * v], unary[2 * v + 1]);
-    for (std::int64_t e = 0; e < edges.count; ++e)
-        flow.join(edges.tail(e), edges.head(e), topology.forward(e), topology.reverse(e),
-                  units.weight(weights[e]));
+    for (std::int64_t e = 0; e < edges.count; ++e) {
+        const std::int64_t weight = units.weight(weights[e]);
+        flow.join(edges.tail(e), edges.head(e), topology.forward(e), topology.reverse(e), weight,
+                  weight);
+    }
     solve_in_blocks(flow, poll, n_threads);
     flow.make_sink_side_least(poll);
     for (FlowNode v = 0; v < n; ++v) labels[v] = !flow.source_side(v);

@@ -81,16 +81,16 @@ class MaxFlow {
             residual_ = ZeroedArray<Capacity>(std::max(arcs, 2 * residual_.size()));
     }
 
-    // Write an edge of the same capacity both ways, whose arcs are a and b. At once send the excess
-    // of one end to a deficit of the other: much of the flow goes no further, and here it needs no
-    // search and no branch.
-    void join(FlowNode tail, FlowNode head, FlowArc a, FlowArc b, Capacity weight) {
+    // Write the capacities of an edge whose arcs are a and b. At once send the excess of one end to a
+    // deficit of the other: much of the flow goes no further, and here it needs no search and no
+    // branch.
+    void join(FlowNode tail, FlowNode head, FlowArc a, FlowArc b, Capacity there, Capacity back) {
         static_assert(std::is_integral_v<Capacity>, "the rounding is not counted here");
         Capacity &x = excess(tail), &y = excess(head);
-        const Capacity flow = std::max<Capacity>(0, std::min(std::min(x, -y), weight)) -
-                              std::max<Capacity>(0, std::min(std::min(-x, y), weight));
-        residual(a) = weight - flow;
-        residual(b) = weight + flow;
+        const Capacity flow = std::max<Capacity>(0, std::min(std::min(x, -y), there)) -
+                              std::max<Capacity>(0, std::min(std::min(-x, y), back));
+        residual(a) = there - flow;
+        residual(b) = back + flow;
         x -= flow;
         y += flow;
     }

@@ -1,14 +1,14 @@
 // The best labels of a window of a grid for the worst and the best of what may lie around it.
 //
-// E(x) = sum_v cost_v x_v + sum_e weight_e [x_u != x_v]. The window is solved with every open voxel
+// E(x) = sum_v cost_v x_v + sum_e there_e [x_u > x_v] + back_e [x_u < x_v]. The window is solved with every open voxel
 // around it fixed to 0, and again with all of them fixed to 1. Let x be the best labelling of the
 // whole with the fewest ones. The best labels of the window grow with those around it, so the first
 // answer with the fewest ones is nowhere above x, and the second is nowhere below. Where the two
 // agree they are x, whatever lies outside. Voxels that are known already are fixed, also those
 // inside the window.
 //
-// The second cut starts from the first: an edge of weight w to an open voxel outside now favours
-// label 1 by w where it favoured label 0 by w before, so the cost falls by 2 w.
+// The second cut starts from the first: an edge to an open voxel outside now favours label 1 where
+// it favoured label 0 before, so the cost falls by the sum of its two weights.
 #pragma once
 
 #include <algorithm>
@@ -39,23 +39,65 @@ static_assert(sizeof(Known) == 1, "labels of a caller are bytes");
 // The energy of a grid, in the arrays of a caller: unary (n, 2), where +inf forbids a label, and
 // the weights of the edges in the order of their numbers.
 struct GridEnergy {
+    using Capacity = std::int64_t;
+    struct Row {
+        const double* weights;
+        const CutUnits* units;
+        std::int64_t there(FlowNode c) const { return units->weight(weights[c]); }
+        std::int64_t back(FlowNode c) const { return there(c); }
+    };
+
     const GridNumbering* grid;
     const double* unary;
     const double* weights;
     CutUnits units;
+
+    // Return the cost of label 1 minus that of label 0.
+    std::int64_t cost(std::int64_t v) const { return units.cost(unary[2 * v], unary[2 * v + 1]); }
+    // Return the weights of the edges along the last axis, from the edge of a pixel on.
+    Row row(std::size_t direction, const std::vector<std::int64_t>& pixel) const {
+        return {weights + grid->edge(direction, pixel), &units};
+    }
+};
+
+// The same in whole units, with a cost for each voxel and weights in an array of any layout. No
+// excess or residual capacity may exceed the range of Number: they are less than four times the
+// largest sum of the weights of a voxel's edges, if no cost exceeds half as much again.
+template <class Number>
+struct UnitEnergy {
+    using Capacity = Number;
+    struct Row {
+        const Number *weights, *reverse;
+        std::ptrdiff_t step, back_step;
+        Number there(FlowNode c) const { return weights[c * step]; }
+        Number back(FlowNode c) const { return reverse[c * back_step]; }
+    };
+
+    const GridNumbering* grid;
+    const Number* costs;
+    // For each direction and first voxel of an edge: the cost if the first voxel has label 1 and
+    // the second label 0, and the cost of the opposite.
+    GridWeights<Number> weights, reverse;
+
+    Number cost(std::int64_t v) const { return costs[v]; }
+    Row row(std::size_t direction, const std::vector<std::int64_t>& pixel) const {
+        return {weights.at(direction, pixel), reverse.at(direction, pixel), weights.step(),
+                reverse.step()};
+    }
 };
 
 using Box = std::vector<std::pair<std::int64_t, std::int64_t>>;  // range along each axis
 
-template <int pairs>
+template <int pairs, class Energy = GridEnergy>
 class WindowCut {
     using Topology = OffsetTopology<pairs>;
-    using Flow = MaxFlow<Topology, std::int64_t>;
+    using Capacity = typename Energy::Capacity;
+    using Flow = MaxFlow<Topology, Capacity>;
 
   public:
     static constexpr std::size_t directions = pairs;
 
-    explicit WindowCut(const GridEnergy& energy)
+    explicit WindowCut(const Energy& energy)
         : energy_(energy),
           grid_(*energy.grid),
           topology_(std::make_shared<Topology>(Topology::of_box(0, Offsets{}.data(), 0))),
@@ -79,8 +121,8 @@ class WindowCut {
         write_known(known, false);
         if (!faces_.empty()) {
             changed_.clear();
-            for (const auto& [v, weight] : faces_) {
-                flow_.excess(v) -= 2 * weight;
+            for (const auto& [v, change] : faces_) {
+                flow_.excess(v) -= change;
                 changed_.push_back(v);
             }
             flow_.solve_again(changed_, poll);
@@ -217,14 +259,11 @@ class WindowCut {
     void write() {
         faces_.clear();
         flow_.clear_margin();
-        const CutUnits& units = energy_.units;
         const auto width = static_cast<FlowNode>(size_.back());
         for_rows([&](FlowNode node, std::int64_t number, const auto&) {
-            const double* const unary = energy_.unary + 2 * number;
             const unsigned char* const state = state_.data() + node;
             for (FlowNode c = 0; c < width; ++c)
-                flow_.excess(node + c) =
-                    state[c] == open_voxel ? units.cost(unary[2 * c], unary[2 * c + 1]) : 0;
+                flow_.excess(node + c) = state[c] == open_voxel ? energy_.cost(number + c) : 0;
         });
         for_rows([&](FlowNode node, std::int64_t, const auto& at) {
             for (std::size_t k = 0; k < pairs; ++k) write_row(k, node, at);
@@ -256,16 +295,14 @@ class WindowCut {
         close(node, static_cast<FlowArc>(2 * k + 1), width, back,
               has_row(d, -1, at) ? back + size : back);
         if (!has_next || size == 0) return;
-        std::int64_t edge = 0;
-        for (std::size_t i = 0; i < last; ++i)
-            edge = edge * (grid_.sides()[i] - std::abs(d.step[i])) + low_[i] + at[i] -
-                   std::max<std::int64_t>(-d.step[i], 0);
-        edge = d.first + edge * (grid_.sides()[last] - std::abs(step)) + low_[last];
+        pixel_ = low_;
+        for (std::size_t i = 0; i < last; ++i) pixel_[i] += at[i];
+        pixel_[last] += before;
         const auto by = static_cast<FlowNode>(offsets_[k]);
         const Run run{node + first, node + first + by,
                       topology_->rows().begin(node + first) + static_cast<FlowArc>(2 * k),
                       topology_->rows().begin(node + first + by) + static_cast<FlowArc>(2 * k + 1),
-                      energy_.weights + edge};
+                      energy_.row(k, pixel_)};
         const auto [low, high] = both_open(run, size);
         for (FlowNode c = 0; c < low; ++c) write_edge(run, c);
         // Edges that share a node are written one after the other, so every second stretch comes
@@ -280,7 +317,7 @@ class WindowCut {
     struct Run {
         FlowNode tail, head;
         FlowArc a, b;
-        const double* weights;
+        typename Energy::Row weights;
     };
 
     // Return the first range of edges whose ends are both open; an empty one if there is no such edge.
@@ -315,19 +352,20 @@ class WindowCut {
         }
         flow_.residual(run.a + 2 * pairs * c) = flow_.residual(run.b + 2 * pairs * c) = 0;
         if (x == open_voxel)
-            fix(run.tail + c, y, energy_.units.weight(run.weights[c]));
+            fix(run.tail + c, y, run.weights.there(c), run.weights.back(c));
         else if (y == open_voxel)
-            fix(run.head + c, x, energy_.units.weight(run.weights[c]));
+            fix(run.head + c, x, run.weights.back(c), run.weights.there(c));
     }
 
     void join(const Run& run, FlowNode c) {
         flow_.join(run.tail + c, run.head + c, run.a + 2 * pairs * c, run.b + 2 * pairs * c,
-                   energy_.units.weight(run.weights[c]));
+                   run.weights.back(c), run.weights.there(c));
     }
-    // Fix a neighbour; an open one is fixed to 0.
-    void fix(FlowNode v, unsigned char neighbour, std::int64_t weight) {
-        flow_.excess(v) += neighbour == known_one ? -weight : weight;
-        if (neighbour == outside) faces_.push_back({v, weight});
+    // Fix a neighbour; an open one is fixed to 0. Label 1 costs `one` beside label 0, and label 0
+    // costs `zero` beside label 1.
+    void fix(FlowNode v, unsigned char neighbour, Capacity one, Capacity zero) {
+        flow_.excess(v) += neighbour == known_one ? -zero : one;
+        if (neighbour == outside) faces_.push_back({v, one + zero});
     }
 
     // Write the ones of the first answer, or the zeros of the second. Return the number of voxels of
@@ -350,16 +388,19 @@ class WindowCut {
         return open;
     }
 
-    GridEnergy energy_;
+    Energy energy_;
     const GridNumbering& grid_;
     std::shared_ptr<Topology> topology_;
     Flow flow_;
     Offsets offsets_{};
     std::vector<std::int64_t> low_, size_, at_;  // corner and sides of the window, a place in it
+    std::vector<std::int64_t> pixel_;            // a place in the grid
     Box inner_, core_;  // ranges in the window: of what is solved, and of the core
     std::int64_t nodes_ = 0;
     std::vector<unsigned char> state_;
-    std::vector<std::pair<FlowNode, std::int64_t>> faces_;  // edges to open voxels outside
+    // For each edge to an open voxel outside, the node and how much its cost falls when that voxel
+    // changes from label 0 to label 1.
+    std::vector<std::pair<FlowNode, Capacity>> faces_;
     std::vector<FlowNode> changed_;
 };
 

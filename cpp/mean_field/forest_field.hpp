@@ -151,7 +151,7 @@ class ForestField : public MeanField {
         table_at_.assign(kept_.size(), -1);
         tables_.clear();
         for (Index e = 0; e < static_cast<Index>(kept_.size()); ++e) {
-            change_[e] = std::exp(-pairs_.weight(2 * e) / temperature);
+            change_[e] = pairs_.is_table(2 * e) ? 1.0 : std::exp(-pairs_.weight(2 * e) / temperature);
             if (!kept_[e] || !pairs_.is_table(2 * e)) continue;
             table_at_[e] = static_cast<Index>(tables_.size());
             double least = pairs_.at(2 * e, 0, 0);

@@ -11,114 +11,48 @@
 
 namespace setwise {
 
-// The pairs of components that have an edge between them, and whether they have several. This is
-// one hash table that closes the gap of a removed pair, so that it never grows.
-class JoinedPairs {
-  public:
-    using Index = std::int64_t;
-    enum Edges : std::uint64_t { none = 0, one = 1, several = 2 };
-
-    JoinedPairs(Index n, Index pairs) : n_(n) {
-        while ((std::size_t(1) << (64 - shift_)) < static_cast<std::size_t>(2 * pairs + 16))
-            --shift_;
-        slots_.assign(std::size_t(1) << (64 - shift_), empty);
-    }
-
-    Edges get(Index a, Index b) const {
-        const std::uint64_t slot = slots_[place(key(a, b))];
-        return slot == empty ? none : static_cast<Edges>(slot & 3);
-    }
-    // Add edges to a pair. Return whether the pair had none before.
-    bool add(Index a, Index b, Edges edges) {
-        const std::uint64_t wanted = key(a, b);
-        std::uint64_t& slot = slots_[place(wanted)];
-        const bool is_new = slot == empty;
-        slot = wanted << 2 | (is_new ? edges : several);
-        return is_new;
-    }
-    // Remove a pair and return its edges.
-    Edges take(Index a, Index b) {
-        std::size_t gap = place(key(a, b));
-        if (slots_[gap] == empty) return none;
-        const auto edges = static_cast<Edges>(slots_[gap] & 3);
-        const std::size_t mask = slots_.size() - 1;
-        for (std::size_t at = (gap + 1) & mask; slots_[at] != empty; at = (at + 1) & mask)
-            if (((at - home(slots_[at] >> 2)) & mask) >= ((at - gap) & mask)) {
-                slots_[gap] = slots_[at];
-                gap = at;
-            }
-        slots_[gap] = empty;
-        return edges;
-    }
-
-  private:
-    static constexpr std::uint64_t empty = ~std::uint64_t(0);
-
-    std::uint64_t key(Index a, Index b) const {
-        const auto [low, high] = std::minmax(a, b);
-        return static_cast<std::uint64_t>(low) * static_cast<std::uint64_t>(n_) +
-               static_cast<std::uint64_t>(high);
-    }
-    std::size_t home(std::uint64_t wanted) const {
-        return (wanted * 0x9E3779B97F4A7C15u) >> shift_;
-    }
-    std::size_t place(std::uint64_t wanted) const {
-        std::size_t at = home(wanted);
-        while (slots_[at] != empty && slots_[at] >> 2 != wanted)
-            at = (at + 1) & (slots_.size() - 1);
-        return at;
-    }
-
-    Index n_;
-    std::vector<std::uint64_t> slots_;  // a pair's key and, in the last two bits, its edges
-    int shift_ = 63;
-};
-
 // kept[e] = 1 for the edges of the components. The edges of `order` are taken from first to last;
 // an edge joins two components if it is the only edge between them. Edges that are not in `order`
-// join none.
+// join none. The edges between two components are counted at the members of the smaller one, up to
+// two: components of an image have about ten members.
 inline void induced_forest(std::int64_t n, const std::int64_t* edges, std::int64_t count,
                            const std::int64_t* order, std::int64_t ordered, std::uint8_t* kept) {
-    using Index = std::int64_t;
-    struct Neighbour {
-        Index component, next;
+    using Variable = std::int32_t;
+    std::vector<std::int64_t> starts(static_cast<std::size_t>(n) + 1, 0);
+    for (std::int64_t k = 0; k < 2 * count; ++k) ++starts[edges[k] + 1];
+    for (std::int64_t i = 0; i < n; ++i) starts[i + 1] += starts[i];
+    std::vector<Variable> neighbours(static_cast<std::size_t>(2 * count));
+    std::vector<std::int64_t> place(starts.begin(), starts.end() - 1);
+    for (std::int64_t k = 0; k < 2 * count; ++k)
+        neighbours[place[edges[k]]++] = static_cast<Variable>(edges[k ^ 1]);
+    std::vector<Variable> component(static_cast<std::size_t>(n)), next, size(component.size(), 1);
+    std::iota(component.begin(), component.end(), Variable(0));
+    next = component;  // the members of a component are a circular list
+    const auto each_member = [&](Variable first, const auto& visit) {
+        Variable v = first;
+        while (visit(v) && (v = next[v]) != first) {}
     };
-    std::vector<Index> parent(static_cast<std::size_t>(n));
-    std::iota(parent.begin(), parent.end(), Index(0));
-    const auto root = [&](Index i) {
-        while (parent[i] != i) i = parent[i] = parent[parent[i]];
-        return i;
-    };
-    JoinedPairs between(n, count);
-    // lists of each component, which may contain components that no longer exist
-    std::vector<Neighbour> neighbours;
-    neighbours.reserve(static_cast<std::size_t>(3 * count));
-    std::vector<Index> first(parent.size(), -1), length(parent.size(), 0);
-    const auto add_to = [&](Index a, Index b) {
-        neighbours.push_back({b, first[a]});
-        first[a] = static_cast<Index>(neighbours.size()) - 1;
-        ++length[a];
-    };
-    const auto join = [&](Index a, Index b, JoinedPairs::Edges edges_there) {
-        if (!between.add(a, b, edges_there)) return;
-        add_to(a, b);
-        add_to(b, a);
-    };
-    for (Index e = 0; e < count; ++e) join(edges[2 * e], edges[2 * e + 1], JoinedPairs::one);
     std::fill(kept, kept + count, std::uint8_t(0));
-    for (Index k = 0; k < ordered; ++k) {
-        const Index e = order[k];
-        Index a = root(edges[2 * e]), b = root(edges[2 * e + 1]);
-        kept[e] = a != b && between.get(a, b) == JoinedPairs::one;
-        if (!kept[e]) continue;
-        if (length[a] < length[b]) std::swap(a, b);
-        between.take(a, b);
-        for (Index at = first[b]; at >= 0; at = neighbours[at].next) {
-            const Index other = neighbours[at].component;
-            const auto there = other == a ? JoinedPairs::none : between.take(b, other);
-            if (there != JoinedPairs::none) join(a, other, there);
-        }
-        parent[b] = a;
+    for (std::int64_t k = 0; k < ordered; ++k) {
+        const std::int64_t e = order[k];
+        auto i = static_cast<Variable>(edges[2 * e]), j = static_cast<Variable>(edges[2 * e + 1]);
+        if (component[i] == component[j]) continue;
+        if (size[component[i]] < size[component[j]]) std::swap(i, j);
+        const Variable larger = component[i], smaller = component[j];
+        int between = 0;
+        each_member(j, [&](Variable v) {
+            for (std::int64_t at = starts[v]; at < starts[v + 1]; ++at)
+                between += component[neighbours[at]] == larger;
+            return between < 2;
+        });
+        if (between != 1) continue;
+        kept[e] = 1;
+        each_member(j, [&](Variable v) {
+            component[v] = larger;
+            return true;
+        });
+        size[larger] += size[smaller];
+        std::swap(next[i], next[j]);
     }
 }
 

@@ -41,9 +41,16 @@ class CycleMessages : public FactorMessages {
         cycle_.assign(variables.size() * square, 0.0);
         // Pairs in cycles need tables of their own.
         plain_ = g_.tables;
+        std::vector<Index> uses(plain_.size() / static_cast<std::size_t>(square), 0);
+        for (const Index t : table_)
+            if (t >= 0) ++uses[t];
+        std::vector<char> is_own(table_.size(), 0);
         for (const auto& [e, turned] : cycle_pairs_) {
-            if (table_[e] >= 0) continue;
+            if (is_own[e]) continue;
+            is_own[e] = 1;
+            if (table_[e] >= 0 && uses[table_[e]] == 1 && weight_[e] == 1.0) continue;
             table_[e] = static_cast<Index>(plain_.size()) / square;
+            weight_[e] = 1.0;
             for (Index x = 0; x < g_.labels; ++x)
                 for (Index y = 0; y < g_.labels; ++y) plain_.push_back(g_.pair_energy(e, x, y));
         }

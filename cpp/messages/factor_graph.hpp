@@ -18,7 +18,8 @@ struct FactorGraph {
     double constant = 0;
     std::vector<double> unary;  // (n, labels), +inf where forbidden
 
-    // Pairs low < high, sorted by low: a Potts weight where table is -1, else tables[table].
+    // Pairs low < high, sorted by low: a Potts weight where table is -1, else the weight times
+    // tables[table].
     std::vector<Index> low, high, table;
     std::vector<double> weight, tables;
 
@@ -56,7 +57,7 @@ struct FactorGraph {
     }
     double pair_energy(Index e, Index x, Index y) const {
         if (table[e] < 0) return x == y ? 0 : weight[e];
-        return tables[(table[e] * labels + x) * labels + y];
+        return weight[e] * tables[(table[e] * labels + x) * labels + y];
     }
 
     void index() {

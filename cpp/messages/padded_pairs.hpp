@@ -20,7 +20,7 @@ struct PaddedPairs {
     std::vector<std::int64_t> low, high;                // pairs, sorted by low
     std::vector<std::int64_t> first_pair;               // (n + 1,): pairs by their low end
     std::vector<std::int64_t> high_starts, high_pairs;  // pairs by their high end
-    std::vector<double> weight;                         // Potts weight, where table is -1
+    std::vector<double> weight;                         // Potts weight, or factor of the table
     std::vector<std::int64_t> table;                    // the offset of a pair's table in `tables`
     std::vector<double> to_low, to_high;  // (T, labels, stride): rows by the other end's label
     std::vector<double> share;            // (n,): the share that each pair ahead receives
@@ -34,7 +34,7 @@ struct PaddedPairs {
     }
     double energy(std::int64_t e, std::int64_t x, std::int64_t y) const {
         if (table[e] < 0) return x == y ? 0 : weight[e];
-        return to_high[(table[e] * labels + x) * stride + y];
+        return weight[e] * to_high[(table[e] * labels + x) * stride + y];
     }
 };
 

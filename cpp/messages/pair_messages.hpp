@@ -27,6 +27,7 @@ class PairMessages {
           pair_(graph.pairs() * 2 * graph.labels, 0.0),
           gathered_(graph.n * graph.labels, 0.0),
           table_(graph.table),
+          weight_(graph.weight),
           total_(graph.labels),
           shares_{std::move(backward), std::move(forward)},
           given_(graph.labels) {
@@ -54,8 +55,8 @@ class PairMessages {
     }
     // Return a pair's energy including what cycles have given to it.
     double held_energy(Index e, Index x, Index y) const {
-        if (table_[e] < 0) return x == y ? 0 : g_.weight[e];
-        return table_of(e)[x * g_.labels + y];
+        if (table_[e] < 0) return x == y ? 0 : weight_[e];
+        return weight_[e] * table_of(e)[x * g_.labels + y];
     }
     double* message(Index e, int side) { return pair_.data() + (2 * e + side) * g_.labels; }
     bool is_max_product() const { return damping_ > 0; }
@@ -80,12 +81,12 @@ class PairMessages {
                 most_low = std::max(most_low, low[x]);
                 most_high = std::max(most_high, high[x]);
             }
-            return std::min(least, g_.weight[e] - most_low - most_high);
+            return std::min(least, weight_[e] - most_low - most_high);
         }
-        const double* const rows = table_of(e);
+        const double *const rows = table_of(e), weight = weight_[e];
         for (Index x = 0; x < L; ++x)
             for (Index y = 0; y < L; ++y)
-                least = std::min(least, rows[x * L + y] - low[x] - high[y]);
+                least = std::min(least, weight * rows[x * L + y] - low[x] - high[y]);
         return least;
     }
 
@@ -107,8 +108,9 @@ class PairMessages {
     double damping_;
     std::vector<double> pair_;      // (pairs, 2, labels)
     std::vector<double> gathered_;  // (n, labels): the sum of the messages of all larger factors
-    // tables of the pairs, as in the graph; cycles add entries
+    // tables of the pairs and their factors, as in the graph; pairs in cycles have their own
     std::vector<Index> table_;
+    std::vector<double> weight_;
     // tables including what cycles have given to the pairs; empty without cycles
     std::vector<double> tables_;
     std::vector<double> total_;  // (labels,): work space for one variable
@@ -129,20 +131,20 @@ class PairMessages {
         double* const out = message(e, side);
         if (table_[e] < 0) {
             const double largest = *std::max_element(from, from + L);
-            const double differ = g_.weight[e] - largest;
+            const double differ = weight_[e] - largest;
             for (Index y = 0; y < L; ++y) out[y] = std::min(-from[y], differ);
         } else {
-            const double* const rows = table_of(e);
+            const double *const rows = table_of(e), weight = weight_[e];
             if (side == 1) {
                 std::fill(out, out + L, unbounded);
                 for (Index x = 0; x < L; ++x)
                     for (Index y = 0; y < L; ++y)
-                        out[y] = std::min(out[y], rows[x * L + y] - from[x]);
+                        out[y] = std::min(out[y], weight * rows[x * L + y] - from[x]);
             } else {
                 for (Index x = 0; x < L; ++x) {
                     double least = unbounded;
                     for (Index y = 0; y < L; ++y)
-                        least = std::min(least, rows[x * L + y] - from[y]);
+                        least = std::min(least, weight * rows[x * L + y] - from[y]);
                     out[x] = least;
                 }
             }

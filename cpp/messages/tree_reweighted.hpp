@@ -46,17 +46,18 @@ SETWISE_INLINED void add(Sweep& sweep, double x) {
     sweep.bound = sum;
 }
 
-// out[x] = min over y of held[y] + rows[y, x], for columns that stay in registers.
+// out[x] = min over y of held[y] + weight * rows[y, x], for columns that stay in registers.
 template <std::int64_t fours>
-SETWISE_INLINED void convolve(const double* held, const double* rows, std::int64_t labels,
-                              std::int64_t stride, double* out) {
-    Four low[fours], own, row;
+SETWISE_INLINED void convolve(const double* held, double weight, const double* rows,
+                              std::int64_t labels, std::int64_t stride, double* out) {
+    Four low[fours], own, row, factor;
+    spread(weight, factor);
     for (std::int64_t k = 0; k < fours; ++k) spread(unbounded, low[k]);
     for (std::int64_t y = 0; y < labels; ++y) {
         spread(held[y], own);
         for (std::int64_t k = 0; k < fours; ++k) {
             load(rows + y * stride + k * width, row);
-            lower(own + row, low[k]);
+            lower(own + factor * row, low[k]);
         }
     }
     for (std::int64_t k = 0; k < fours; ++k) store(low[k], out + k * width);
@@ -81,10 +82,12 @@ SETWISE_INLINED double send(const PaddedPairs& g, std::int64_t e, bool forward, 
         return low;
     }
     const double* const rows = g.tables(forward, e);
+    const double weight = g.weight[e];
     std::int64_t at = 0;
     for (; at + 4 * width <= stride; at += 4 * width)
-        convolve<4>(held, rows + at, g.labels, stride, out + at);
-    for (; at < stride; at += width) convolve<1>(held, rows + at, g.labels, stride, out + at);
+        convolve<4>(held, weight, rows + at, g.labels, stride, out + at);
+    for (; at < stride; at += width)
+        convolve<1>(held, weight, rows + at, g.labels, stride, out + at);
     const double low = least_of(out, stride);
     spread(low, first);
     for (at = 0; at < stride; at += width) {
@@ -166,7 +169,7 @@ class TreeReweighted {
         : g_(std::move(energies)),
           constant_(constant),
           magnitude_(sum_of_sizes()),
-          rounding_(static_cast<double>(most_pairs() + 21) / 2 *
+          rounding_(static_cast<double>(most_pairs() + 22) / 2 *
                     std::numeric_limits<double>::epsilon() * magnitude_),
           message_(g_.low.size() * static_cast<std::size_t>(g_.stride), 0.0),
           total_(static_cast<std::size_t>(g_.stride)),
@@ -238,8 +241,9 @@ class TreeReweighted {
     // energies. Let S be the largest unary of a variable plus the ranges of its pairs. Then S
     // bounds what the variable adds up, and twice S bounds what it gives. Each addition has a
     // rounding error of at most half an epsilon of that: one addition for each pair in the sum, 9
-    // in what the variable keeps and gives, 12 in what its pairs pass on. So the minima can exceed
-    // what the messages prove by (pairs + 21) / 2 epsilon S, summed over the variables.
+    // in what the variable keeps and gives, 12 in what its pairs pass on. The product of a weight
+    // and a table counts as one more. So the minima can exceed what the messages prove by (pairs +
+    // 22) / 2 epsilon S, summed over the variables.
     double sum_of_sizes() const {
         double sum = std::abs(constant_);
         std::vector<double> spreads(g_.to_high.size() /
@@ -250,7 +254,7 @@ class TreeReweighted {
             spreads[t] = std::max({*ends.second, -*ends.first, *ends.second - *ends.first});
         }
         for (std::size_t e = 0; e < g_.low.size(); ++e)
-            sum += 2 * (g_.table[e] < 0 ? std::abs(g_.weight[e]) : spreads[g_.table[e]]);
+            sum += 2 * std::abs(g_.weight[e]) * (g_.table[e] < 0 ? 1.0 : spreads[g_.table[e]]);
         for (std::int64_t i = 0; i < g_.n; ++i) {
             double largest = 0;
             for (std::int64_t x = 0; x < g_.labels; ++x)

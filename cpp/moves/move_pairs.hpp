@@ -45,14 +45,19 @@ class Pairs {
             add({static_cast<Variable>(edges[2 * e]), static_cast<Variable>(edges[2 * e + 1]),
                  potts, weights[e]});
     }
-    // tables (count, L, L) must outlive this object.
-    void add_tables(const std::int64_t* edges, const double* tables, std::int64_t count) {
-        const std::size_t size = table_size();
+    // A table for each edge, or one for all if `shared`, times the weights. The tables must outlive
+    // this object.
+    void add_tables(const std::int64_t* edges, const double* tables, bool shared,
+                    const double* weights, std::int64_t count) {
+        std::int32_t table = 0;
         for (std::int64_t e = 0; e < count; ++e) {
-            const double* table = tables + static_cast<std::size_t>(e) * size;
-            const auto [low, high] = std::minmax_element(table, table + size);
+            if (e == 0 || !shared) {
+                const double* const own = tables + static_cast<std::size_t>(e) * table_size();
+                const auto [low, high] = std::minmax_element(own, own + table_size());
+                table = add_table(own, *high - *low);
+            }
             add({static_cast<Variable>(edges[2 * e]), static_cast<Variable>(edges[2 * e + 1]),
-                 add_table(table), *high - *low});
+                 table, weights[e]});
         }
     }
     // concave (count + 1,) must outlive this object.
@@ -67,11 +72,11 @@ class Pairs {
                          std::vector<double>(table_size())};
         // A vector's elements stay in place when the vector is moved, so this pointer remains
         // valid.
-        const std::int32_t table = add_table(term.slopes.data());
+        const std::int32_t table = add_table(term.slopes.data(), 0.0);
         for (std::int64_t e = 0; e < count; ++e) {
             term.tails.push_back(static_cast<Variable>(edges[2 * e]));
             term.heads.push_back(static_cast<Variable>(edges[2 * e + 1]));
-            add({term.tails.back(), term.heads.back(), table, 0.0});
+            add({term.tails.back(), term.heads.back(), table, 1.0});
         }
         transitions_.push_back(std::move(term));
     }
@@ -114,7 +119,7 @@ class Pairs {
         const auto e = static_cast<std::size_t>(entry);
         if (!is_table(entry)) return a == b ? 0.0 : weight_[e];
         const double* table = tables_[static_cast<std::size_t>(table_[e] >> 1)];
-        return table_[e] & 1 ? table[b * labels_ + a] : table[a * labels_ + b];
+        return weight_[e] * (table_[e] & 1 ? table[b * labels_ + a] : table[a * labels_ + b]);
     }
     bool has_table(std::int32_t entry, const double* table) const {
         const auto e = static_cast<std::size_t>(entry);
@@ -124,7 +129,11 @@ class Pairs {
         return !table_.empty() && table_[static_cast<std::size_t>(entry)] != potts;
     }
     // Return the largest cost minus the smallest.
-    double range(std::int32_t entry) const { return weight_[static_cast<std::size_t>(entry)]; }
+    double range(std::int32_t entry) const {
+        const auto e = static_cast<std::size_t>(entry);
+        return is_table(entry) ? weight_[e] * range_[static_cast<std::size_t>(table_[e] >> 1)]
+                               : weight_[e];
+    }
 
     std::vector<Transitions>& transitions() { return transitions_; }
     const std::vector<Transitions>& transitions() const { return transitions_; }
@@ -137,7 +146,7 @@ class Pairs {
     struct Edge {
         Variable tail, head;
         std::int32_t table;
-        double weight;  // for a table: the largest cost minus the smallest
+        double weight;  // the factor of the table; for Potts the cost of different labels
     };
 
     void add(const Edge& edge) {
@@ -145,8 +154,9 @@ class Pairs {
             throw std::length_error("a field must have fewer than 2**30 edges");
         edges_.push_back(edge);
     }
-    std::int32_t add_table(const double* table) {
+    std::int32_t add_table(const double* table, double range) {
         tables_.push_back(table);
+        range_.push_back(range);
         return static_cast<std::int32_t>(tables_.size() - 1);
     }
     void enter(std::int32_t entry, std::int32_t sister, Variable neighbor, const Edge& edge,
@@ -165,7 +175,7 @@ class Pairs {
     std::vector<Transitions> transitions_;
     std::vector<std::int32_t> first_, sister_, table_;
     std::vector<Variable> neighbor_;
-    std::vector<double> weight_;
+    std::vector<double> weight_, range_;  // of each entry; of each table: largest minus least cost
 };
 
 }  // namespace setwise

@@ -5,9 +5,9 @@
 
 // Compiles a further version of a function for each of these instruction sets; the version is
 // chosen when the module is loaded. The sanitizers do not support this choice, and neither does
-// every C library.
+// every C library. SETWISE_ONE_VERSION measures what the choice gains.
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(SETWISE_ONE_VERSION)
 #define SETWISE_VECTORIZED __attribute__((target_clones("avx512f", "avx2", "default")))
 #define SETWISE_INLINED inline __attribute__((always_inline))
 #else

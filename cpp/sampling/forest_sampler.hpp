@@ -65,7 +65,7 @@ class ForestSampler {
         pairs_.close();
         change_.clear();
         for (Index e = 0; e < pairs_.edges(); ++e)
-            change_.push_back(std::exp(-pairs_.weight(2 * e)));
+            change_.push_back(pairs_.is_table(2 * e) ? 1.0 : std::exp(-pairs_.weight(2 * e)));
         tame_ = terms_.empty() && pairs_.tables() == 0;
         for (Index i = 0; i < n_ && tame_; ++i) tame_ = range(i) < steep;
         if (!tame_) return;

@@ -26,8 +26,8 @@ namespace setwise {
 // of the counts of all variables, one of the variables at label 0, and a cost of two labels.
 struct SmallField {
     std::int64_t n, labels;
-    std::vector<double> unary, weights, tables, heights, own_heights;
-    std::vector<std::int64_t> potts, pairs, all, own;
+    std::vector<double> unary, weights, factors, tables, heights, own_heights;
+    std::vector<std::int64_t> potts, pairs, which, all, own;
     std::vector<std::uint8_t> costly;
 
     SmallField(std::mt19937& random, std::int64_t size)
@@ -47,6 +47,8 @@ struct SmallField {
                 weights.push_back(std::abs(normal(random)));
             } else {
                 pairs.insert(pairs.end(), {i, i - 1});
+                which.push_back(static_cast<std::int64_t>(which.size()));
+                factors.push_back(1.0);
                 for (std::int64_t k = 0; k < labels * labels; ++k) tables.push_back(normal(random));
             }
         }
@@ -93,13 +95,19 @@ struct SmallField {
     }
 };
 
+template <class State>
+void add_tables(State& state, const SmallField& field) {
+    const auto count = static_cast<std::int64_t>(field.which.size());
+    state.pairs().add_tables(field.pairs.data(), field.which.data(), field.factors.data(), count,
+                             field.tables.data(), count);
+}
+
 inline void check_mean_field(std::mt19937& random, std::int64_t small, std::int64_t n) {
     const SmallField field(random, n);
     MeanField state(field.unary.data(), field.n, field.labels, small);
     state.pairs().add_potts(field.potts.data(), field.weights.data(),
                             static_cast<std::int64_t>(field.weights.size()));
-    state.pairs().add_tables(field.pairs.data(), field.tables.data(),
-                             static_cast<std::int64_t>(field.pairs.size()) / 2);
+    add_tables(state, field);
     state.pairs().close();
     if (field.n > 0) {
         CountBlocks counts;
@@ -145,8 +153,7 @@ inline void check_sum_product(std::mt19937& random) {
     SumProduct state(field.unary.data(), field.n, field.labels);
     state.pairs().add_potts(field.potts.data(), field.weights.data(),
                             static_cast<std::int64_t>(field.weights.size()));
-    state.pairs().add_tables(field.pairs.data(), field.tables.data(),
-                             static_cast<std::int64_t>(field.pairs.size()) / 2);
+    add_tables(state, field);
     state.close();
     state.sweep(1.0, 0.0, [] {});
     std::vector<double> p(field.unary.size());
@@ -159,8 +166,7 @@ template <class State>
 void add_pairs(State& state, const SmallField& field) {
     state.pairs().add_potts(field.potts.data(), field.weights.data(),
                             static_cast<std::int64_t>(field.weights.size()));
-    state.pairs().add_tables(field.pairs.data(), field.tables.data(),
-                             static_cast<std::int64_t>(field.pairs.size()) / 2);
+    add_tables(state, field);
 }
 
 // Check a path, which is a tree: its upper bounds, its lower bounds and the sum itself are log Z.
@@ -303,8 +309,7 @@ inline void check_samples(std::mt19937& random, std::int64_t n) {
         ForestSampler state(logs.data(), n, field.labels);
         state.pairs().add_potts(field.potts.data(), field.weights.data(),
                                 static_cast<std::int64_t>(field.weights.size()));
-        state.pairs().add_tables(field.pairs.data(), field.tables.data(),
-                                 static_cast<std::int64_t>(field.pairs.size()) / 2);
+        add_tables(state, field);
         if (higher && n > 0) {
             const std::vector<std::int64_t> one(static_cast<std::size_t>(n), 0);
             state.add_term(std::make_unique<SampledCounts>(

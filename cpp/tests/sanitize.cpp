@@ -194,7 +194,7 @@ void check_energies(const Case& c) {
     std::vector<double> counts;
     for (std::int64_t k = 0; k <= edges.size; ++k) counts.push_back(static_cast<double>(k));
     potts_energies(x, edges, ones.data(), first, no_poll);
-    table_energies(x, edges, unequal.data(), true, second, no_poll);
+    table_energies(x, edges, unequal.data(), true, ones.data(), second, no_poll);
     same("energies of Potts and of its table differ");
     transition_energies(x, edges, unequal.data(), counts.data(), second, no_poll);
     same("energies of Potts and of transitions differ");

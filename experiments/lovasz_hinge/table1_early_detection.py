@@ -26,7 +26,7 @@ from experiments.shared.report import Estimate, Table, arguments, beside, estima
 POINTS, EARLY = 15, 3
 TRAIN, VALIDATION, TEST = 1000, 1000, 5000
 GRID = [10.0**k for k in range(-4, 2)]
-TOLERANCE, ROUNDS = 1e-5, 60
+TOLERANCE, ROUNDS = 1e-5, 200
 
 DELTA_1 = sw.losses.EarlyDetection()
 ZERO_ONE = sw.losses.Hamming()
@@ -50,13 +50,21 @@ METHODS: dict[str, tuple[Surrogate, sw.losses.Loss]] = {
 }
 
 
-def bags(n: int, rng: np.random.Generator, p: int = POINTS) -> tuple[np.ndarray, np.ndarray]:
-    """Draw points (n, p, 2) and labels (n, p): half of the bags in each class, shuffled."""
-    changing = np.arange(n) < n // 2
-    early = np.arange(p) < EARLY
+def bags(
+    n: int,
+    rng: np.random.Generator,
+    p: int = POINTS,
+    *,
+    n_early: int = EARLY,
+    share: float = 0.5,
+    noise: float = 1.0,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draw points (n, p, 2) and labels (n, p), a share of the bags in the class that changes."""
+    changing = np.arange(n) < int(share * n)
+    early = np.arange(p) < n_early
     first = np.where(early, -2.0, 2.0)
     centers = np.where(changing[:, None, None], np.stack([first, -first], axis=1), 1.0)
-    X = centers + rng.standard_normal((n, p, 2))
+    X = centers + noise * rng.standard_normal((n, p, 2))
     Y = np.repeat(np.where(changing, 1, -1)[:, None], p, axis=1)
     order = rng.permutation(n)
     return X[order], Y[order]

@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+import warnings
 
 import dask
 import numpy as np
@@ -35,7 +36,9 @@ class Here(Serial):
     """Shards of delayed objects, in this process."""
 
     def place(self, shards):
-        return list(dask.compute(*shards, scheduler="sync"))
+        with warnings.catch_warnings():  # some releases of dask warn if there is a client as well
+            warnings.filterwarnings("ignore", message="Running on a single-machine scheduler")
+            return list(dask.compute(*shards, scheduler="sync"))
 
 
 def locally(kind):

@@ -43,6 +43,8 @@ def check_guarantee(
     best = reference.best_list(field, diversity, m, claim.shift)
     assert claim.score >= claim.factor * best - claim.slack - 1e-9
     assert claim.factor >= 1.0 - 1.0 / np.e
+    assert 0.0 <= claim.alpha <= 1.0
+    assert claim.score >= (1.0 - (1.0 - claim.alpha / m) ** m) * best - 1e-9
     assert claim.score - 1e-9 <= best <= claim.bound + 1e-9
     assert 0.0 <= claim.ratio <= 1.0 + 1e-9
     # the relative form of Section 5, for the score without the shift

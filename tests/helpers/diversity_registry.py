@@ -20,7 +20,7 @@ class Entry:
     monotone: bool
     submodular: bool
     steps: bool = True
-    """Whether its greedy step is a potential that inference takes."""
+    """Whether its greedy step is a sum of potentials; otherwise all labellings are tried."""
 
 
 def chain(n: int) -> np.ndarray:
@@ -29,6 +29,10 @@ def chain(n: int) -> np.ndarray:
 
 def half_power(counts: np.ndarray) -> np.ndarray:
     return 3.0 + 2.0 * counts**0.7
+
+
+def starts_with_zero(labels: np.ndarray) -> bool:
+    return len(labels) > 0 and labels[0] == 0
 
 
 DIVERSITIES: dict[str, Entry] = {
@@ -44,10 +48,8 @@ DIVERSITIES: dict[str, Entry] = {
     ),
     "ball-coverage": Entry(lambda n: d.BallCoverage(2.0, 1), True, True, steps=False),
     "ball-coverage-bound": Entry(lambda n: d.BallCoverageBound(2.0, 1), False, True),
-    "labels": Entry(lambda n: d.LabelDiversity("min1", 1.5, parsimony=0.0), True, True, False),
-    "labels-by-root": Entry(
-        lambda n: d.LabelDiversity("sqrt", 1.5, parsimony=0.0), True, True, False
-    ),
+    "labels": Entry(lambda n: d.LabelDiversity("min1", 1.5, parsimony=0.0), True, True),
+    "labels-by-root": Entry(lambda n: d.LabelDiversity("sqrt", 1.5, parsimony=0.0), True, True),
     "labels-with-parsimony": Entry(lambda n: d.LabelDiversity("min1", 1.5), False, True),
     "labels-by-root-with-parsimony": Entry(lambda n: d.LabelDiversity("sqrt", 1.5), False, True),
     "labels-by-logarithm": Entry(lambda n: d.LabelDiversity("log1p", 1.5), False, True),
@@ -56,6 +58,14 @@ DIVERSITIES: dict[str, Entry] = {
     ),
     "groups": Entry(
         lambda n: d.GroupCoverage([[0, 1], [1]], "log1p", 2.0, parsimony=0.0), True, True, False
+    ),
+    "groups-of-labellings": Entry(
+        lambda n: d.GroupCoverage(
+            [starts_with_zero, [[0] * n, [1] * n], [1]], "sqrt", 1.5, parsimony=0.0
+        ),
+        True,
+        True,
+        False,
     ),
     "groups-with-parsimony": Entry(
         lambda n: d.GroupCoverage([[0, 1], [1]], "min1", 2.0), False, True

@@ -53,6 +53,7 @@ POTENTIALS: dict[str, dict[str, Any]] = {
     "Pairwise": {
         "edges": EDGES,
         "tables": array([0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [2.0, 1.0, 0.0]),
+        "weights": array(1.0, -0.5, 0.25),
     },
     "Potts": {"edges": EDGES, "weights": array(1.0, 0.5, 0.25)},
     "RegionConsistency": {"regions": REGIONS, "weight": array(1.0, 2.0), "alpha": 0.5},
@@ -61,6 +62,16 @@ POTENTIALS: dict[str, dict[str, Any]] = {
         "weight": array(1.0, 2.0),
         "truncation": array(0.5, 0.25),
         "relative": True,
+    },
+    "TruncatedLinear": {
+        "edges": EDGES,
+        "weights": array(1.0, 0.5, 0.25),
+        "truncation": 1.5,
+    },
+    "TruncatedQuadratic": {
+        "edges": EDGES,
+        "weights": array(1.0, 0.5, 0.25),
+        "truncation": 2.5,
     },
 }
 for name, arguments in POTENTIALS.items():
@@ -93,7 +104,11 @@ TERMS: dict[str, dict[str, Any]] = {
         "weights": array(1.0, 2.0),
         "truncation": array(0.5, 0.25),
     },
-    "TableTerm": {"edges": EDGES, "tables": np.arange(27.0).reshape(3, 3, 3) % 5.0},
+    "TableTerm": {
+        "edges": EDGES,
+        "tables": np.arange(27.0).reshape(3, 3, 3) % 5.0,
+        "weights": array(1.0, 0.5, 0.25),
+    },
     "TransitionTerm": POTENTIALS["LabelTransition"],
     "UnaryTerm": {"unary": np.arange(12.0).reshape(4, 3) % 5.0},
 }

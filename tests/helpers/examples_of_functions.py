@@ -111,7 +111,7 @@ LOSSES: dict[str, dict[str, Any]] = {
     "EarlyDetection": {"rate": 1.0, "fraction": 0.5},
     "Exponential": {"alpha": 1.5},
     "FBeta": {"beta": 2.0, "weights": array(1.0, 2.0, 0.5)},
-    "FaceTrack": {"kind": 1},
+    "FaceTrack": {"kind": 2, "alpha": 1.5},
     "Hamming": {"weights": array(1.0, 2.0, 0.5)},
     "ItemsetLoss": {"counts": array(8.0, 4.0, 1.0)},
     "Jaccard": {"weights": array(1.0, 2.0, 0.5)},

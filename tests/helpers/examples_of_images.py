@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,10 +11,17 @@ from example_registry import EXAMPLES, Example, array, listed
 
 from setwise import fields, images
 
+FOLDER = Path(tempfile.mkdtemp())
 IMAGE = array([10.0, 12.0, 11.0, 200.0], [12.0, 10.0, 190.0, 205.0], [9.0, 14.0, 195.0, 198.0])
 SCRIBBLES = array([0, -1, -1, -1], [-1, -1, -1, 1], [-1, -1, -1, -1])
 CHANCES = np.stack([IMAGE / 256, 1 - IMAGE / 256], axis=-1)
-SETTINGS = {"beta": 1e-3, "location": 0.5, "connectivity": 4, "region_weight": 0.5}
+SETTINGS = {
+    "beta": 1e-3,
+    "location": 0.5,
+    "connectivity": 4,
+    "region_weight": 0.5,
+    "spacing": array(2.0, 1.0),
+}
 COMMON: dict[str, Any] = {
     "image": IMAGE,
     "scribbles": SCRIBBLES,
@@ -43,6 +52,20 @@ listed(
     **COMMON,
     boxes=array([0, 0, 3, 4], [1, 1, 3, 3]),
     probabilities=None,
+)
+images.write(FOLDER / "labels.png", SCRIBBLES + 1)
+listed(
+    "images.read",
+    lambda picture: (picture.pixels, picture.channel_axis),
+    path=str(FOLDER / "labels.png"),
+)
+listed(
+    "images.write",
+    lambda _: images.read(FOLDER / "written.npy").pixels,
+    path=str(FOLDER / "written.npy"),
+    values=SCRIBBLES + 1,
+    like=images.read(FOLDER / "labels.png"),
+    channels=False,
 )
 listed(
     "images.segment",

@@ -121,6 +121,34 @@ def one_table_for_all_edges(rng: Rng) -> fields.Field:
 
 
 @listed
+def one_table_times_weights(rng: Rng) -> fields.Field:
+    links = edges(rng, 6, 8)
+    weights = rng.uniform(0.0, 2.0, len(links))
+    return unaries(rng, 6, 3) + fields.Pairwise(links, rng.normal(0.0, 1.0, (3, 3)), weights)
+
+
+@listed
+def one_table_times_weights_of_both_signs(rng: Rng) -> fields.Field:
+    links = edges(rng, 7, 10)
+    weights = rng.normal(0.0, 1.0, len(links))
+    return unaries(rng, 7, 2) + fields.Pairwise(links, [[0.0, 1.0], [1.0, 0.25]], weights)
+
+
+@listed
+def truncated_linear(rng: Rng) -> fields.Field:
+    links = grid(2, 3)
+    weights = rng.uniform(0.0, 2.0, len(links))
+    return unaries(rng, 6, 4) + fields.TruncatedLinear(links, weights, rng.uniform(1.0, 3.0))
+
+
+@listed
+def truncated_quadratic_beside_potts(rng: Rng) -> fields.Field:
+    links = grid(2, 3)
+    field = unaries(rng, 6, 3) + fields.TruncatedQuadratic(links, rng.uniform(0.0, 1.0), 3.0)
+    return field + fields.Potts(links[:3], rng.uniform(0.0, 1.0, 3))
+
+
+@listed
 def region_consistency(rng: Rng) -> fields.Field:
     regions = layer(rng, 6, 2)
     return unaries(rng, 6, 3, 1.0) + fields.RegionConsistency(

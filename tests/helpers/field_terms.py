@@ -40,6 +40,9 @@ def random_term(kind: str, n: int, n_labels: int, rng: np.random.Generator) -> t
         case "tables":
             tables = rng.normal(size=(len(edges), n_labels, n_labels))
             return t.TableTerm(edges, tables)
+        case "shared table":
+            table = rng.normal(size=(n_labels, n_labels))
+            return t.TableTerm(edges, table, rng.random(len(edges)))
         case "count":
             tables = [table - table[0] for table in (concave(size, rng) for size in sizes)]
             starts = np.concatenate([[0], np.cumsum(sizes + 1)])
@@ -94,15 +97,16 @@ def least_energy(field: Field) -> float:
 
 
 # What of a potential is an energy, and so changes with the unit.
-_ENERGIES = ("cost", "costs", "table", "tables", "weight", "weights")
+_ENERGIES = {"cost", "costs", "table", "tables", "weight", "weights"}
 
 
 def scaled(field: Field, factor: float) -> Field:
     """The same field in another unit."""
     other = Field(field.unary * factor)
     for potential in field.potentials:
+        scales = _ENERGIES - {"weights"} if hasattr(potential, "tables") else _ENERGIES
         fields = {
-            name: factor * value if name in _ENERGIES else value
+            name: factor * value if name in scales else value
             for name, value in vars(potential).items()
             if not name.startswith("_memo")
         }

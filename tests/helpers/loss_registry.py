@@ -186,7 +186,7 @@ def of_counts(formula):
     return loss
 
 
-def face_track(kind):
+def face_track(kind, alpha=None):
     """(33)-(36) as the notes read them with the authors' code: k mistakes among n frames."""
 
     def loss(mistakes, positives, p):
@@ -194,10 +194,11 @@ def face_track(kind):
         if kind == 1:
             return max(min(k, n / 3), k - n / 3) / (n / 3)
         if kind == 2:
-            return min(max(min(k, n / 4), k - n / 4) / (n / 4), 2)
+            return min(max(min(k, n / 4), k - n / 4) / (n / 4), alpha or 2)
         if kind == 3:
-            return min(max(0, k - n / 3), n / 3) / (n / 3)
-        return (0.75 * max(0, k - n / 3) - max(0, k - 2 * n / 3)) / (n / 3)
+            return min(max(0, k - n / 3) / (n / 3), alpha or 1)
+        slope = (1 + (alpha or 0.5)) / 2
+        return (slope * max(0, k - n / 3) - max(0, k - 2 * n / 3)) / (n / 3)
 
     return loss
 
@@ -264,6 +265,8 @@ LOSSES: dict[str, Listed] = {
     "face track 2": Listed(losses.FaceTrack(2), face_track(2)),
     "face track 3": Listed(losses.FaceTrack(3), face_track(3)),
     "face track 4": Listed(losses.FaceTrack(4), face_track(4)),
+    "face track 2, low": Listed(losses.FaceTrack(2, 0.8), face_track(2, 0.8)),
+    "face track 4, rising": Listed(losses.FaceTrack(4, 1.2), face_track(4, 1.2)),
     "balanced": Listed(losses.CountsLoss(balanced), of_counts(balanced)),
     "roots of counts": Listed(losses.CountsLoss(roots), of_counts(roots)),
     "mixed counts": Listed(losses.CountsLoss(mixed), of_counts(mixed)),

@@ -50,10 +50,15 @@ DESCRIBED_WITH = {
         "dask._maps._field_results.FieldResults",
         "dask._maps._field_results.FieldRow",
     ),
+    "setwise.dask.solve_map": (
+        "dask._volumes._volume_result.VolumeResult",
+        "dask._volumes._volume_result.VolumeProgress",
+    ),
     "setwise.functions.check": ("functions._check.Check",),
     "setwise.functions.decompose": ("functions._decomposition._decompose.Decomposition",),
     "setwise.functions.maximize": ("functions._maximization._maximum.Maximum",),
     "setwise.functions.minimize": ("functions._minimization._minimum.Minimum",),
+    "setwise.images.read": ("images._picture.Picture",),
     "setwise.images.segment": ("images._segment.Segmentation",),
     "setwise.inference.EditableCut": (
         "inference._editing._result.EditResult",

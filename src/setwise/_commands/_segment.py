@@ -23,17 +23,19 @@ from setwise._commands._output import (
     shows_progress,
 )
 from setwise._commands._pictures import (
-    check_picture,
+    check_output,
     mask_numbers,
     read_image,
     read_marks,
-    write_picture,
+    write_output,
 )
 from setwise._foundation._display import heat_picture
 from setwise._foundation._imports import load
 from setwise._foundation._search import completed
 from setwise.conformal._masks import MaskSet
-from setwise.images._pixels import as_pixels
+from setwise.images._files import ENDINGS, ending_of
+from setwise.images._picture import Picture
+from setwise.images._pixels import as_marks, as_pixels, as_spacing
 from setwise.images._segment import Segmentation
 
 
@@ -41,6 +43,7 @@ from setwise.images._segment import Segmentation
     epilog=example(
         "setwise segment cup.jpg --scribbles strokes.png -o mask.png --alternatives 6",
         "setwise segment *.jpg --scribbles strokes/ -o masks/ --json",
+        "setwise segment cells.ome.tif --scribbles strokes.tif --spacing 2,0.5,0.5",
     )
 )
 @click.argument("images", nargs=-1, required=True, metavar="IMAGE...")
@@ -71,6 +74,8 @@ from setwise.images._segment import Segmentation
 @click.option("--colors", type=click.Choice(["mixture", "histogram"]), default="mixture")
 @click.option("--smoothness", type=float, help="The price of a unit of border.")
 @click.option("--connectivity", type=int, help="4 or 8; 6, 18 or 26 in volumes.")
+@click.option("--spacing", metavar="Z,Y,X", help="The distance of neighbours along each side.")
+@click.option("--resume", is_flag=True, help="Skip images whose mask is there already.")
 @json_option
 @quiet_option
 def segment(
@@ -86,19 +91,25 @@ def segment(
     colors: str,
     smoothness: float | None,
     connectivity: int | None,
+    spacing: str | None,
+    resume: bool,
     as_json: bool,
     quiet: bool,
 ) -> None:
     """Label the pixels of images from scribbles, with a certificate of the mask.
 
-    In a scribble file 0 means unmarked and k means label k - 1. The mask has the same encoding.
-    IMAGE may be - for stdin. With many images, outputs are folders, in which files have the images'
-    names; an image that fails does not stop the others, and the exit code is then 1.
+    IMAGE is a picture, a stack (TIFF, OME-TIFF, NIfTI, .npy), a folder of slices or an OME-Zarr
+    folder; - is stdin. In a scribble file 0 means unmarked and k means label k - 1. The mask has
+    the same encoding, and the format and the spacing of the image. With many images, outputs are
+    folders, in which files have the images' names; an image that fails does not stop the others,
+    and the exit code is then 1.
     """
     options: dict[str, Any] = {
         "colors": colors,
         "smoothness": smoothness,
-        "options": sw.images.FieldOptions(connectivity=connectivity),
+        "options": sw.images.FieldOptions(
+            connectivity=connectivity, spacing=None if spacing is None else _as_spacing(spacing)
+        ),
     }
     if box is not None:
         options["boxes"] = _as_box(box)
@@ -117,6 +128,9 @@ def segment(
     with _progress(pairs, shown) as (steps, write_line):
         for image, drawn in steps:
             try:
+                if resume and (done := _mask_of(image, output, many)) is not None:
+                    write_line(f"{done}: there already", quiet=quiet or shown)
+                    continue
                 summary, words = _segmented(
                     image, drawn, output, alternatives, entropy, overlay, many, options
                 )
@@ -154,15 +168,14 @@ def _segmented(
     guarantee = options.get("guarantee")
     options = {name: value for name, value in options.items() if name != "guarantee"}
     marks = None if drawn is None else read_marks(str(_namesake(image, drawn)))
-    pixels, shares = read_image(image), options.get("probabilities")
-    if marks is not None:
-        shape = marks.shape
-    else:
-        shape = as_pixels(pixels).shape if shares is None else shares.shape[:-1]
+    picture, shares = read_image(image), options.get("probabilities")
+    sides = None if shares is None else shares.shape[:-1]
+    shape = as_pixels(picture, sides=sides if marks is None else marks.shape).shape
+    as_marks(marks, shape, "scribbles")
     places = _places(image, shape, output, entropy, overlay, many)
-    found = sw.images.segment(pixels, marks, **options)
+    found = sw.images.segment(picture, marks, **options)
     bounds = None if guarantee is None else guarantee.predict_set([found.field])[0]
-    summary = _write(found, image, places, alternatives, bounds)
+    summary = _write(found, image, picture, places, alternatives, bounds)
     summary["seconds"] = perf_counter() - start
     proved = "no labelling is better" if found.exact else f"bound {found.bound:.6g}"
     return summary, f"{summary['mask']}: energy {found.value:.6g}, {proved}"
@@ -177,28 +190,34 @@ def _places(
     many: bool,
 ) -> dict[str, str]:
     """Return the paths of mask, entropy and overlay, if they can be written."""
-    stem = _stem(image)
-    ending = ".png" if len(shape) == 2 else ".npy"
-    places = {"mask": _place(output, stem, "_mask" + ending, many)}
-    if entropy is not None:
-        places["entropy"] = _place(entropy, stem, "_entropy" + ending, many)
-    if overlay is not None:
-        places["overlay"] = _place(overlay, stem, "_overlay" + ending, many)
+    given = {"mask": output, "entropy": entropy, "overlay": overlay}
+    places = {
+        kind: _place(place, image, f"_{kind}", many)
+        for kind, place in given.items()
+        if kind == "mask" or place is not None
+    }
     for kind, place in places.items():
-        check_picture(place, shape, lossless=kind != "overlay")
+        check_output(place, shape, colors=kind == "overlay")
     return places
+
+
+def _mask_of(image: str, output: str | None, many: bool) -> str | None:
+    """Return the path of the mask if it is there."""
+    place = _place(output, image, "_mask", many)
+    return place if place != "-" and Path(place).exists() else None
 
 
 def _write(
     found: Segmentation,
     image: str,
+    picture: Picture,
     places: dict[str, str],
     alternatives: int,
     bounds: MaskSet | None,
 ) -> dict[str, Any]:
     """Write the requested files, and return their description for JSON."""
     mask = places["mask"]
-    write_picture(mask_numbers(found.label_image), mask)
+    write_output(mask_numbers(found.label_image), mask, picture)
     summary: dict[str, Any] = {
         "image": image,
         "mask": mask,
@@ -215,20 +234,22 @@ def _write(
         place = places["entropy"]
         most = float(np.log(max(found.field.n_labels, 2)))
         values = found.entropy_image
-        write_picture(values if place.endswith(".npy") else heat_picture(values, most), place)
+        grey = place == "-" or place.endswith((".png", ".jpg", ".jpeg"))
+        write_output(heat_picture(values, most) if grey else values, place, picture)
         summary["entropy"] = {"file": place, "mean": float(values.mean())}
     if "overlay" in places:
         shown = found.overlay() if bounds is None else bounds.overlay(found.image)
-        write_picture(shown, places["overlay"])
+        write_output(shown, places["overlay"], picture, colors=True)
         summary["overlay"] = places["overlay"]
-    base = Path(f"{_stem(image)}_mask.png" if mask == "-" else mask)
+    base = f"{_stem(image)}_mask.png" if mask == "-" else mask
+    start = base.removesuffix(ending_of(base))
     if bounds is not None:
         summary["guarantee"] = bounds.words
         for name in ("inner", "outer"):
             found_mask = getattr(bounds, name)
             if found_mask is not None:
-                place = str(base.with_name(f"{base.stem}_{name}{base.suffix}"))
-                write_picture(mask_numbers(found_mask.astype(np.int64)), place)
+                place = f"{start}_{name}{ending_of(base)}"
+                write_output(mask_numbers(found_mask.astype(np.int64)), place, picture)
                 summary[name] = {"file": place, "pixels": int(np.count_nonzero(found_mask))}
     if alternatives:
         summary["alternatives"] = []
@@ -236,8 +257,8 @@ def _write(
         for k, (labels, value) in enumerate(
             zip(listed.label_images, listed.values.tolist(), strict=True), start=1
         ):
-            place = str(base.with_name(f"{base.stem}_{k}{base.suffix}"))
-            write_picture(mask_numbers(labels), place)
+            place = f"{start}_{k}{ending_of(base)}"
+            write_output(mask_numbers(labels), place, picture)
             summary["alternatives"].append({"file": place, "value": value})
     return summary
 
@@ -246,7 +267,7 @@ def _check_names(images: tuple[str, ...]) -> None:
     """Check that outputs have different names."""
     seen: dict[str, str] = {}
     for image in images:
-        other = seen.setdefault(Path(image).stem, image)
+        other = seen.setdefault(_stem(image), image)
         if image is not other:
             raise click.UsageError(
                 f"images must have different names, got {other} and {image}: their masks would be "
@@ -255,18 +276,25 @@ def _check_names(images: tuple[str, ...]) -> None:
 
 
 def _stem(image: str) -> str:
-    return "stdin" if image == "-" else Path(image).stem
+    """Return the name of an image without its ending."""
+    return "stdin" if image == "-" else Path(image).name.removesuffix(ending_of(image))
 
 
-def _place(given: str | None, stem: str, ending: str, many: bool) -> str:
-    """Return the path of a file: the given one, or a file in the given folder."""
+def _place(given: str | None, image: str, kind: str, many: bool) -> str:
+    """Return the path of a file: the given one, or a file in the given folder.
+
+    It has the format of the image, or PNG instead of JPEG.
+    """
+    ending = ".png" if image == "-" else ending_of(image)
+    if ending in (".jpg", ".jpeg"):
+        ending = ".png"
+    name = _stem(image) + kind + ending
     if given is None:
-        return stem + ending
+        return name
     if given == "-" and not many:
         return given
-    if many or Path(given).is_dir():
-        Path(given).mkdir(parents=True, exist_ok=True)
-        return str(Path(given, stem + ending))
+    if many or given.endswith("/") or (Path(given).is_dir() and not ending_of(given)):
+        return str(Path(given, name))
     return given
 
 
@@ -290,11 +318,23 @@ def _namesake(image: str, drawn: str | Path) -> str | Path:
     """Return the scribble file, which has the image's name if a folder is given."""
     if isinstance(drawn, str):
         return drawn
-    for ending in (".png", ".npy", ".tif", ".tiff"):
-        path = drawn / (Path(image).stem + ending)
+    for ending in ENDINGS:
+        path = drawn / (_stem(image) + ending)
         if path.exists():
             return path
-    raise ValueError(f"{drawn} must hold scribbles for {image}, such as {Path(image).stem}.png")
+    if Path(image).is_dir():  # of slices, and so are the scribbles
+        return drawn
+    raise ValueError(f"{drawn} must hold scribbles for {image}, such as {_stem(image)}.png")
+
+
+def _as_spacing(words: str) -> tuple[float, ...]:
+    try:
+        numbers = [float(word) for word in words.split(",")]
+    except ValueError:
+        raise click.UsageError(f"--spacing must be numbers with commas, got {words!r}") from None
+    steps = as_spacing(numbers, len(numbers))
+    assert steps is not None
+    return steps
 
 
 def _as_box(words: str) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import shutil
 import signal
 import stat
 import zlib
@@ -16,7 +17,7 @@ from typing import BinaryIO
 
 # The most memory that a file of a few bytes may ask for, packed or by a header that announces large
 # arrays: 256 MiB, which any machine has.
-_MOST_UNPACKED = 1 << 28
+MOST_UNPACKED = 1 << 28
 # A larger file may ask for a multiple: of its size, as gzip packs text with numbers by a factor of
 # two to ten, or of the memory of its numbers.
 _MOST_TIMES = 32
@@ -27,6 +28,13 @@ LONGEST_WORD = 1 << 12
 _STREAMS = ("/dev/fd/", "/dev/std", "/proc/")
 # Signals that end a process at once by default. Windows has no SIGHUP.
 _DEADLY = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
+def as_path(path: object) -> Path:
+    """Return the path of a file."""
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"path must be a string or a path, got {type(path).__name__}")
+    return Path(os.fsdecode(path))
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
@@ -58,6 +66,25 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
     except OSError as error:
         # The error shall name the target, not the temporary file.
         raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+
+
+@contextmanager
+def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield an empty folder that replaces ``path`` at the end, and not after an exception."""
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_dir():
+        raise FileExistsError(17, "A file of this name exists", os.fspath(path))
+    beside = target.with_name(f".setwise-{token_hex(8)}.tmp")
+    with removed_by_signals(lambda: shutil.rmtree(beside, ignore_errors=True)):
+        beside.mkdir()
+        yield beside
+        if target.exists():
+            before = target.with_name(f"{beside.name}.old")
+            target.rename(before)
+            beside.rename(target)
+            shutil.rmtree(before, ignore_errors=True)
+        else:
+            beside.rename(target)
 
 
 @contextmanager
@@ -94,7 +121,7 @@ def unpacked(file: BinaryIO, size: int, name: str, *, packed: bool) -> Iterator[
 
     A packed file of ``size`` bytes must not unpack to more than a limit that grows with ``size``.
     """
-    most = max(_MOST_UNPACKED, _MOST_TIMES * size)
+    most = max(MOST_UNPACKED, _MOST_TIMES * size)
     total = 0
     try:
         source: BinaryIO = gzip.GzipFile(fileobj=file) if packed else file  # type: ignore[assignment]
@@ -115,7 +142,7 @@ def affords(n_numbers: int, entries: int) -> bool:
 
     A number takes eight bytes, and an entry as many again for a copy of its array.
     """
-    return 16 * entries <= max(_MOST_UNPACKED, _MOST_TIMES * 8 * n_numbers)
+    return 16 * entries <= max(MOST_UNPACKED, _MOST_TIMES * 8 * n_numbers)
 
 
 def quoted(word: bytes) -> str:

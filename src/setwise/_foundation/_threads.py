@@ -51,6 +51,14 @@ def as_threads(n_jobs: object, *, default: int = -1) -> int:
     return min(jobs, MOST_THREADS)
 
 
+def machine_memory() -> int:
+    """Return the bytes of the machine's memory, 2 GiB if the system does not report them."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return 2 << 30
+
+
 class Pool:
     """A map over threads, all of which end at Ctrl-C or at an exception of one of them.
 

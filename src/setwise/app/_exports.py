@@ -31,9 +31,6 @@ _FORMAT, _FORMAT_VERSION = "setwise drawing", 1
 # The largest bias and weight of a choice in a file. Biases are multiples of 2**-30, and their sums
 # with costs are exact up to this size. A weight is at most the energy of a picture, below 1e9.
 _LARGEST_BIAS, _LARGEST_WEIGHT = 1e6, 1e12
-# Bytes of memory per byte of a file that is read: the text (1), again as characters of up to 4
-# bytes, and the points of strokes as floats (1). It is an upper bound, not tuned.
-_READING_BYTES = 6
 _SPACE = re.compile(r"[ \t\n\r]*")
 
 
@@ -174,7 +171,9 @@ def _step_json(stroke: Stroke | None, tilt: Tilt | None) -> dict[str, Any]:
 
 def read_drawing(data: bytes, memory: MemoryBudget) -> Drawing:
     """Return the drawing in a file. Raise ``Refused`` if the file is invalid."""
-    with memory.holding(lambda: _READING_BYTES * len(data)):
+    # Each byte takes at most six while the file is read: the text (1), again as characters of up to
+    # 4 bytes, and the points of strokes as floats (1).
+    with memory.holding(lambda: 6 * len(data)):
         try:
             given = _members(data.decode(json.detect_encoding(data)))
         except (ValueError, RecursionError) as error:

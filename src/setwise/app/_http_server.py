@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+from contextlib import suppress
 from typing import Any
 
 import uvicorn
@@ -12,6 +13,7 @@ from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.exceptions import InvalidState
 
 from setwise.app._drawing._strokes import MOST_STROKE_BYTES
 from setwise.app._drawings import Drawings
@@ -116,6 +118,23 @@ class _Sockets(WebSocketsSansIOProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         self.transport.pause_reading()  # a message before the handshake would raise an error
+
+    # These three let ``send`` wait until the client has read enough; uvicorn does so since 0.52.1.
+
+    def pause_writing(self) -> None:
+        self.writable.clear()
+
+    def resume_writing(self) -> None:
+        self.writable.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.writable.set()  # nobody else resumes a connection that is lost
+        super().connection_lost(exc)
+
+    def shutdown(self) -> None:
+        with suppress(InvalidState):  # uvicorn before 0.52.1, if the socket is closing already
+            super().shutdown()
+        self.transport.close()
 
     async def send(self, message: Any) -> None:
         """Send a message. Raise ``ClientDisconnected`` if the connection is closing."""

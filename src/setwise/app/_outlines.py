@@ -9,14 +9,6 @@ from scipy.ndimage import label as connected_parts
 from setwise import _core
 from setwise._foundation._arguments import BoolArray, IntArray
 
-# The sides of a pixel, clockwise: where its neighbour is, and the corner at which the side starts.
-_SIDES = (
-    ((-1, 0), (0, 0)),  # the side above, which leads to the right
-    ((0, 1), (0, 1)),  # the right side, which leads downwards
-    ((1, 0), (1, 1)),  # the side below, which leads to the left
-    ((0, -1), (1, 0)),  # the left side, which leads upwards
-)
-
 
 def outlines(mask: BoolArray) -> list[IntArray]:
     """Return the rings of all ``pieces`` of a mask."""
@@ -35,9 +27,13 @@ def pieces(mask: BoolArray) -> list[list[IntArray]]:
     padded = np.pad(np.asarray(mask, np.bool_), 1)
     wide = padded.shape[1] + 1
     starts, ways = [], []
-    for way, ((dy, dx), (y0, x0)) in enumerate(_SIDES):
-        y, x = np.nonzero(padded & ~np.roll(padded, (-dy, -dx), (0, 1)))
-        starts.append((y + y0) * wide + x + x0)
+    # The corners of a pixel, clockwise: the sides above, right, below and left start at them.
+    square = np.array([[0, 0], [0, 1], [1, 1], [1, 0]])
+    next_corners = np.roll(square, -1, axis=0)
+    for way, (corner, next_corner) in enumerate(zip(square, next_corners, strict=True)):
+        towards = corner + next_corner - 1  # the neighbour beyond the side
+        y, x = (np.argwhere(padded & ~np.roll(padded, -towards, (0, 1))) + corner).T
+        starts.append(y * wide + x)
         ways.append(np.full(len(y), way))
     start, way_of = np.concatenate(starts), np.concatenate(ways)
     following = _following(start, way_of, wide)

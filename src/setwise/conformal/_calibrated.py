@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,11 +14,9 @@ from sklearn.exceptions import NotFittedError
 
 from setwise._foundation._arguments import BoolArray, as_array, as_list
 from setwise._foundation._base_classes import Versioned
-from setwise._foundation._files import write_whole
+from setwise._foundation._files import MOST_UNPACKED, as_path, write_whole
 from setwise.decisions._risk_control import RiskControl
 
-# A file has a few hundred bytes per group; anything much larger is not one.
-_MOST_BYTES = 1 << 24
 _FORMAT = "setwise conformal"
 
 Group = str | int | None
@@ -83,7 +80,7 @@ class Conformal(Versioned, BaseEstimator):  # type: ignore[misc]
         The file holds numbers and words, no code; ``sw.conformal.load`` reads it. The estimator or
         function is not in it.
         """
-        _as_path(path)
+        as_path(path)
         controls = [
             {"part": part, "group": group, **_written(control)}
             for part, found in self._calibrated().items()
@@ -152,12 +149,6 @@ def as_examples(X: Any, y: Any = None, *, given: bool = False) -> tuple[list[Any
     return examples, truths
 
 
-def _as_path(path: object) -> Path:
-    if not isinstance(path, str | os.PathLike):
-        raise TypeError(f"path must be a string or a path, got {type(path).__name__}")
-    return Path(path)
-
-
 def _written(control: RiskControl) -> dict[str, Any]:
     return {
         "level": _number_out(control.level),
@@ -202,9 +193,9 @@ def read_file(
     path: str | os.PathLike[str], kinds: Mapping[str, type[Conformal]], estimator: Any
 ) -> Conformal:
     """Return the predictor of a file that ``save`` wrote."""
-    file = _as_path(path)
-    if file.stat().st_size > _MOST_BYTES:
-        raise ValueError(f"path must name a file of at most {_MOST_BYTES} bytes, got {file}")
+    file = as_path(path)
+    if file.stat().st_size > MOST_UNPACKED:
+        raise ValueError(f"path must name a file of at most {MOST_UNPACKED} bytes, got {file}")
     wanted = f"path must name a file that save wrote, got {file}"
     try:
         content = json.loads(file.read_text(encoding="utf-8"))

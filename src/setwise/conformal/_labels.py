@@ -11,7 +11,14 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import KFold
 from sklearn.utils import _safe_indexing
 
-from setwise._foundation._arguments import BoolArray, FloatArray, as_array, as_choice, as_flag
+from setwise._foundation._arguments import (
+    BATCH,
+    BoolArray,
+    FloatArray,
+    as_array,
+    as_choice,
+    as_flag,
+)
 from setwise._foundation._keywords import hints_at_names
 from setwise.conformal._calibrated import Conformal
 from setwise.decisions._risk_control import (
@@ -24,14 +31,12 @@ from setwise.decisions._risk_control import (
     require_examples,
 )
 from setwise.estimators._checked import checked_labels, naming_x
+from setwise.estimators._sets._folds import CANDIDATES
 from setwise.estimators._sets._label_encoding import learn_encoding
 from setwise.estimators._sets._probability_models import first_estimator, positive_probabilities
 from setwise.losses import Loss, get
 
 _RECALL, _PRECISION = "false_negative_rate", "precision"
-_LEVELS = 200  # as for masks: a fixed sequence pays nothing for more levels
-_FOLDS = 5  # the default of scikit-learn
-_CELLS = 1 << 22  # the most numbers per block of rows: 32 MB of temporary arrays
 
 
 class ConformalLabels(Conformal):
@@ -137,7 +142,7 @@ class ConformalLabels(Conformal):
             return self
         if learns:
             p = np.zeros(target.shape)
-            for train, test in KFold(_FOLDS).split(target):
+            for train, test in KFold().split(target):
                 model = first_estimator(self.estimator, matrix=True)
                 model.fit(_safe_indexing(X, train), target[train])
                 p[test] = positive_probabilities(model, _safe_indexing(X, test), None)
@@ -147,7 +152,7 @@ class ConformalLabels(Conformal):
         kept = positive.any(axis=1) if self.nonempty else np.ones(len(positive), np.bool_)
         if not kept.any():
             raise ValueError("y must hold a label for nonempty=True, got empty rows only")
-        levels = np.unique(np.quantile(scores[kept], np.linspace(0, 1, _LEVELS), method="lower"))
+        levels = np.unique(np.quantile(scores[kept], np.linspace(0, 1, CANDIDATES), method="lower"))
         losses = self._losses(positive[kept], scores[kept], levels)
         self._levels_tested = levels.tolist()
         self._order = np.argsort(losses.mean(axis=0), kind="stable").tolist()
@@ -312,7 +317,7 @@ def expected_shares(p: FloatArray) -> FloatArray:
     nodes, weights = np.polynomial.legendre.leggauss(max((width + 1) // 2, 1))
     nodes, weights = (nodes + 1) / 2, weights / 2
     found = np.empty((n, width))
-    step = max(1, _CELLS // max(width * len(nodes), 1))
+    step = max(1, BATCH // max(width * len(nodes), 1))
     for first in range(0, n, step):
         q = p[first : first + step, :, None]
         # The factors are positive inside (0, 1), where the nodes lie, so that logarithms exist.

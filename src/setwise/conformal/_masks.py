@@ -34,6 +34,7 @@ from setwise.decisions._risk_control import (
     passes,
     require_examples,
 )
+from setwise.estimators._sets._folds import CANDIDATES
 from setwise.estimators._threads import threads
 from setwise.images._pixels import as_pixels
 from setwise.images._segment import as_bytes, overlaid
@@ -41,10 +42,6 @@ from setwise.images._segment import as_bytes, overlaid
 OUTER = ("false_negative_rate", "miss")
 INNER = ("false_positive_rate", "excess")
 MASK = ("precision", "jaccard", "dice")
-# The number of levels that learn-then-test chooses among. They are quantiles of the scores on other
-# data, and a fixed sequence of tests pays nothing for more of them.
-_LEVELS = 200
-_FOLDS = 5  # the default of scikit-learn
 # The colours of the inner mask and of the band, of the palette for labels.
 _COLORS: Bytes = np.array([[0, 114, 178], [230, 159, 0]], np.uint8)
 
@@ -265,7 +262,7 @@ class ConformalMasks(Conformal):
             if len(examples) < 2:
                 raise ValueError(f"X must hold at least 2 images to fit, got {len(examples)}")
             profiles: list[Profile] = []
-            for train, test in KFold(min(_FOLDS, len(examples))).split(examples):
+            for train, test in KFold(min(KFold().get_n_splits(), len(examples))).split(examples):
                 model = _fitted(
                     self.estimator,
                     [examples[i] for i in train],
@@ -518,13 +515,13 @@ def _fitted(estimator: Any, examples: list[Any], truths: list[Any], ignore: int 
 
 
 def _quantiles(scores: FloatArray, counts: FloatArray) -> FloatArray:
-    """Return at most ``_LEVELS`` increasing finite levels: weighted quantiles of scores."""
+    """Return at most ``CANDIDATES`` increasing finite levels: weighted quantiles of scores."""
     finite = np.isfinite(scores)
     own, number = np.unique(scores[finite], return_inverse=True)
     if not own.size:
         return np.zeros(1)
     total = np.cumsum(np.bincount(number, counts[finite]))
-    at = np.searchsorted(total, np.linspace(0, total[-1], _LEVELS + 1))
+    at = np.searchsorted(total, np.linspace(0, total[-1], CANDIDATES + 1))
     return np.asarray(np.unique(own[np.minimum(at, len(own) - 1)]))
 
 

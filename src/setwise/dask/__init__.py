@@ -1,4 +1,4 @@
-"""Estimators and maps of fields over many machines, with dask."""
+"""Estimators, maps of fields and cuts of large volumes over many machines, with dask."""
 
 try:
     from setwise.dask._dask_field_svm import DaskFieldSVM
@@ -7,6 +7,8 @@ try:
     from setwise.dask._dask_struct_boost_ranker import DaskStructBoostRanker
     from setwise.dask._executor import DaskExecutor
     from setwise.dask._maps._map_fields import map_fields
+    from setwise.dask._volumes._solve_map import solve_map
+    from setwise.dask._volumes._volume_result import VolumeOptions
 except ModuleNotFoundError as error:
     missing = (error.name or "").partition(".")[0]
     if missing not in ("dask", "distributed", "zarr"):
@@ -21,5 +23,7 @@ __all__ = [
     "DaskSetClassifier",
     "DaskStructBoostClassifier",
     "DaskStructBoostRanker",
+    "VolumeOptions",
     "map_fields",
+    "solve_map",
 ]

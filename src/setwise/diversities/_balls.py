@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from itertools import accumulate
+from itertools import accumulate, combinations, product
 from math import comb
 
 import numpy as np
 
 from setwise._foundation._arguments import BATCH, FloatArray, IntArray, as_count
 from setwise.diversities._addition import Addition
-from setwise.diversities._base import MOST_LABELS, Diversity, as_weight, distances
+from setwise.diversities._base import (
+    MOST_LABELS,
+    Diversity,
+    all_labelings,
+    as_weight,
+    can_list_all,
+    distances,
+)
 from setwise.fields._potentials._cardinality import CardinalityPotential
 
 
@@ -156,9 +163,13 @@ class BallCoverage(_Balls):
 
     .. math:: d(S) = \lambda \, \Bigl| \bigcup_{y \in S} B_k(y) \Bigr| \, / \, |B_k|
 
-    This is equation (9) of the paper in units of one ball. It is monotone and submodular.
-    Labellings are counted one by one, so the field must have at most about 1e6 of them. On larger
-    fields use :class:`BallCoverageBound`, a lower bound on every gain, which the paper maximises.
+    This is equation (9) of the paper in units of one ball. It is monotone and submodular, so that
+    the guarantee of the paper holds for it. Labellings are counted one by one, so the field or a
+    ball must have at most about 1e6 of them: images have balls of radius 1 or 2. If the field has
+    few labellings, ``diverse`` tries all in every step. On larger fields it takes the better of the
+    labellings that maximise the lower bound of equation (10), :class:`BallCoverageBound`, clamped
+    at 0, and an upper bound, in which only the mean overlap with the earlier balls is subtracted;
+    the upper bound gives the gap.
 
     Parameters
     ----------
@@ -184,30 +195,70 @@ class BallCoverage(_Balls):
     def is_monotone(self) -> bool:
         return True
 
+    def _lacks_potential(self) -> bool:
+        return True
+
     def gain_of(self, labels: IntArray, labelings: IntArray, n_labels: int) -> float:
-        everything = self._everything(len(labels), n_labels)
-        new = np.count_nonzero(everything != labels, axis=1) <= self.radius
-        size = np.count_nonzero(new)
-        for earlier in labelings:
-            new &= np.count_nonzero(everything != earlier, axis=1) > self.radius
-        return self.weight * float(np.count_nonzero(new) / size)
-
-    def _everything(self, n: int, n_labels: int) -> IntArray:
-        """Return all L^N labellings, one per row."""
-        if n * np.log2(n_labels) > np.log2(BATCH):
+        n, k = len(labels), min(self.radius, len(labels))
+        if can_list_all(n, n_labels):
+            return float(self._gains_of_all(labelings, n_labels)[_code_of(labels, n_labels)])
+        size = sum(comb(n, r) * (n_labels - 1) ** r for r in range(k + 1))
+        if size > BATCH:
             raise ValueError(
-                f"BallCoverage counts at most {BATCH} labellings, got {n_labels}^{n}: take "
-                f"BallCoverageBound, or a smaller n_labels"
+                f"BallCoverage counts at most {BATCH} labellings, got {n_labels}^{n}, and {size} "
+                f"in a ball: take BallCoverageBound, a smaller radius or a smaller n_labels"
             )
+        new = sum(self._count_new(labels, labelings, n_labels, r) for r in range(k + 1))
+        return self.weight * float(new / size)
 
-        def enumerate_all() -> IntArray:
-            codes = np.arange(n_labels**n)[:, None]
-            return codes // n_labels ** np.arange(n)[::-1] % n_labels
+    def _count_new(self, labels: IntArray, labelings: IntArray, n_labels: int, r: int) -> int:
+        """Return how many labellings that differ from ``labels`` in r variables are in no ball."""
+        n = len(labels)
+        places = np.array(list(combinations(range(n), r)), np.int64).reshape(comb(n, r), r)
+        kinds = list(product(range(1, n_labels), repeat=r))
+        steps = np.array(kinds, np.int64).reshape(len(kinds), r)
+        others = (labels[places][:, None].astype(np.int64) + steps) % n_labels  # (C, (L - 1)^r, r)
+        new = np.ones(others.shape[:2], np.bool_)
+        for earlier in labelings:
+            apart = np.count_nonzero(earlier != labels)
+            lost = (earlier != labels)[places].sum(axis=1)
+            gained = (others != earlier[places][:, None]).sum(axis=2)
+            new &= apart - lost[:, None] + gained > self.radius
+        return int(np.count_nonzero(new))
 
-        return self._remember((n, n_labels), enumerate_all)
+    def _gains_of_all(self, labelings: IntArray, n_labels: int) -> FloatArray:
+        """Return all gains by a sum over balls, one variable at a time: O(k N L^N)."""
+        n = labelings.shape[1]
+        every, shape = all_labelings(n, n_labels), (n_labels,) * n
+        new = np.ones(len(every), np.bool_)
+        for earlier in labelings:
+            new &= np.count_nonzero(every != earlier, axis=1) > self.radius
+        # within[e] counts the new labellings that differ in e of the variables seen so far.
+        within = [new.astype(np.int64).reshape(shape)]
+        within += [np.zeros(shape, np.int64) for _ in range(min(self.radius, n))]
+        for variable in range(n):
+            for e in range(len(within) - 1, 0, -1):
+                near = within[e - 1]
+                within[e] = within[e] + near.sum(axis=variable, keepdims=True) - near
+        size = sum(comb(n, r) * (n_labels - 1) ** r for r in range(len(within)))
+        return np.asarray(self.weight * (np.sum(within, axis=0).ravel() / size))
+
+    def _around(self, labelings: IntArray, n_labels: int) -> tuple[Diversity, Diversity, float]:
+        lower = BallCoverageBound(self.weight, self.radius, self.n_labels)
+        m = max(len(labelings), 1)
+        # The overlap with a union of balls is at least the mean of the overlaps with each.
+        return lower, (1.0 / m) * lower, (1.0 - 1.0 / m) * self.weight
 
     def addition(self, labelings: IntArray, n_labels: int) -> Addition:
         raise ValueError(
             "BallCoverage has no potential, as balls overlap in more than pairs: take "
             "BallCoverageBound"
         )
+
+
+def _code_of(labels: IntArray, n_labels: int) -> int:
+    """Return the row of a labelling in ``all_labelings``."""
+    code = 0
+    for label in labels.tolist():
+        code = code * n_labels + label
+    return code

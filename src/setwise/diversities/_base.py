@@ -91,6 +91,23 @@ class Diversity(Immutable, ABC):
     def addition(self, labelings: IntArray, n_labels: int) -> Addition:
         """Return -d(y | S) as a function of y, up to a constant, for checked labellings (m, N)."""
 
+    def _lacks_potential(self) -> bool:
+        """Return whether gains are no sum of potentials, so that there is no ``addition``."""
+        return False
+
+    def _gains_of_all(self, labelings: IntArray, n_labels: int) -> FloatArray:
+        """Return d(y | S) of every labelling y in the order of ``all_labelings``."""
+        every = all_labelings(labelings.shape[1], n_labels)
+        return np.array([self.gain_of(labels, labelings, n_labels) for labels in every])
+
+    def _around(self, labelings: IntArray, n_labels: int) -> tuple[Diversity, Diversity, float]:
+        """Return diversities with potentials, whose gains enclose those of this one, and a number.
+
+        Gains are at least those of the first, up to a constant, and at most those of the second
+        plus the number.
+        """
+        return self, self, 0.0
+
     def _augment(self, field: Field, labelings: IntArray) -> Field:
         """Return the field of E(y) - d(y | S), up to a constant, for checked labellings."""
         self._labels_or_own(field.n_labels)
@@ -241,6 +258,19 @@ def distances(labels: IntArray, labelings: IntArray) -> IntArray:
     """Return Hamming distances (m,) of labels (N,) to each of the labellings (m, N)."""
     counts = [np.count_nonzero(row != labels) for row in labelings]  # faster than along an axis
     return np.array(counts, np.int64)
+
+
+def all_labelings(n: int, n_labels: int) -> IntArray:
+    """Return all L^N labellings, one per row, the last variable changing first."""
+    codes = np.arange(n_labels**n)
+    columns = [codes // n_labels**k % n_labels for k in range(n)[::-1]]
+    kind = np.min_scalar_type(n_labels - 1)  # saves memory
+    return np.array(columns, kind).reshape(n, len(codes)).T
+
+
+def can_list_all(n: int, n_labels: int) -> bool:
+    """Return whether there are few enough labellings to list them."""
+    return bool(n * np.log2(n_labels) <= np.log2(BATCH))
 
 
 def as_weight(weight: object) -> float:

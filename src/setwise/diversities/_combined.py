@@ -67,6 +67,18 @@ class CombinedDiversity(Diversity):
     def addition(self, labelings: IntArray, n_labels: int) -> Addition:
         return sum((term.addition(labelings, n_labels) for term in self.terms), Addition())
 
+    def _lacks_potential(self) -> bool:
+        return any(term._lacks_potential() for term in self.terms)
+
+    def _gains_of_all(self, labelings: IntArray, n_labels: int) -> FloatArray:
+        return np.asarray(sum(term._gains_of_all(labelings, n_labels) for term in self.terms))
+
+    def _around(self, labelings: IntArray, n_labels: int) -> tuple[Diversity, Diversity, float]:
+        lower, upper, more = zip(
+            *(term._around(labelings, n_labels) for term in self.terms), strict=True
+        )
+        return CombinedDiversity(lower), CombinedDiversity(upper), sum(more)
+
     def scaled(self, scale: float) -> CombinedDiversity:
         return CombinedDiversity([term.scaled(scale) for term in self.terms])
 

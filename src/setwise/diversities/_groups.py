@@ -9,21 +9,25 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise._foundation._arguments import (
+    BATCH,
     BoolArray,
     FloatArray,
     IntArray,
     as_array,
     as_count,
+    as_function,
     as_integers,
     as_list,
     as_number,
 )
 from setwise.diversities._addition import Addition
-from setwise.diversities._base import Diversity, as_weight
+from setwise.diversities._base import Diversity, all_labelings, as_weight
 from setwise.diversities._concave import ConcaveCount
+from setwise.fields._potentials._cardinality import CardinalityPotential
 from setwise.fields._potentials._label_cost import LabelCost
 
 Concave: TypeAlias = str | Callable[[FloatArray], FloatArray]
+Predicate: TypeAlias = Callable[[IntArray], object]
 
 
 class _Counted(Diversity):
@@ -76,14 +80,26 @@ class _Counted(Diversity):
         steps = self.h.steps(len(labelings))
         return np.asarray(self.weight * (self.parsimony - steps[counts]))
 
-    def _checked_costs(self, labelings: IntArray, n_labels: int) -> FloatArray:
-        costs = self._costs(labelings, n_labels)
-        if (costs < -1e-12 * self.weight).any():
-            raise ValueError(
-                f"parsimony must be at least h(1) - h(0) = {self.h.steps(0)[0]:g} for inference, "
-                f"which can take costs and no rewards, got {self.parsimony:g}"
-            )
-        return np.maximum(costs, 0.0)
+    @property
+    def _rewards(self) -> bool:
+        """Whether a group may be rewarded, because parsimony charges less than the first step."""
+        return self.weight > 0 and self.parsimony < (1.0 - 1e-12) * float(self.h.steps(0)[0])
+
+    def _gains_of_all(self, labelings: IntArray, n_labels: int) -> FloatArray:
+        n = labelings.shape[1]
+        members = self._remember(
+            (n, n_labels), lambda: self._members(all_labelings(n, n_labels), n_labels)
+        )
+        return np.asarray(0.0 - members @ self._costs(labelings, n_labels))
+
+    def _around(self, labelings: IntArray, n_labels: int) -> tuple[Diversity, Diversity, float]:
+        if not self._lacks_potential():
+            return self, self, 0.0
+        without = type(self).__new__(type(self))
+        least = float(self.h.steps(0)[0])
+        without._set(**self._contents() | {"parsimony": max(self.parsimony, least)})
+        groups = self._members(np.zeros((1, labelings.shape[1]), np.int64), n_labels).shape[1]
+        return without, without, self.weight * (without.parsimony - self.parsimony) * groups
 
     def _members(self, labelings: IntArray, n_labels: int) -> BoolArray:
         """Return which labellings are in which groups, (m, number of groups)."""
@@ -103,19 +119,21 @@ class GroupCoverage(_Counted):
     over the list instead of putting them all into one item. It is submodular, and monotone without
     parsimony. The step is a ``LabelCost`` of :math:`\lambda (w - h(n_i + 1) + h(n_i))` for each
     group. The cost is nonnegative if w is at least h(1) - h(0), and expansion moves then support
-    it. The time is O(m N).
+    it. A negative cost for a group of one label is a function of a count. All other steps are made
+    by trying all labellings, if these are at most about 1e6. The time is O(m N).
 
     Parameters
     ----------
-    groups : sequence of lists of int
-        The labels of each group; groups may overlap.
+    groups : sequence
+        Groups may overlap. A list of labels is the group of all labellings that use one of them; an
+        array of shape (K, N) is a group of K labellings; and a callable, which gets a labelling of
+        shape (N,), says whether it is in the group.
     h : {"min1", "sqrt", "log1p"} or callable
         Increasing and concave, of an array of counts; a callable is checked on the counts used.
     weight : float
         :math:`\lambda \ge 0`.
     parsimony : float, optional
-        w; by default the larger of 1 and h(1) - h(0). Values and gains are defined for any w that
-        is not negative, ``diverse`` needs at least h(1) - h(0).
+        w; by default the larger of 1 and h(1) - h(0); 0 for a monotone diversity.
 
     Examples
     --------
@@ -127,39 +145,85 @@ class GroupCoverage(_Counted):
     (False, True)
     """
 
-    groups: tuple[IntArray, ...]
+    groups: tuple[IntArray | Predicate, ...]
 
     def __init__(
         self,
-        groups: Iterable[ArrayLike],
+        groups: Iterable[ArrayLike | Predicate],
         h: Concave = "min1",
         weight: float = 1.0,
         *,
         parsimony: float | None = None,
     ) -> None:
-        checked = []
-        for k, group in enumerate(as_list(groups, "groups", "lists of labels")):
-            labels = np.unique(as_integers(group, "groups", below=np.iinfo(np.int64).max))
-            if as_array(group, "groups").ndim != 1 or labels.size == 0:
-                raise ValueError(f"groups must each hold at least one label, group {k} does not")
-            checked.append(labels)
-        self._set(groups=tuple(checked))
+        listed = as_list(groups, "groups", "lists of labels")
+        self._set(groups=tuple(_as_group(group, k) for k, group in enumerate(listed)))
         self._set_counted(h, weight, parsimony)
+
+    def _lacks_potential(self) -> bool:
+        if len(self._labels) == len(self.groups):
+            return self._rewards and any(group.size > 1 for group in self._labels)
+        return self.weight > 0
+
+    @property
+    def _labels(self) -> list[IntArray]:
+        """The groups that are given by labels."""
+        return [group for group in self.groups if not callable(group) and group.ndim == 1]
 
     def _members(self, labelings: IntArray, n_labels: int) -> BoolArray:
         used = used_labels(labelings, n_labels)
-        inside = [used[:, group[group < n_labels]].any(axis=1) for group in self.groups]
+        inside = [_inside(group, labelings, used) for group in self.groups]
         return np.array(inside, np.bool_).reshape(len(self.groups), len(labelings)).T
 
     def addition(self, labelings: IntArray, n_labels: int) -> Addition:
-        costs = self._checked_costs(labelings, n_labels)
-        priced = zip(self.groups, costs, strict=True)
+        if self._lacks_potential():
+            raise ValueError(
+                "groups must be of labels, and of one label each unless parsimony is at least "
+                f"h(1) - h(0), in a field with more than {BATCH} labellings, got {self!r}"
+            )
+        costs = self._costs(labelings, n_labels)
+        priced = list(zip(self._labels, costs, strict=True))
         return Addition(
-            potentials=[LabelCost(float(cost), labels=group) for group, cost in priced if cost > 0]
+            counts=[
+                _reward(int(group[0]), -cost, labelings.shape[1])
+                for group, cost in priced
+                if cost < 0 and group[0] < n_labels
+            ],
+            potentials=[LabelCost(float(cost), labels=group) for group, cost in priced if cost > 0],
         )
 
     def __repr__(self) -> str:
-        return f"GroupCoverage({[group.tolist() for group in self.groups]}, {self._options()})"
+        groups = [
+            getattr(group, "__name__", "callable") if callable(group) else group.tolist()
+            for group in self.groups
+        ]
+        return f"GroupCoverage({groups}, {self._options()})"
+
+
+def _as_group(group: ArrayLike | Predicate, k: int) -> IntArray | Predicate:
+    if callable(group):
+        return as_function(group, "groups", "labels")
+    array = as_array(group, "groups")
+    if array.ndim not in (1, 2) or array.size == 0:
+        raise ValueError(
+            f"groups must each hold at least one label or labelling, group {k} does not"
+        )
+    checked = as_integers(array, "groups", below=np.iinfo(np.int64).max)
+    return np.unique(checked) if array.ndim == 1 else np.unique(checked, axis=0)
+
+
+def _inside(group: IntArray | Predicate, labelings: IntArray, used: BoolArray) -> BoolArray:
+    """Return which labellings are in a group, given the labels that each of them uses."""
+    if callable(group):
+        asked = labelings.astype(np.int64)
+        return np.array([bool(group(labels)) for labels in asked], np.bool_)
+    if group.ndim == 1:
+        return np.asarray(used[:, group[group < used.shape[1]]].any(axis=1))
+    if group.shape[1] != labelings.shape[1]:
+        raise ValueError(
+            f"groups must hold labellings of {labelings.shape[1]} variables, got {group.shape[1]}"
+        )
+    rows = {labels.tobytes() for labels in group}
+    return np.array([row.tobytes() in rows for row in labelings.astype(np.int64)], np.bool_)
 
 
 class CountedLabels(_Counted):
@@ -192,8 +256,9 @@ class LabelDiversity(CountedLabels):
 
     Each label is a group (Section 3.1 of the paper). The step is a label cost of :math:`\lambda (w
     - h(n_l + 1) + h(n_l))`. The cost is nonnegative if w, the weight of the parsimony factor, is at
-    least h(1) - h(0), and expansion moves then support it. The diversity is submodular, and
-    monotone without parsimony. The time is O(m N).
+    least h(1) - h(0), and expansion moves then support it. Below it a label may be rewarded
+    (equation (8) of the paper is w = 0): ``diverse`` then searches multipliers, which gives a gap.
+    The diversity is submodular, and monotone without parsimony. The time is O(m N).
 
     Parameters
     ----------
@@ -202,8 +267,7 @@ class LabelDiversity(CountedLabels):
     weight : float
         :math:`\lambda \ge 0`.
     parsimony : float, optional
-        w; by default the larger of 1 and h(1) - h(0). Values and gains are defined for any w that
-        is not negative, ``diverse`` needs at least h(1) - h(0).
+        w; by default the larger of 1 and h(1) - h(0); 0 for a monotone diversity.
     background : int, optional
         A label that is expected everywhere, and does not count.
 
@@ -233,12 +297,24 @@ class LabelDiversity(CountedLabels):
         return used
 
     def addition(self, labelings: IntArray, n_labels: int) -> Addition:
-        costs = self._checked_costs(labelings, n_labels)
+        costs = self._costs(labelings, n_labels)
         costs[self._hidden(n_labels)] = 0.0
-        return Addition(potentials=[LabelCost(costs)] if costs.any() else [])
+        paid = np.maximum(costs, 0.0)
+        n = labelings.shape[1]
+        return Addition(
+            counts=[_reward(k, -cost, n) for k, cost in enumerate(costs.tolist()) if cost < 0],
+            potentials=[LabelCost(paid)] if paid.any() else [],
+        )
 
     def __repr__(self) -> str:
         return f"LabelDiversity({self._options()})"
+
+
+def _reward(label: int, reward: float, n: int) -> CardinalityPotential:
+    """Return the price of not using a label, which is the reward for using it up to a constant."""
+    table = np.zeros(n + 1)
+    table[n] = reward  # all variables differ from the label
+    return CardinalityPotential(np.full(n, label), table)
 
 
 def used_labels(labelings: IntArray, n_labels: int) -> BoolArray:

@@ -32,8 +32,9 @@ class TransitionDiversity(CountedLabels):
     weight : float
         :math:`\lambda \ge 0`.
     parsimony : float, optional
-        w; by default the larger of 1 and h(1) - h(0). Values and gains are defined for any w that
-        is not negative, ``diverse`` needs at least h(1) - h(0).
+        w; by default the larger of 1 and h(1) - h(0); 0 for a monotone diversity. Below h(1) -
+        h(0) pairs may be rewarded: ``diverse`` then tries all labellings, or, if these are more
+        than about 1e6, charges h(1) - h(0), and the gap says how much may be lost by it.
     background : int, optional
         A label whose pairs do not count.
 
@@ -75,10 +76,19 @@ class TransitionDiversity(CountedLabels):
         above = np.triu(np.ones((n_labels, n_labels), np.bool_), 1)
         return touch[:, above]
 
+    def _lacks_potential(self) -> bool:
+        return self._rewards
+
     def addition(self, labelings: IntArray, n_labels: int) -> Addition:
         costs: FloatArray = np.zeros((n_labels, n_labels))
         above = np.triu_indices(n_labels, 1)
-        costs[above] = self._checked_costs(labelings, n_labels)
+        costs[above] = self._costs(labelings, n_labels)
+        if self._rewards:
+            raise ValueError(
+                f"parsimony must be at least h(1) - h(0) = {self.h.steps(0)[0]:g} for a potential, "
+                f"which can take costs and no rewards, got {self.parsimony:g}"
+            )
+        np.maximum(costs, 0.0, out=costs)
         hidden = self._hidden(n_labels)
         costs[hidden, :] = costs[:, hidden] = 0.0
         if not costs.any():

@@ -13,6 +13,7 @@ from setwise.fields._potentials._pairwise import Pairwise
 from setwise.fields._potentials._potts import Potts
 from setwise.fields._potentials._region_consistency import RegionConsistency
 from setwise.fields._potentials._robust_pn import RobustPn
+from setwise.fields._potentials._truncated import TruncatedLinear, TruncatedQuadratic
 from setwise.fields._terms._base import Term
 from setwise.fields._terms._cliques import CliqueTerm
 from setwise.fields._terms._label_counts import CardinalityTerm, LabelTerm
@@ -44,6 +45,8 @@ __all__ = [
     "TableTerm",
     "Term",
     "TransitionTerm",
+    "TruncatedLinear",
+    "TruncatedQuadratic",
     "UnaryTerm",
     "contrast_weights",
     "grid_edges",

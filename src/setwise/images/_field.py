@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,7 +23,7 @@ from setwise.images._boxes import as_boxes, inside_boxes, refit_until_still
 from setwise.images._colors import ColorModel
 from setwise.images._contrast import contrast_edges
 from setwise.images._location import location_costs
-from setwise.images._pixels import Pixels, as_marks, as_pixels
+from setwise.images._pixels import Pixels, as_marks, as_pixels, as_spacing
 from setwise.images._superpixels import Regions, as_layers
 
 COLORS = ("mixture", "histogram")
@@ -53,6 +53,11 @@ class FieldOptions(Record):
     region_weight : float
         The price, in nats, of each pixel that differs from its region's most common label, up to 30
         % of the pixels.
+    spacing : sequence of float, optional
+        The distance of neighbouring pixels along each side, for instance (2.0, 0.5, 0.5) of a
+        volume with thick slices: the price of a border between neighbours is divided by their
+        distance, in units of the smallest. By default that of the file, if ``sw.images.read``
+        returned the image, and 1.
 
     Examples
     --------
@@ -68,6 +73,7 @@ class FieldOptions(Record):
     location: float = LOCATION
     connectivity: int | None = None
     region_weight: float = 1.0
+    spacing: tuple[float, ...] | None = None
 
 
 @hints_at_names
@@ -97,7 +103,7 @@ def field_from_image(
     Parameters
     ----------
     image : array-like of shape (H, W), (H, W, C), (D, H, W) or (D, H, W, C)
-        Grey or channels, of any real type and range.
+        Grey or channels, of any real type and range; or what ``sw.images.read`` returned.
     scribbles : array-like of int of the image's shape without channels, optional
         The label of each marked pixel, -1 elsewhere.
     probabilities : array-like of the shape of ``scribbles`` and (L,) more, optional
@@ -155,6 +161,8 @@ def field_from_image(
         )
     scale = None if settings.beta is None else as_number(settings.beta, "beta", nonnegative=True)
     place = as_number(settings.location, "location", nonnegative=True)
+    if settings.spacing is not None:
+        pixels = replace(pixels, spacing=as_spacing(settings.spacing, len(pixels.shape)))
     layers = as_layers(regions, pixels)
     strength = as_number(settings.region_weight, "region_weight", nonnegative=True)
     if marks is None and chances is None and inside is None:
@@ -193,7 +201,7 @@ def field_from_image(
         raise ValueError("scribbles must mark at least one pixel, got -1 everywhere")
     unary = model.costs(marks, labels)
     if place > 0:
-        unary += location_costs(marks, pixels.shape, labels, place)
+        unary += location_costs(marks, pixels.shape, labels, place, pixels.spacing)
     return field_of(seeded(unary, marks))
 
 

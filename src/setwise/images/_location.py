@@ -15,21 +15,31 @@ _BLOCKS = 160
 
 
 def location_costs(
-    marks: IntArray, shape: tuple[int, ...], n_labels: int, price: float
+    marks: IntArray,
+    shape: tuple[int, ...],
+    n_labels: int,
+    price: float,
+    spacing: tuple[float, ...] | None = None,
 ) -> FloatArray:
     r"""Return costs (N, L) between 0 and a price c, :math:`c \, d_l / \sum_k d_k`.
 
-    d is the distance from a pixel's block to the nearest one with a stroke of the label, plus one.
+    d is the distance from a pixel's block to the nearest one with a stroke of the label, plus one;
+    the smallest spacing is the unit.
     A label without strokes has cost 0 everywhere and does not count in the sum. If only one label
     has strokes, all costs are 0. Costs are rounded to eighths.
     """
     known = np.flatnonzero(marks >= 0)
-    costs, step = block_costs(known, marks[known], shape, n_labels, price)
+    costs, step = block_costs(known, marks[known], shape, n_labels, price, spacing)
     return spread_blocks(costs, shape, step).reshape(-1, n_labels)
 
 
 def block_costs(
-    places: IntArray, labels: IntArray, shape: tuple[int, ...], n_labels: int, price: float
+    places: IntArray,
+    labels: IntArray,
+    shape: tuple[int, ...],
+    n_labels: int,
+    price: float,
+    spacing: tuple[float, ...] | None = None,
 ) -> tuple[FloatArray, int]:
     """Return the costs (..., L) of the blocks, and their side; places are marked with labels."""
     step = -(-max(shape) // _BLOCKS)
@@ -38,11 +48,12 @@ def block_costs(
     costs = np.zeros((*blocks, n_labels))
     if len(drawn) > 1:
         corners = np.unravel_index(places, shape)
+        lengths = None if spacing is None else np.divide(spacing, min(spacing))
         for label in drawn:
             here = labels == label
             away = np.ones(blocks, np.bool_)
             away[tuple(axis[here] // step for axis in corners)] = False
-            costs[..., label] = 1.0 + distance_transform_edt(away)
+            costs[..., label] = 1.0 + distance_transform_edt(away, lengths)
         costs *= price / costs.sum(axis=-1, keepdims=True)
     return np.rint(STEPS * costs) / STEPS, step
 

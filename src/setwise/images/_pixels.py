@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from setwise._foundation._arguments import SQUARABLE, IntArray, as_array
+from setwise.images._picture import Picture
 
 # The most labels drawn: a wrong number in the marks shall not ask for an array of all pixels and
 # thousands of labels. Nobody draws a thousand.
@@ -24,6 +25,8 @@ class Pixels:
     """(N, C): finite numbers, of the image's own type."""
     shape: tuple[int, ...]
     """The sides: two of an image, three of a volume."""
+    spacing: tuple[float, ...] | None = None
+    """The distance of neighbouring pixels along each side, if it is known."""
 
     @property
     def n(self) -> int:
@@ -38,6 +41,9 @@ def as_pixels(
 ) -> Pixels:
     """Read the pixels of an image, of ``sides`` if another array determines them."""
     array = as_array(image, "image")
+    spacing = None
+    if isinstance(image, Picture) and channel_axis == "auto":
+        channel_axis, spacing = image.channel_axis, image.spacing
     if array.dtype.kind not in "fiub":
         raise TypeError(f"image must hold real numbers, got dtype {array.dtype}")
     axis = _channel_axis(array.shape, channel_axis, sides)
@@ -61,7 +67,22 @@ def as_pixels(
     most = max(float(values.max()), -float(values.min()))
     if most > SQUARABLE:
         raise ValueError(f"image must be at most {SQUARABLE:g} in size, got {most:g}")
-    return Pixels(np.ascontiguousarray(values), shape)
+    return Pixels(np.ascontiguousarray(values), shape, as_spacing(spacing, len(shape)))
+
+
+def as_spacing(spacing: ArrayLike | None, sides: int) -> tuple[float, ...] | None:
+    """Return the distances of neighbours along each side."""
+    if spacing is None:
+        return None
+    steps = as_array(spacing, "spacing")
+    if steps.dtype.kind not in "fiu":
+        raise TypeError(f"spacing must hold real numbers, got dtype {steps.dtype}")
+    if steps.shape != (sides,) or not (np.isfinite(steps).all() and (steps > 0).all()):
+        raise ValueError(
+            f"spacing must be {sides} positive finite numbers, one for each side, got "
+            f"{steps.tolist()}"
+        )
+    return tuple(map(float, steps))
 
 
 def _channel_axis(

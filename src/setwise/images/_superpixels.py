@@ -54,7 +54,9 @@ def slic_layer(pixels: Pixels, **options: Any) -> IntArray:
         ) from None
     values = pixels.values
     image = values.reshape(*pixels.shape, -1)
-    asked = {"start_label": 0, "compactness": 10.0, **options}
+    asked = {"start_label": 0, "compactness": 10.0, "spacing": pixels.spacing, **options}
+    if len(pixels.shape) == 2:
+        asked.pop("spacing")
     if values.dtype.kind == "f" or values.dtype != np.uint8:
         low, high = float(values.min()), float(values.max())
         image = (image.astype(np.float64) - low) / (high - low if high > low else 1.0)

@@ -149,19 +149,24 @@ class Exponential(OfCardinality):
 class FaceTrack(OfCardinality):
     r"""The four losses of face tracks in the B_D paper, k mistakes among n frames.
 
-    None is submodular or supermodular; each is normalised by the size of the track:
+    Each is normalised by the size of the track, and with the default :math:`\alpha` none is
+    submodular or supermodular:
 
     1. :math:`\max(\min(k, n/3), k - n/3) / (n/3)`, equation (33);
-    2. :math:`\min(\max(\min(k, n/4), k - n/4) / (n/4), 2)`, equation (34);
-    3. :math:`\min(\max(0, k - n/3), n/3) / (n/3)`, equation (35);
-    4. :math:`[0.75 \max(0, k - n/3) - \max(0, k - 2n/3)] / (n/3)`, equation (36), which rises to
-       0.75 and ends at 0.5.
+    2. :math:`\min(\max(\min(k, n/4), k - n/4) / (n/4), \alpha)`, equation (34);
+    3. :math:`\min(\max(0, k - n/3) / (n/3), \alpha)`, equation (35);
+    4. :math:`[(1 + \alpha)/2 \cdot \max(0, k - n/3) - \max(0, k - 2n/3)] / (n/3)`, equation (36),
+       which with :math:`\alpha = 0.5` rises to 0.75 and ends at 0.5.
 
     The submodular part of their decomposition is non-negative for the first two only.
 
     Parameters
     ----------
     kind : {1, 2, 3, 4}
+    alpha : float, optional
+        :math:`\alpha`, the loss of a track that is wrong everywhere: by default 2, 1 and 0.5 for
+        kinds 2, 3 and 4, as in the experiments of the paper. Positive, and at most 3 for kind 2 and
+        2 for kind 3, which reach no more. Kind 1 has none.
 
     Examples
     --------
@@ -172,11 +177,20 @@ class FaceTrack(OfCardinality):
     """
 
     kind: int
+    alpha: float | None
 
-    def __init__(self, kind: int = 1) -> None:
+    def __init__(self, kind: int = 1, alpha: float | None = None) -> None:
         if as_count(kind, "kind", least=1) > 4:
             raise ValueError(f"kind must be 1, 2, 3 or 4, got {kind}")
-        self._set(kind=int(kind))
+        if alpha is None:
+            alpha = _ALPHAS[kind]
+        elif kind == 1:
+            raise ValueError(f"alpha must be None for kind 1, got {alpha!r}")
+        else:
+            alpha = as_number(alpha, "alpha", positive=True)
+            if alpha > (most := {2: 3.0, 3: 2.0}.get(kind, np.inf)):
+                raise ValueError(f"alpha must be at most {most:g} for kind {kind}, got {alpha:g}")
+        self._set(kind=int(kind), alpha=alpha)
 
     def _table(self, p: int) -> FloatArray:
         k = np.arange(p + 1.0) / max(p, 1)  # every formula depends on the share k / n
@@ -184,20 +198,31 @@ class FaceTrack(OfCardinality):
         if self.kind == 1:
             table = 3 * np.maximum(np.minimum(k, 1 / 3), k - 1 / 3)
         elif self.kind == 2:
-            table = np.minimum(4 * np.maximum(np.minimum(k, 1 / 4), k - 1 / 4), 2.0)
+            table = 4 * np.minimum(np.maximum(np.minimum(k, 1 / 4), k - 1 / 4), self._most / 4)
         elif self.kind == 3:
-            table = 3 * np.minimum(np.maximum(0.0, k - 1 / 3), 1 / 3)
+            table = 3 * np.minimum(np.maximum(0.0, k - 1 / 3), self._most / 3)
         else:
-            table = 2.25 * np.maximum(0.0, k - 1 / 3) - 3 * np.maximum(0.0, k - 2 / 3)
+            rise = 1.5 * (1.0 + self._most)
+            table = rise * np.maximum(0.0, k - 1 / 3) - 3 * np.maximum(0.0, k - 2 / 3)
         return table
 
     @property
+    def _most(self) -> float:
+        """The loss of a track that is wrong everywhere."""
+        return 2.0 if self.alpha is None else self.alpha
+
+    @property
     def is_submodular(self) -> bool:
-        return False
+        return self.kind == 2 and self._most <= 1.0
 
     @property
     def is_increasing(self) -> bool:
-        return self.kind < 4
+        return self.kind < 4 or self._most >= 1.0
 
     def __repr__(self) -> str:
-        return f"FaceTrack(kind={self.kind})"
+        own = "" if self.alpha == _ALPHAS[self.kind] else f", alpha={self._most:g}"
+        return f"FaceTrack(kind={self.kind}{own})"
+
+
+# The values of l(V) in the experiments of the B_D paper.
+_ALPHAS = {1: None, 2: 2.0, 3: 1.0, 4: 0.5}

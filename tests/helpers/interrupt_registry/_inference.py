@@ -55,8 +55,8 @@ def _solve_map_by(method: str) -> Callable[[int], Call]:
             unary[10 + min(size, 13) :, 1] = np.inf  # a chunk holds fewer of so many variables
             field = fields.Field(unary)
             return lambda: sw.solve_map(field, "enumerate")
-        if method in ("messages", "odd_cycles"):
-            field = grid_field(size, 4 if method == "messages" else 2, submodular=False)
+        if method in ("messages", "odd_cycles", "branch_and_bound", "windows"):
+            field = grid_field(size, 2 if method == "odd_cycles" else 4, submodular=False)
         return lambda: sw.solve_map(field, method, n_jobs=1)
 
     return make

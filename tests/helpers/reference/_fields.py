@@ -56,9 +56,18 @@ def rational_energy(field: fields.Field, labels: Sequence[int]) -> Fraction:
             case fields.Potts():
                 weighted = zip(potential.edges.tolist(), potential.weights, strict=True)
                 paid += [weight for (i, j), weight in weighted if x[i] != x[j]]
-            case fields.Pairwise() | fields.CliquePotential():
-                of_pairs = isinstance(potential, fields.Pairwise)
-                scopes = potential.edges if of_pairs else potential.cliques
+            case fields.Pairwise():
+                tables = _each(potential)
+                for e, (i, j) in enumerate(potential.edges.tolist()):
+                    weight = Fraction(float(potential.weights[e]))
+                    total += weight * Fraction(float(tables[e, x[i], x[j]]))
+            case fields.TruncatedLinear() | fields.TruncatedQuadratic():
+                power = 1 if isinstance(potential, fields.TruncatedLinear) else 2
+                for (i, j), weight in zip(potential.edges.tolist(), potential.weights, strict=True):
+                    cost = Fraction(min(abs(x[i] - x[j]) ** power, potential.truncation))
+                    total += Fraction(float(weight)) * cost
+            case fields.CliquePotential():
+                scopes = potential.cliques
                 sides = potential.tables.shape[-scopes.shape[1] :]
                 tables = np.broadcast_to(potential.tables, (len(scopes), *sides))
                 paid += [tables[(c, *(x[i] for i in s))] for c, s in enumerate(scopes.tolist())]
@@ -77,9 +86,14 @@ def potential_energy(potential: fields.Potential, labels: Sequence[int], n_label
             weighted = zip(potential.edges.tolist(), potential.weights.tolist(), strict=True)
             return sum(weight for (i, j), weight in weighted if x[i] != x[j])
         case fields.Pairwise():
-            tables = np.broadcast_to(potential.tables, (len(potential.edges), n_labels, n_labels))
+            tables, weights = _each(potential), potential.weights.tolist()
             edges = enumerate(potential.edges.tolist())
-            return sum(float(tables[e, x[i], x[j]]) for e, (i, j) in edges)
+            return sum(weights[e] * float(tables[e, x[i], x[j]]) for e, (i, j) in edges)
+        case fields.TruncatedLinear() | fields.TruncatedQuadratic():
+            power = 1 if isinstance(potential, fields.TruncatedLinear) else 2
+            most = potential.truncation
+            weighted = zip(potential.edges.tolist(), potential.weights.tolist(), strict=True)
+            return sum(weight * min(abs(x[i] - x[j]) ** power, most) for (i, j), weight in weighted)
         case fields.RegionConsistency():
             total = 0.0
             for weight, inside in _by_region(potential.weight, potential.regions, x):
@@ -106,6 +120,11 @@ def potential_energy(potential: fields.Potential, labels: Sequence[int], n_label
     raise TypeError(f"no definition of {type(potential).__name__}")
 
 
+def _each(pairwise: fields.Pairwise) -> np.ndarray:
+    n_labels = pairwise.tables.shape[-1]
+    return np.broadcast_to(pairwise.tables, (len(pairwise.edges), n_labels, n_labels))
+
+
 def term_energy(term: object, labels: Sequence[int]) -> float:
     """Each term as its docstring defines it."""
     x = [int(label) for label in labels]
@@ -119,7 +138,7 @@ def term_energy(term: object, labels: Sequence[int]) -> float:
             return sum(weight for (i, j), weight in weighted if x[i] != x[j])
         case _terms.TableTerm():
             edges = enumerate(term.edges.tolist())
-            return sum(float(term.tables[e, x[i], x[j]]) for e, (i, j) in edges)
+            return sum(float(term.weights[e] * term.tables[e, x[i], x[j]]) for e, (i, j) in edges)
         case _terms.CountTerm():
             total = 0.0
             for r in range(len(term.starts) - 1):

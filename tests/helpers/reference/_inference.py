@@ -57,7 +57,8 @@ def pairwise_relaxation(field: fields.Field) -> float:
             ]
         else:
             assert isinstance(term, _terms.TableTerm)
-            tables += [(i, j, t) for (i, j), t in zip(term.edges, term.tables, strict=True)]
+            scaled = term.weights[:, None, None] * term.tables
+            tables += [(i, j, t) for (i, j), t in zip(term.edges, scaled, strict=True)]
     square = n_labels**2
     width = n * n_labels + len(tables) * square
     rows, sides = [], []

@@ -34,11 +34,6 @@ QUICK_PIXELS = 50_000
 # The most steps to undo: each refers to all boxes and choices before it.
 MOST_STEPS = 10_000
 _BYTES_PER_POINT = sum(map(getsizeof, ((0.0, 0.0), 0.0, 0.0)))  # a tuple of two numbers
-# The bytes per pixel of a drawing without levels: the picture (3), its marks and a copy of them
-# (2), the masks of the last answers (3), six alternatives (6), an uncertainty map (1), a copy of a
-# mask for sending (1), and the colour code of each pixel (4).
-_BASE_BYTES = 20
-_REDUCE_BYTES = 60  # bytes per pixel of a picture while it is reduced
 
 
 @dataclass(frozen=True, eq=False)
@@ -320,7 +315,7 @@ class Drawing:
         pixels = self._pixels(factor)
         if factor in self._levels:
             return per_pixel * pixels
-        reduced = _REDUCE_BYTES * self._pixels(1) if factor > 1 else 0
+        reduced = 60 * self._pixels(1) if factor > 1 else 0  # while the picture is reduced
         return (LEVEL_BYTES + per_pixel) * pixels + reduced
 
     def _level(self, factor: int, share: MemoryShare) -> ImageLevel:
@@ -343,8 +338,13 @@ class Drawing:
 
     @property
     def least_nbytes(self) -> int:
-        """The bytes that the drawing holds after ``release``."""
-        return _BASE_BYTES * self.shape[0] * self.shape[1] + self._history
+        """The bytes that the drawing holds after ``release``.
+
+        Each pixel takes 20: the picture (3), its marks and a copy of them (2), the masks of the
+        last answers (3), six alternatives (6), an uncertainty map (1), a copy of a mask for sending
+        (1), and its colour code (4).
+        """
+        return 20 * self.shape[0] * self.shape[1] + self._history
 
     @property
     def most_nbytes(self) -> int:

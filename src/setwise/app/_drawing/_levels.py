@@ -24,10 +24,8 @@ from setwise.inference._flows._two_label_cut import TwoLabelCut
 from setwise.inference._map._solve_map import solve_map
 
 # Bytes per pixel, bounds on peaks of resident memory with 0.3 to 4 million pixels: those of a level
-# with the arrays of a solve by a cut, of the cut itself, and of a search in a field, which takes
-# _SEARCH_BYTES + _SEARCH_BYTES_PER_LABEL per label.
+# with the arrays of a solve by a cut, and of the cut itself.
 LEVEL_BYTES, CUT_BYTES = 150, 300
-_SEARCH_BYTES, _SEARCH_BYTES_PER_LABEL = 500, 70
 
 
 @dataclass(frozen=True)
@@ -261,8 +259,11 @@ class ImageLevel:
 
 
 def search_nbytes(n_labels: int) -> int:
-    """Return the bytes per pixel of a search in a field, without the level and its cut."""
-    return _SEARCH_BYTES + _SEARCH_BYTES_PER_LABEL * n_labels
+    """Return the bytes per pixel of a search in a field, without the level and its cut.
+
+    They bound peaks of resident memory with 0.3 to 4 million pixels.
+    """
+    return 500 + 70 * n_labels
 
 
 def _numbers(labels: tuple[int, ...]) -> NDArray[np.int8]:

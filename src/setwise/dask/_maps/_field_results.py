@@ -135,7 +135,7 @@ class FieldStore:
         """Write the arrays and then the row, and replace what is there."""
         own = zarr.open_group(self.path, mode="w", path=_name(row.image))
         for name, values in arrays.items():
-            own.create_array(name, data=np.ascontiguousarray(values))
+            own.create_array(name, shape=values.shape, dtype=values.dtype)[...] = values
         checksums = {name: _checksum(values) for name, values in arrays.items()}
         own.attrs.update({"checksums": checksums, "row": row.as_text()})
 

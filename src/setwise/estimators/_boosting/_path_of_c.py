@@ -16,7 +16,7 @@ T = TypeVar("T")
 # about 3, and the one that a path tries first, and that is used if there are too few rows to hold
 # some out. The guide documents them.
 _RATIOS = (5.0, 15.0, 50.0, 150.0)
-USUAL = 50.0
+USUAL = _RATIOS[2]
 # The least tolerance of the fits that choose C. It is coarse on purpose: they only have to order
 # values of C that differ by a factor of 3.
 PATH_TOLERANCE = 0.1

@@ -27,11 +27,10 @@ from setwise.estimators._sets._folds import as_scoring
 from setwise.learning import BoostOptions
 from setwise.learning._boosting._boost_fit import BoostProgress
 from setwise.learning._boosting._problem import WeakLearnerSearch
+from setwise.learning._boosting._restricted import MANY_SCORES
 
 SURROGATES = ("auto", "hinge", "logistic")
 PENALTIES = ("auto", "l1", "group")
-# Up to this number of scores (samples times columns of the code), one slack per example is faster.
-_FEW_SCORES = 1000
 
 
 class StructBoostClassifier(ClassScores):
@@ -270,7 +269,7 @@ class StructBoostClassifier(ClassScores):
         self._grouped = self._is_grouped(shared=shared) and n_segments > 1
         self._width = columns_a_round(settings.columns_per_round, n_segments * len(examples))
         if slack == "auto":
-            few = self.code_.shape[1] * len(examples) <= _FEW_SCORES
+            few = self.code_.shape[1] * len(examples) < MANY_SCORES
             slack = "example" if few else "one"
         _, _, outside = self._learn(
             examples,

@@ -20,7 +20,6 @@ Folds = Sequence[tuple[IntArray, IntArray]]
 # Probabilities are clipped to [_CERTAIN, 1 - _CERTAIN] before the logarithm. The largest unary is
 # then about 9, so that pairs can correct a classifier that is sure and wrong. It is not tuned.
 _CERTAIN = 1e-4
-_FOLDS = 5  # the default of scikit-learn
 
 
 def check_classifier(classifier: Any, name: str = "scores") -> None:
@@ -39,7 +38,7 @@ def folds_of(cv: Any, n_graphs: int) -> Folds:
     if n_graphs < 2:
         raise ValueError(f"X must hold at least two graphs for folds, got {n_graphs}")
     try:
-        splitter = KFold(min(_FOLDS, n_graphs)) if cv is None else check_cv(cv)
+        splitter = KFold(min(KFold().get_n_splits(), n_graphs)) if cv is None else check_cv(cv)
         folds = [
             (np.asarray(train), np.asarray(test))
             for train, test in splitter.split(np.zeros((n_graphs, 1)))

@@ -33,9 +33,10 @@ from setwise.losses._scoring._scorer import Scorer
 
 Scoring = Callable[..., float]
 
-# The number of candidates for the offset: midpoints between quantiles of the scores. From one to
-# the next, half a per cent of the predictions change. It is not tuned.
-_CANDIDATES = 200
+# The number of candidates for a threshold: quantiles of the scores on other data, so that half a
+# per cent of the predictions change from one to the next. A fixed sequence of tests pays nothing
+# for more of them. It is not tuned.
+CANDIDATES = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +160,7 @@ def best_offset(
     """Return the threshold of least loss on scores out of fold; 0 if none is better."""
     scored = sample.take(np.flatnonzero(seen))
     held = scores[seen]
-    levels = np.unique(np.quantile(held, np.linspace(0.0, 1.0, _CANDIDATES + 1)))
+    levels = np.unique(np.quantile(held, np.linspace(0.0, 1.0, CANDIDATES + 1)))
     cuts = np.concatenate([[0.0], (levels[1:] + levels[:-1]) / 2])
 
     def merit(cut: float) -> float:

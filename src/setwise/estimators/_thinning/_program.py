@@ -18,10 +18,9 @@ from setwise.learning import struct_boost
 from setwise.learning._boosting._boost_fit import BoostFit
 from setwise.learning._relative_gap import share_left
 
-# The ratio of consecutive values of C, about that of the path of a booster; the largest number of
-# values, whose last is 6561 times the least useful C; and the number of values without a lower loss
-# that end the search, as a single one may be an accident of the folds.
-_FACTOR, _MOST_VALUES, _PATIENCE = 3.0, 8, 2
+# The ratio of consecutive values of C, about that of the path of a booster, and the largest number
+# of values, whose last is 6561 times the least useful C.
+_FACTOR, _MOST_VALUES = 3.0, 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,9 +180,9 @@ class CostPath:
 def cross_validated(problem: ThinningProblem, cv: int, deadline: Deadline) -> CostPath:
     """Compute the cross-validated losses for values of C that grow by _FACTOR.
 
-    The first value is the threshold at which a column enters. The path ends after _PATIENCE values
-    without a lower loss, or when the time is over. Each fold starts with the columns that it used
-    at the previous C.
+    The first value is the threshold at which a column enters. The path ends after the first
+    value without a lower loss, or when the time is over. Each fold starts with the columns that it
+    used at the previous C.
     """
     folds = folds_of(problem.y, cv)
     unseen = [np.flatnonzero(folds == k) for k in range(cv)]
@@ -194,8 +193,8 @@ def cross_validated(problem: ThinningProblem, cv: int, deadline: Deadline) -> Co
     share = problem.weight / problem.weight.sum()
     kept: list[IntArray] = [np.empty(0, np.int64)] * cv
     tried: list[tuple[float, float, float]] = []
-    least, since, C = np.inf, 0, problem.threshold
-    while len(tried) < _MOST_VALUES and since < _PATIENCE and not (tried and deadline.over()):
+    least, lower, C = np.inf, True, problem.threshold
+    while lower and len(tried) < _MOST_VALUES and not (tried and deadline.over()):
         C *= _FACTOR
         loss = 0.0
         for k, (learnt, unfitted) in enumerate(parts):
@@ -207,7 +206,7 @@ def cross_validated(problem: ThinningProblem, cv: int, deadline: Deadline) -> Co
             kept[k] = thinning.kept
             loss += float(share[unseen[k]] @ unfitted.losses(thinning.weights))
         tried.append((C, loss, float(np.mean([len(own) for own in kept]))))
-        least, since = (loss, 0) if loss < least else (least, since + 1)
+        lower, least = loss < least, min(loss, least)
     return CostPath(*np.array(tried).T.copy())
 
 

@@ -9,14 +9,17 @@ from math import comb, prod
 import numpy as np
 from numpy.typing import ArrayLike
 
-from setwise._foundation._arguments import BATCH, MOST_AXES, IntArray, as_array, as_count
+from setwise._foundation._arguments import (
+    BATCH,
+    MOST_AXES,
+    MOST_ENTRIES,
+    IntArray,
+    as_array,
+    as_count,
+)
 from setwise.fields._edges import Grid, remember_grid
 
 Offset = tuple[int, ...]
-
-# The most edges, whose array takes a terabyte. An allocation may succeed beyond the memory of the
-# machine, so its failure cannot serve as the check.
-_MOST_EDGES = 1 << 36
 
 
 def grid_edges(shape: int | Sequence[int], connectivity: int | ArrayLike | None = None) -> IntArray:
@@ -67,7 +70,7 @@ def grid_edges(shape: int | Sequence[int], connectivity: int | ArrayLike | None 
     refusal = ValueError(
         f"shape must give a grid that fits into memory, got {sides} with {total} edges"
     )
-    if max(n, total, *sides) > _MOST_EDGES:
+    if max(n, total, *sides) > MOST_ENTRIES:
         raise refusal
     try:
         edges = np.empty((total, 2), np.int64)  # uninitialised, so that a failure is quick

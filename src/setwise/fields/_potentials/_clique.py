@@ -111,7 +111,7 @@ class CliquePotential(Potential):
         if k > 2 or self._is_hard or self._is_short:
             return (CliqueTerm._of(self.cliques, self._each()),)
         if k == 2:
-            return (TableTerm._of(self.cliques, self._each()),)
+            return (TableTerm._of(self.cliques, self._each(), np.broadcast_to(1.0, count)),)
         unary = np.zeros((n_variables, n_labels))
         np.add.at(unary, self.cliques[:, 0], self._each())
         return (UnaryTerm._of(unary),)

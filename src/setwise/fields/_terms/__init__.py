@@ -9,6 +9,7 @@ from setwise.fields._terms._base import Term, distinct, rounding_of_heights
 from setwise.fields._terms._cliques import CliqueTerm
 from setwise.fields._terms._fold import Folded, fold, sum_constants
 from setwise.fields._terms._label_counts import CardinalityTerm, LabelTerm
+from setwise.fields._terms._merged import MergedPairs, merge_pairs
 from setwise.fields._terms._pairs import PottsTerm, TransitionTerm
 from setwise.fields._terms._region_counts import CountTerm, RobustTerm
 from setwise.fields._terms._singles import ConstantTerm, UnaryTerm
@@ -35,6 +36,7 @@ __all__ = [
     "CountTerm",
     "Folded",
     "LabelTerm",
+    "MergedPairs",
     "PottsTerm",
     "RobustTerm",
     "TableTerm",
@@ -43,6 +45,7 @@ __all__ = [
     "UnaryTerm",
     "distinct",
     "fold",
+    "merge_pairs",
     "rounding_of_heights",
     "sum_constants",
 ]

@@ -20,10 +20,6 @@ from setwise._foundation._certificate import EPS, FEW_ROUNDINGS
 from setwise.functions._base import SetFunction
 from setwise.functions._families._cardinality import slack_of
 
-# The number of points at which concavity is checked, 256 intervals of equal length. More would cost
-# time at each construction and could still miss a dent between two points.
-_GRID = 257
-
 
 class ConcaveOfModular(SetFunction):
     r"""F(A) = h(:math:`\sum_{i \in A} w_i`) with h concave and w non-negative: submodular.
@@ -58,7 +54,8 @@ class ConcaveOfModular(SetFunction):
 
     def _check_concave(self) -> None:
         total = float(self.weights.sum())
-        grid = np.linspace(0.0, total, _GRID)
+        # More intervals would cost time, and could still miss a dent between two points.
+        grid = np.linspace(0.0, total, 257)
         values = self._at(grid)
         bend = np.diff(values, 2)
         # Below this size floats are coarser than the grid.

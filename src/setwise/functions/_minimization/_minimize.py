@@ -142,9 +142,9 @@ class _MinimumNorm(Search[Minimum]):
         self.certified = function.is_submodular is True
         self._numbers = numbers_of(function)
         self._base = empty_value(function)
-        last = last_gains(function)
-        self._lost = np.maximum(-last, 0.0).tolist()
-        self._units = _units(function, last)
+        least, most = _least_and_most(function)
+        self._lost = np.maximum(-least, 0.0).tolist()
+        self._units = _units(least, most)
         # The best set: its value, and the gains that sum to it, with their errors.
         self._mask, self._value = np.zeros(function.n, np.bool_), self._base
         self._gains, self._error, self._rise = np.zeros(0), 0.0, 0.0
@@ -274,30 +274,28 @@ class _MinimumNorm(Search[Minimum]):
         )
 
 
-def _units(function: SetFunction, least: FloatArray) -> FloatArray:
+def _units(least: FloatArray, most: FloatArray) -> FloatArray:
     """Return a unit for each coordinate of the base polytope, a power of two.
 
-    A coordinate lies between the least gain of its element, F(V) - F(V - i), and the largest,
-    F({i}) - F(empty). Where these differ by many digits from element to element, a norm in one unit
-    hides the small coordinates in the rounding of the large ones, so each is measured in a unit of
-    about its size. Positive units do not change which sets are minimisers, but on ordinary
-    functions the search takes fewer steps in one unit.
+    A coordinate lies between the least gain of its element and the largest. Where these differ by
+    many digits from element to element, a norm in one unit hides the small coordinates in the
+    rounding of the large ones, so each is measured in a unit of about its size. Positive units do
+    not change which sets are minimisers, but on ordinary functions the search takes fewer steps in
+    one unit.
     """
-    most = function._values(np.eye(function.n, dtype=np.bool_)) - empty_value(function)
     sizes = np.maximum(np.abs(least), np.abs(most))
     largest = sizes.max(initial=0.0)
     if (sizes * _ALIKE >= largest).all():
-        return np.ones(function.n)
+        return np.ones(len(sizes))
     return np.ldexp(1.0, np.frexp(np.where(sizes > 0.0, sizes, largest))[1])
 
 
-def last_gains(function: SetFunction) -> FloatArray:
-    """Return F(V) - F(V - i), the least gains of a submodular function."""
+def _least_and_most(function: SetFunction) -> tuple[FloatArray, FloatArray]:
+    """Return F(V) - F(V - i) and F({i}) - F({}), the ends of the gains of a submodular function."""
     n = function.n
-    masks = ~np.eye(n + 1, n, dtype=np.bool_)
-    values = function._values(masks)
-    gains: FloatArray = values[-1] - values[:-1]
-    return gains
+    alone = np.eye(n + 1, n, dtype=np.bool_)
+    values = function._values(np.concatenate([~alone, alone]))
+    return values[n] - values[:n], values[n + 1 : -1] - values[-1]
 
 
 def _means(vertices: FloatArray, weights: FloatArray) -> Iterator[tuple[IntArray, FloatArray]]:

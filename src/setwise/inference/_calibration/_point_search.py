@@ -20,12 +20,6 @@ from setwise._foundation._arguments import BoolArray
 from setwise.inference._calibration._calibrated import UNARIES
 from setwise.inference._calibration._trials import Point, Trials
 
-BOTH, TRADE, OTHERS, ALONE = (1, 1), (-1, 1), (0, 1), (1, 0)
-# Places are counted in unit steps, factors of 2^(1/4). At the second start beta is 1/8.
-STARTS = (0, 0), (0, -12)
-# The sizes of steps: a factor of 2, then of 2^(1/2) and 2^(1/4). The last is the accuracy of the
-# result; near the optimum the score changes little within it.
-STRIDES = (4, 2, 1)
 # The most unit steps from the start, a factor of a million. It ends searches whose score falls
 # without end, as for fields that are always right.
 FARTHEST = 80
@@ -46,7 +40,8 @@ def best_of_grid(trials: Trials, points: Sequence[Point], inside: BoolArray) -> 
 def searched(trials: Trials, methods: Sequence[str], inside: BoolArray) -> Point:
     """Return the best point of all methods for the fields inside, using no other field."""
     found = {method: _begun(trials, method, inside) for method in methods}
-    for stride in STRIDES:
+    # Places are counted in factors of 2^(1/4), near which the score changes little at the optimum.
+    for stride in (4, 2, 1):
         for method, start in found.items():
             found[method] = _descended(trials, method, inside, start, stride)
         limit = min(score for _, score in found.values()) * (1.0 + BEHIND)
@@ -66,19 +61,22 @@ def _is_one_line(trials: Trials, method: str) -> bool:
 
 def _begun(trials: Trials, method: str, inside: BoolArray) -> Found:
     """Return the better start, or the first point with a finite score at higher temperatures."""
-    starts = STARTS[:1] if _is_one_line(trials, method) else STARTS
+    starts = [(0, 0)]
+    if not _is_one_line(trials, method):
+        starts.append((0, -12))  # beta = 1/8
     place, lowest = min(
         ((p, _score(trials, _point(method, p), inside)) for p in starts), key=lambda at: at[1]
     )
     while lowest == inf and place[1] > -FARTHEST:
-        place = _step(place, BOTH, -STRIDES[0])
+        place = _step(place, (1, 1), -4)
         lowest = _score(trials, _point(method, place), inside)
     return place, lowest
 
 
 def _descended(trials: Trials, method: str, inside: BoolArray, start: Found, stride: int) -> Found:
     """Search until no step of the stride improves the score enough, and return the place."""
-    lines = (BOTH,) if _is_one_line(trials, method) else (BOTH, TRADE, OTHERS, ALONE)
+    # Both together, one against the other, the other terms alone, and the unaries alone.
+    lines = ((1, 1), (-1, 1), (0, 1), (1, 0))[: 1 if _is_one_line(trials, method) else None]
     at, moved = start, True
     while moved:
         moved = False

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 from math import ceil, fsum, inf, isfinite
 from operator import is_
 from typing import NamedTuple
@@ -40,9 +39,9 @@ from setwise.inference._conditioning._magnitude import (
 # allows for rounding.
 _BEYOND = 1024.0
 
-# Sums in units count as exact if they leave this many of the 53 bits of a float free. The rounding
-# errors of a search are then below one unit.
-_SPARE_BITS = 12
+# Sums in units count as exact if they leave this many of the 53 bits of a float free: two for
+# quarters of a unit, and two for the sum of a value and a bound.
+_SPARE_BITS = 4
 
 
 class Sums(NamedTuple):
@@ -99,8 +98,14 @@ class Conditioned:
 
     @property
     def _error_of_constants(self) -> float:
-        """The largest rounding error of the constants of the potentials."""
-        return EPS * (2.0 + len(self.constants)) * sum(map(abs, self.constants))
+        """The largest rounding error of the constants of the potentials.
+
+        It is zero if they are multiples of the unit of the energies whose sums are exact.
+        """
+        size = sum(map(abs, self.constants))
+        if size * EPS <= self.unit.step:
+            return 0.0
+        return EPS * (2.0 + len(self.constants)) * size
 
     def below(self, bound: float) -> float:
         """Return a lower bound on the given energies, from one on the energies searched."""
@@ -171,43 +176,46 @@ class Conditioned:
         value = float(self.field._energies(start[None])[0])
         return self.limited_beside(value, unaries_only=True)
 
-    @cached_property
+    @property
     def trivial(self) -> float:
         """The sum of the least unaries and of the least value of each term that is searched."""
         return trivial_bound(self.field)
 
-    @cached_property
+    @property
     def floor(self) -> float:
         """The trivial bound of the tables before they are split."""
         return given_bound(self.field)
 
-    @cached_property
+    @property
     def n_summands(self) -> int:
         """The number of summands of an energy."""
-        n = self.field.n_variables
-        return n + sum(term._n_summands(n) for _, term in self.field._terms())
+        return self.field._remember("summands", lambda: _n_summands(self.field))
 
-    @cached_property
+    @property
     def unit(self) -> Unit:
         """The unit of the given energies."""
-        return Unit.of(self.given)
+        return self.given._remember("unit", lambda: Unit.of(self.given))
 
     def relative_gap(self, value: float, bound: float) -> float:
         """Return the relative gap, (value - bound) / (value - trivial bound)."""
         return relative_gap(value - bound, value - self.floor)
 
-    def is_exact(self, value: float, bound: float, sums: Sums | None = None) -> bool:
+    def is_exact(
+        self, value: float, bound: float, sums: Sums | None = None, slack: float | None = None
+    ) -> bool:
         """Return whether the gap is within rounding; ``sums`` are the summands of the bound.
 
+        ``slack`` is the result of the method of that name, if it is known.
         A gap above 1e-9 of the possible gain never counts as rounding, even if large numbers cancel
         in the bound. If energies are multiples of a unit, neither does a gap of half a unit, and a
         gap below one unit counts as zero if their sums are exact.
         """
         gap = value - bound
+        if self.unit.is_exact(_SPARE_BITS):
+            slack = self.slack(value, bound, sums) if slack is None else slack
+            return self.claim(value, bound, slack) >= value
         if gap <= 0.0:
             return True
-        if self.unit.is_exact(_SPARE_BITS):
-            return self.claim(value, bound, self.slack(value, bound, sums)) >= value
         magnitude = max(bound - self.trivial, 0.0) if sums is None else sums.magnitude
         if self.relative_gap(value, bound) > NEGLIGIBLE or gap > self.rounding(value, magnitude):
             return False
@@ -268,22 +276,30 @@ class Conditioned:
         """Return the bound minus the possible rounding error of all costs."""
         return min(max(bound - rounding_of_bound(self.field), self.floor), value)
 
-    @cached_property
+    @property
     def _sums_are_exact(self) -> bool:
         """Whether sums and differences of the numbers of the field's terms are exact."""
-        if not self.unit.is_exact(4):  # two bits for quarters
+        if not self.unit.is_exact(_SPARE_BITS):
             return False
         return not any(t._has_fractions(self.field.n_labels) for _, t in self.field._given())
 
-    @cached_property
+    @property
     def _sizes(self) -> tuple[float, float]:
         """The absolute sums of the least numbers of the field, and of the tables to be split."""
-        field = self.field
-        least = field._favourites().least
-        size = float(np.abs(least).sum()) if least.any() else 0.0
-        for _, term in field._terms():
-            size += abs(term._least(*field.unary.shape))
-        return size, sum(term._split_size() for _, term in field._given())
+        return self.field._remember("sizes", lambda: _sizes(self.field))
+
+
+def _n_summands(field: Field) -> int:
+    n = field.n_variables
+    return n + sum(term._n_summands(n) for _, term in field._terms())
+
+
+def _sizes(field: Field) -> tuple[float, float]:
+    least = field._favourites().least
+    size = float(np.abs(least).sum()) if least.any() else 0.0
+    for _, term in field._terms():
+        size += abs(term._least(*field.unary.shape))
+    return size, sum(term._split_size() for _, term in field._given())
 
 
 class _Changed(Potential):

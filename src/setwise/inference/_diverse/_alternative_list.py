@@ -35,9 +35,8 @@ _WHOLE_PATH = 40_000_000
 # and changes the energies of the list by a tenth; four times as much (269 cuts) by 0.3 per cent.
 _PART_OF_PATH = 2_000_000
 _CUTS_PER_ITEM = 2
-# Multiples of the default max_bias: a path with fewer pieces than items is followed again up to
-# the second.
-_FARTHER = (1.0, 4.0)
+# A path with fewer pieces than items is followed again up to this multiple of the default max_bias.
+_FARTHER = 4.0
 # The weights that a step tries, as multiples of the usual preference for a label. Their range is
 # wide enough: with all weights four times as large or as small the lists of grids are the same.
 _WEIGHTS = 2.0 ** np.arange(-6.0, 4.0)
@@ -105,7 +104,7 @@ class _OnPath(ListSearch):
         """Follow the path, and choose the pieces for the list, the best labelling first."""
         n, m, most = self.field.n_variables, self.m, self._most_cuts()
         path = None
-        for farther in _FARTHER if self._wanted.max_bias is None else (1.0,):
+        for farther in (1.0, _FARTHER) if self._wanted.max_bias is None else (1.0,):
             if path is None or path.n_pieces < m:
                 self._max_bias *= farther
                 if farther > 1.0:

@@ -8,6 +8,7 @@ from setwise._foundation._arguments import FloatArray
 from setwise._foundation._search import attempt
 from setwise.fields._field import Field
 from setwise.inference._conditioning._conditioned import Sums
+from setwise.inference._map._convex import CERTIFYING_PASSES
 from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapResult
 from setwise.inference._relaxation._block_groups import SIMPLEX, Group
@@ -15,10 +16,10 @@ from setwise.inference._relaxation._cooling import begin, stages
 from setwise.inference._relaxation._projected_logits import Descent
 from setwise.inference._relaxation._relaxation import Relaxation
 
-# The largest numbers of passes over the relaxation of the first field, and of a later one. They are
-# rarely reached, and only for fields on which the gap closes slowly. A quarter of the second (7)
+# The largest number of passes over the relaxation of a later field; the first has those of any
+# bound. Both are rarely reached, and only for fields on which the gap closes slowly. A quarter (7)
 # leaves gaps up to a quarter larger.
-_PASSES_FIRST, _PASSES_NEXT = 200, 30
+_PASSES_NEXT = 30
 # The number of passes between two evaluations of the bound, and the share of the gap that must be
 # closed in between for the search to continue. With single passes it ends too early, with gaps up
 # to a half larger; with twelve it makes up to three times as many passes for a fiftieth of the gap.
@@ -55,7 +56,7 @@ class CarriedBound:
         relaxation = Relaxation.below(field)
         if self._temperature is None:
             self._descent = descent = begin(relaxation, options.n_threads)
-            for stage in stages(descent, _PASSES_FIRST):
+            for stage in stages(descent, CERTIFYING_PASSES):
                 bound = max(bound, min(stage.bound, value))
                 if options.close_enough(value, bound) or stage.slack <= 0.05 * (value - bound):
                     break

@@ -157,6 +157,7 @@ def _with_claim(result: DiverseResult, base: Conditioned, gap: float) -> Diverse
     score = float((shift - heights + result.gains).sum())
     claim = Guarantee(
         factor=1.0,
+        alpha=score / (score + gap) if score + gap > 0 else 1.0,
         slack=gap,
         shift=shift + base.constant,
         score=score,

@@ -199,6 +199,9 @@ def greedy_guarantee(
     )
     return Guarantee(
         factor=1.0 - (1.0 - 1.0 / m) ** m,
+        alpha=min(1.0, float((added / np.where(added + gaps > 0, added + gaps, 1.0)).min()))
+        if (added + gaps > 0).all()
+        else 0.0,
         slack=float(gaps.sum()),
         shift=shift,
         score=float(scores[-1]),

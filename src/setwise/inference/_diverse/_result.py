@@ -76,6 +76,10 @@ class Guarantee(Record):
     ----------
     factor : float
         :math:`\rho`.
+    alpha : float
+        :math:`\alpha`, the least ratio of the gain in :math:`F_c` of a step to the largest one that
+        its bound allows. The multiplicative form of Lemma 2 is :math:`F_c(S) \ge (1 - (1 - \alpha /
+        m)^m) \, F_c(S^*)`, without a slack.
     slack : float
         :math:`\varepsilon`, the sum of the gaps of the steps.
     shift : float
@@ -102,6 +106,7 @@ class Guarantee(Record):
     """
 
     factor: float
+    alpha: float
     slack: float
     shift: float
     score: float

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from time import perf_counter
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,7 +22,7 @@ from setwise._foundation._progress import stops
 from setwise._foundation._threads import as_threads
 from setwise.inference._editing._certificate import certify
 from setwise.inference._editing._edits import NO_SEED, Chunk, Edits
-from setwise.inference._editing._grid_energy import make_energy
+from setwise.inference._editing._grid_energy import GridEnergy, make_energy
 from setwise.inference._editing._local_update import pieces, update
 from setwise.inference._editing._result import EditCertificate, EditProgress, EditResult
 from setwise.inference._editing._sliceable import (
@@ -114,7 +114,8 @@ class EditableCut(Versioned):
     chunks, and for :meth:`undo` in about 30 bytes per changed voxel. Grids of more than 8 million
     voxels are solved in blocks.
 
-    After Ctrl-C, costs and labels are those from before the call.
+    After Ctrl-C, costs and labels are those from before the call. Several threads may read a cut,
+    but only one at a time may change it.
 
     Examples
     --------
@@ -150,20 +151,37 @@ class EditableCut(Versioned):
         callback: Callback | None = None,
     ) -> None:
         check_callback(callback)
-        self._energy = make_energy(unary, weights, reverse, connectivity)
-        self._connectivity = connectivity
-        as_threads(n_jobs)
-        self._n_jobs = n_jobs
-        self._store = LabelStore(_as_labels(labels, self.shape))
-        self._edits = Edits(self.shape)
-        self._changes: list[Change] = []
-        self._halo = _HALO[min(len(self.shape), 3)]
-        self._begins_proved = as_flag(solved, "solved")
+        energy = make_energy(unary, weights, reverse, connectivity)
+        self._begin(energy, connectivity, labels, as_flag(solved, "solved"), n_jobs)
         if self._begins_proved:
             if labels is None:
                 raise ValueError("labels must be given if solved is True, got None")
         else:
             self._solve_again(callback)
+
+    def _begin(
+        self,
+        energy: GridEnergy,
+        connectivity: int | ArrayLike | None,
+        labels: Any,
+        solved: bool,
+        n_jobs: int | None,
+    ) -> None:
+        self._energy = energy
+        self._connectivity = connectivity
+        self._n_threads = as_threads(n_jobs)
+        self._store = LabelStore(_as_labels(labels, self.shape))
+        self._edits = Edits(self.shape)
+        self._changes: list[Change] = []
+        self._halo = _HALO[min(len(self.shape), 3)]
+        self._begins_proved = solved
+
+    @classmethod
+    def _of(cls, energy: GridEnergy, labels: Any, n_jobs: int | None) -> Self:
+        """Return a cut of an energy whose labels are proved."""
+        cut = cls.__new__(cls)
+        cut._begin(energy, np.array(energy.steps), labels, True, n_jobs)
+        return cut
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -388,7 +406,7 @@ class EditableCut(Versioned):
         """Solve the whole. The answer is the beginning of a history without changes."""
         begin, report = perf_counter(), _Reporter(callback)
         journal: list[FormerLabels] = []
-        labels, proved = solve_whole(self._energy, self._edits, self._n_jobs, report)
+        labels, proved = solve_whole(self._energy, self._edits, self._n_threads, report)
         try:
             changed = self._store.write(whole(self.shape), labels, journal)
         except BaseException:
@@ -432,7 +450,7 @@ class EditableCut(Versioned):
                         label,
                         self._halo,
                         stopped or not proved,
-                        self._n_jobs,
+                        self._n_threads,
                         report,
                     )
                     n_windows += found.n_windows

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import floor, frexp, prod
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from setwise import _core
 from setwise._foundation._arguments import LARGEST, BoolArray, FloatArray, IntArray
 from setwise.fields._pixels._grid import Offset, count_pairs, directions
 from setwise.inference._editing._edits import NO_SEED, Chunk, Edits
@@ -38,13 +38,11 @@ _MOST_READ = 1 << 22
 _MOST_SUM, _MOST_INCIDENT = 1 << 62, 1 << 50
 
 
-class Borders(NamedTuple):
-    r"""The costs of the edges between a window and its outside, for each voxel (\*window)."""
+OPEN = 2
+"""The state of a voxel whose label is not known, beside the labels 0 and 1."""
 
-    ones: IntArray
-    """the cost of label 1 if all voxels outside have label 0"""
-    zeros: IntArray
-    """the cost of label 0 if all voxels outside have label 1"""
+States = NDArray[np.uint8]
+r"""The states (\*window) of voxels: 0, 1 or OPEN."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,53 +133,71 @@ class GridEnergy:
         units = np.rint(np.ldexp(values.astype(np.float64), self.exponent)).astype(np.int64)
         return np.broadcast_to(units, (steps, *shape_of(window)))
 
-    def graph(self, window: Window) -> tuple[FlowGraph, Borders]:
-        """Return the edges of a window as a graph without terminals, and those to its outside.
-
-        The sink's side of a cut has label 1.
-        """
-        padded = grown(window, self.margin, self.sides)
-        there, back = self.capacities(padded)
-        inner = within(window, padded)
-        own = (slice(None), *inner)
-        shape = shape_of(window)
-        graph = FlowGraph.grid(
-            shape, back[own], there[own], offsets=np.array(self.steps).reshape(-1, len(shape))
-        )
-        borders = Borders(np.zeros(shape, np.int64), np.zeros(shape, np.int64))
-        for k, step in enumerate(self.steps):
-            # Edges that leave the window go out of it at voxel p, or come in at voxel p + step.
-            for tails, heads, inside in _leaving(inner, shape_of(padded), step):
-                mine = within(tails if inside else heads, inner)
-                cut, joined = (there, back) if inside else (back, there)
-                borders.ones[mine] += cut[k][tails]
-                borders.zeros[mine] += joined[k][tails]
-        return graph, borders
-
     def least(
         self,
         window: Window,
         edits: Edits,
         outside: int,
-        n_jobs: int | None,
+        n_threads: int,
         kept: BoolArray | None = None,
     ) -> BoolArray:
         """Return the least minimiser in a window if all voxels outside have the label ``outside``.
 
         Voxels of ``kept`` are known to have that label too, which halves the time.
         """
-        graph, borders = self.graph(window)
-        costs = self.costs(window, edits)
-        if kept is not None:
-            costs[kept] = self.decisive * (1 - 2 * outside)
-        source, sink = np.maximum(costs, 0), np.maximum(-costs, 0)
-        if outside:
-            sink += borders.zeros
-        else:
-            source += borders.ones
-        graph.set_terminals(source, sink)
-        graph.solve(n_jobs=n_jobs)
-        return graph._least_sink_side()
+        padded = grown(window, self.margin, self.sides)
+        inner = within(window, padded)
+        known = np.full(shape_of(padded), outside, np.uint8)
+        known[inner] = OPEN if kept is None else np.where(kept, outside, OPEN)
+        if known.size:
+            costs, *weights = self.numbers(padded, edits)
+            if not _core.cut_open(*self._arrays(costs, weights, known), n_threads, weights[1]):
+                known = self._by_graph(costs, weights, known)
+        return np.asarray(known[inner] == 1)
+
+    def numbers(self, window: Window, edits: Edits) -> tuple[IntArray, IntArray, IntArray]:
+        """Return the costs of a window, and the weights there and back of its edges, in units."""
+        return self.costs(window, edits), *self.capacities(window)
+
+    def prove(
+        self, numbers: tuple[IntArray, IntArray, IntArray], inner: Window, known: States
+    ) -> None:
+        """Write the labels of open voxels of a window that are certain whatever lies around it.
+
+        ``numbers`` and ``known`` are those of a larger window, which has all neighbours of the
+        voxels of ``inner``.
+        """
+        costs, *weights = numbers
+        box = np.array([(part.start, part.stop) for part in inner])
+        arrays = self._arrays(costs, weights, known)
+        if _core.cut_block(*arrays, box, reverse=weights[1]) >= 0:
+            return
+        is_outside = np.ones(known.shape, np.bool_)
+        is_outside[inner] = False
+        lower, upper = (
+            self._by_graph(costs, weights, np.where(is_outside & (known == OPEN), label, known))
+            for label in (0, 1)
+        )
+        known[inner] = np.where(lower == upper, lower, OPEN)[inner]
+
+    def _arrays(
+        self, costs: IntArray, weights: list[IntArray], known: States
+    ) -> tuple[IntArray, IntArray, IntArray, IntArray, States]:
+        """Return the arguments of kernels: costs, sides, steps, weights and states."""
+        steps = np.array(self.steps, np.int64).reshape(-1, known.ndim)
+        sides = np.array(known.shape, np.int64)
+        return costs.reshape(-1), sides, steps, weights[0], known.reshape(-1)
+
+    def _by_graph(self, costs: IntArray, weights: list[IntArray], known: States) -> States:
+        """Return all labels of a window, for neighbourhoods that have no kernel of their own."""
+        steps = np.array(self.steps).reshape(-1, known.ndim)
+        there, back = weights
+        graph = FlowGraph.grid(known.shape, back, there, offsets=steps)
+        tied = self.decisive * (1 - 2 * known.astype(np.int64))
+        costs = np.where(known == OPEN, costs, tied)
+        graph.set_terminals(np.maximum(costs, 0), np.maximum(-costs, 0))
+        graph.solve(n_jobs=1)
+        return graph._least_sink_side().astype(np.uint8)
 
 
 def make_energy(
@@ -246,40 +262,3 @@ def _largest(
         else:
             most = np.maximum(most, values.reshape(values.shape[0], -1).max(axis=1, initial=0.0))
     return [float(x) for x in most]
-
-
-def _leaving(
-    inner: Window, padded: tuple[int, ...], step: Offset
-) -> list[tuple[Window, Window, bool]]:
-    """Return the edges of a direction that join a window to the voxels around it, as boxes.
-
-    Each has the boxes of tails and of heads, in the padded window, and whether the tails are the
-    ones inside.
-    """
-    found = []
-    for sign in (1, -1):
-        rest = list(inner)
-        for axis, along in enumerate(step):
-            by = sign * along
-            if by == 0:
-                continue
-            part = rest[axis]
-            # The voxels p of the window for which p + sign * step leaves it along this axis ...
-            cut = max(part.stop - by, part.start) if by > 0 else min(part.start - by, part.stop)
-            gone = slice(cut, part.stop) if by > 0 else slice(part.start, cut)
-            near = [*rest[:axis], gone, *rest[axis + 1 :]]
-            # ... and the others, of which some leave it along a later axis.
-            rest[axis] = slice(part.start, cut) if by > 0 else slice(cut, part.stop)
-            # Neighbours that do not exist are left out.
-            mine = [
-                slice(max(p.start, -sign * s), min(p.stop, side - sign * s))
-                for p, s, side in zip(near, step, padded, strict=True)
-            ]
-            if all(p.stop > p.start for p in mine):
-                other = tuple(
-                    slice(p.start + sign * s, p.stop + sign * s)
-                    for p, s in zip(mine, step, strict=True)
-                )
-                pair = (tuple(mine), other) if sign > 0 else (other, tuple(mine))
-                found.append((*pair, sign > 0))
-    return found

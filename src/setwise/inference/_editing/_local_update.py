@@ -19,7 +19,7 @@ from scipy.sparse.csgraph import connected_components
 from setwise._foundation._arguments import BoolArray, IntArray
 from setwise.fields._pixels._grid import Offset, pair_slices
 from setwise.inference._editing._edits import Edits
-from setwise.inference._editing._grid_energy import GridEnergy
+from setwise.inference._editing._grid_energy import GridEnergy, States
 from setwise.inference._editing._sliceable import (
     Window,
     grown,
@@ -29,14 +29,14 @@ from setwise.inference._editing._sliceable import (
     whole,
 )
 from setwise.inference._editing._stored_labels import LabelStore
-from setwise.inference._editing._whole import MOST_AT_ONCE, Labels, Report, solve_whole
+from setwise.inference._editing._whole import MOST_AT_ONCE, Report, solve_whole
 
 
 class Update(NamedTuple):
     """New labels of a window, or of the whole."""
 
     window: Window
-    labels: BoolArray | Labels
+    labels: BoolArray | States
     proved: bool
     """whether they are proved if the old labels are, or whatever these are for the whole"""
     n_windows: int
@@ -71,7 +71,7 @@ def update(
     label: int,
     halo: int,
     once: bool,
-    n_jobs: int | None,
+    n_threads: int,
     report: Report,
 ) -> Update:
     """Return new labels after a change of voxels, sorted by number, that favours one label.
@@ -86,7 +86,7 @@ def update(
         before = store.read(window)
         # A label that the change favours is kept where it was, if the old labels are proved.
         kept = None if once else before == label
-        answer = energy.least(window, edits, label, n_jobs, kept)
+        answer = energy.least(window, edits, label, n_threads, kept)
         stopped = report(window, 1.0)
         if window == every:
             return Update(window, answer, True, n_windows, True, stopped)
@@ -106,7 +106,7 @@ def update(
                 for part, ends, side in zip(window, open_sides, sides, strict=True)
             )
         )
-    labels, proved = solve_whole(energy, edits, n_jobs, report)
+    labels, proved = solve_whole(energy, edits, n_threads, report)
     return Update(every, labels, proved, n_windows + 1, True, not proved)
 
 

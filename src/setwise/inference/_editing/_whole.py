@@ -1,21 +1,22 @@
-"""The least minimiser of a whole grid: at once, or in blocks with a proof where it is large.
+"""The least minimiser of a whole grid: at once, or in blocks that are read one after the other.
 
-A block is cut with all voxels outside labelled 0 and with all of them labelled 1. The least
-minimiser lies between the two answers, so where they agree they are its labels. What remains open
+Kernels solve a block for all labels around it and write those that are certain. What remains open
 is cut by itself, with its decided neighbours fixed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
 from math import prod
+from threading import Lock
 
 import numpy as np
-from numpy.typing import NDArray
 
 from setwise._foundation._arguments import IntArray
 from setwise.inference._editing._edits import Edits
-from setwise.inference._editing._grid_energy import GridEnergy
+from setwise.inference._editing._grid_energy import OPEN, GridEnergy, States
 from setwise.inference._editing._sliceable import (
     Window,
     blocks,
@@ -27,106 +28,98 @@ from setwise.inference._editing._sliceable import (
 )
 from setwise.inference._flows._flow_graph import FlowGraph
 
-MOST_AT_ONCE = 1 << 23  # voxels of one cut: about 1.5 GB with 6 neighbours
-# Sides of blocks and halos by the number of axes. Blocks with their halo fit into a few hundred
-# megabytes; benchmarks/edits.py measures how many voxels stay open.
+MOST_AT_ONCE = 1 << 23  # voxels of one cut: up to about 600 MB with 6 neighbours
+# Sides of blocks, and by how much blocks with open voxels grow in later rounds, by the number of
+# axes. The numbers of a block take a few hundred megabytes.
 _BLOCK = {1: 1 << 20, 2: 1024, 3: 96}
 _HALO = {1: 1 << 10, 2: 32, 3: 12}
 # The most open voxels that are cut at once without a second round with larger halos. Not tuned.
 _MOST_OPEN = 1 << 22
-_OPEN = 2
 
-Labels = NDArray[np.uint8]
 Report = Callable[[Window, float], bool]
 """Is called after a cut with its window and the share that is done. True ends the search."""
 
 
 def solve_whole(
-    energy: GridEnergy, edits: Edits, n_jobs: int | None, report: Report
-) -> tuple[Labels, bool]:
+    energy: GridEnergy, edits: Edits, n_threads: int, report: Report
+) -> tuple[States, bool]:
     """Return the labels of the least minimiser, and whether they are proved.
 
     If ``report`` ends the search, the labels are lower bounds.
     """
     every = whole(energy.sides)
     if size_of(every) <= MOST_AT_ONCE:
-        labels = energy.least(every, edits, 0, n_jobs).view(np.uint8)
+        labels = energy.least(every, edits, 0, n_threads).view(np.uint8)
         report(every, 1.0)
         return labels, True
     dimensions = min(len(energy.sides), 3)
-    labels = np.full(energy.sides, _OPEN, np.uint8)
+    labels = np.full(energy.sides, OPEN, np.uint8)
     return solve_in_blocks(
-        energy, edits, n_jobs, report, labels, _BLOCK[dimensions], _HALO[dimensions]
+        energy, edits, n_threads, report, labels, _BLOCK[dimensions], _HALO[dimensions]
     )
 
 
 def solve_in_blocks(
     energy: GridEnergy,
     edits: Edits,
-    n_jobs: int | None,
+    n_threads: int,
     report: Report,
-    labels: Labels,
+    labels: States,
     side: int,
     halo: int,
-) -> tuple[Labels, bool]:
-    """Solve the grid in blocks of at most ``side`` voxels per axis, with a halo around each.
+) -> tuple[States, bool]:
+    """Solve the grid in blocks of at most ``side`` voxels per axis.
 
-    ``labels`` has the value 2 everywhere, and is overwritten.
+    Later rounds widen the blocks that have open voxels by ``halo`` and more. ``labels`` has OPEN
+    everywhere, and is overwritten.
     """
     parts = blocks(energy.sides, side)
-    for widening in (1, 2, 4):
-        for number, core in enumerate(parts):
-            if not (labels[core] == _OPEN).any():
-                continue
-            window = grown(core, (widening * halo,) * len(core), energy.sides)
-            labels[core] = _bracket(energy, edits, n_jobs, window, core)
-            if report(window, (number + 1) / len(parts)):
-                labels[labels == _OPEN] = 0
-                return labels, False
-        n_open = int(np.count_nonzero(labels == _OPEN))
-        if n_open <= _MOST_OPEN:
-            break
+    reading = Lock()
+
+    def prove(core: Window, wider: int) -> Window:
+        window = grown(core, (wider,) * len(core), energy.sides)
+        if not (labels[core] == OPEN).any():
+            return window
+        padded = grown(window, energy.margin, energy.sides)
+        with reading:
+            numbers = energy.numbers(padded, edits)
+        known = labels[padded].copy()  # other threads write other blocks meanwhile
+        energy.prove(numbers, within(window, padded), known)
+        labels[core] = known[within(core, padded)]
+        return window
+
+    pool = ThreadPoolExecutor(n_threads)
+    try:
+        for wider in (0, halo, 3 * halo):
+            found = (pool.map if n_threads > 1 else map)(prove, parts, repeat(wider))
+            for number, window in enumerate(found):
+                if report(window, (number + 1) / len(parts)):
+                    pool.shutdown(cancel_futures=True)  # nobody may read what is written now
+                    labels[labels == OPEN] = 0
+                    return labels, False
+            n_open = int(np.count_nonzero(labels == OPEN))
+            if n_open <= _MOST_OPEN:
+                break
+    finally:
+        pool.shutdown(cancel_futures=True)
     if n_open:
-        _close(energy, edits, n_jobs, labels, parts)
+        _close(energy, edits, n_threads, labels, parts)
     report(whole(energy.sides), 1.0)
     return labels, True
 
 
-def _bracket(
-    energy: GridEnergy, edits: Edits, n_jobs: int | None, window: Window, core: Window
-) -> Labels:
-    """Return the labels of a core where the outside of the window does not matter, 2 elsewhere."""
-    graph, borders = energy.graph(window)
-    costs = energy.costs(window, edits)
-    source, sink = np.maximum(costs, 0) + borders.ones, np.maximum(-costs, 0)
-    graph.set_terminals(source, sink)
-    graph.solve(n_jobs=n_jobs)
-    inside = within(core, window)
-    lower = graph._least_sink_side()[inside]
-    # With all voxels outside labelled 1, label 0 costs more at the faces and label 1 less. Only
-    # capacities to the sink grow, so the flow stays feasible: the constant sum of ``borders.ones``
-    # is added to the energy.
-    faces = np.flatnonzero(borders.ones + borders.zeros)
-    if len(faces):
-        more = sink + borders.ones + borders.zeros
-        graph.set_terminals(source.ravel()[faces], more.ravel()[faces], nodes=faces)
-        graph.solve(n_jobs=n_jobs)
-    upper = graph._least_sink_side()[inside]
-    return np.where(lower == upper, lower, _OPEN).astype(np.uint8)
-
-
 def _close(
-    energy: GridEnergy, edits: Edits, n_jobs: int | None, labels: Labels, parts: list[Window]
+    energy: GridEnergy, edits: Edits, n_threads: int, labels: States, parts: list[Window]
 ) -> None:
     """Cut the open voxels with the others fixed, and write their labels."""
-    places = np.flatnonzero(labels == _OPEN)
+    places = np.flatnonzero(labels == OPEN)
     source, sink = np.zeros(len(places), np.int64), np.zeros(len(places), np.int64)
     edges: list[IntArray] = [np.zeros((0, 2), np.int64)]
     there: list[IntArray] = [np.zeros(0, np.int64)]
     back: list[IntArray] = [np.zeros(0, np.int64)]
     numbers = np.array([prod(energy.sides[axis + 1 :]) for axis in range(len(energy.sides))])
     for core in parts:
-        found = np.argwhere(labels[core] == _OPEN)
+        found = np.argwhere(labels[core] == OPEN)
         if not len(found):
             continue
         padded = grown(core, energy.margin, energy.sides)
@@ -152,7 +145,7 @@ def _close(
                 source[ids[exists]] += np.where(label == 0, one, 0)
                 sink[ids[exists]] += np.where(label == 1, zero, 0)
                 if sign > 0:
-                    both = label == _OPEN
+                    both = label == OPEN
                     heads = np.searchsorted(places, (other[exists][both] + begin) @ numbers)
                     edges.append(np.stack([ids[exists][both], heads], axis=1))
                     there.append(one[both])
@@ -161,5 +154,5 @@ def _close(
         len(places), np.concatenate(edges), np.concatenate(back), np.concatenate(there)
     )
     graph.set_terminals(source, sink)
-    graph.solve(n_jobs=n_jobs)
+    graph.solve(n_jobs=n_threads)
     labels.reshape(-1)[places] = graph._least_sink_side()

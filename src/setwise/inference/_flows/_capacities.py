@@ -14,7 +14,7 @@ Capacities = NDArray[np.int64 | np.float64]
 
 # The kernel numbers nodes and arcs by 32-bit integers. Every edge has two arcs.
 MOST_NODES = 2**31 - 2
-MOST_EDGES = 2**30 - 1
+MOST_EDGES = MOST_NODES // 2
 
 
 def check_size(n: int, n_edges: int, nodes: str = "n", edges: str = "edges") -> None:

@@ -42,43 +42,62 @@ class ConcaveCut:
 def as_cut(field: Field, unary: FloatArray) -> ConcaveCut:
     """Return the cut of a field of two labels. ``unary`` is finite and contains all unary terms."""
     n = field.n_variables
-    costs = [unary[:, 1] - unary[:, 0]]
-    edges: list[IntArray] = [np.zeros((0, 2), np.int64)]
-    there, back = [np.zeros(0)], [np.zeros(0)]
-    n_nodes, n_arcs = n, 0
+    edges, weights = [np.zeros((0, 2), np.int64)], [np.zeros(0)]
+    counts: list[tuple[IntArray, FloatArray]] = []
     for potential, term in field._folded().terms:
         if isinstance(term, PottsTerm):
             edges.append(term.edges)
-            there.append(term.weights)
-            back.append(term.weights)
+            weights.append(term.weights)
             continue
-        counts = _counts(term, n)
-        if counts is None:
+        found = _counts(term, n)
+        if found is None:
             raise ValueError(
                 "field must be a cut of its two labels for exact_binary, "
                 f"got {type(potential).__name__}, which is not"
             )
-        for variables, values in counts:
-            slopes = np.diff(values)
-            costs[0][variables] += slopes[-1]
-            pieces = slopes[:-1] - slopes[1:]
-            kept = np.flatnonzero(pieces > 1e-14 * max(float(np.abs(values).max()), 1e-300))
-            n_arcs += len(kept) * len(variables)
-            if n_arcs > MOST_ARCS:
-                raise ValueError(
-                    f"field must need at most {MOST_ARCS} auxiliary arcs for exact_binary, got "
-                    f"more from {type(potential).__name__}: take projection"
-                )
-            heads = n_nodes + np.arange(len(kept))
-            costs.append(pieces[kept] * (kept + 1))
-            edges.append(
-                np.stack([np.tile(variables, len(kept)), np.repeat(heads, len(variables))], axis=1)
+        counts += found
+        if sum(len(_kinks(values)[0]) * len(variables) for variables, values in counts) > MOST_ARCS:
+            raise ValueError(
+                f"field must need at most {MOST_ARCS} auxiliary arcs for exact_binary, got "
+                f"more from {type(potential).__name__}: take projection"
             )
-            there.append(np.repeat(pieces[kept], len(variables)))
-            back.append(np.zeros(len(kept) * len(variables)))
-            n_nodes += len(kept)
+    all_weights = np.concatenate(weights)
+    costs = unary[:, 1] - unary[:, 0]
+    return cut_with_counts(costs, np.concatenate(edges), all_weights, all_weights, counts)
+
+
+def _kinks(values: FloatArray) -> tuple[IntArray, FloatArray, float]:
+    """Return the kinks of a concave function of a count, their sizes, and the last slope."""
+    slopes = np.diff(values)
+    sizes = slopes[:-1] - slopes[1:]
+    kept = np.flatnonzero(sizes > 1e-14 * max(float(np.abs(values).max()), 1e-300))
+    return kept, sizes[kept], float(slopes[-1])
+
+
+def cut_with_counts(
+    costs: FloatArray,
+    edges: IntArray,
+    there: FloatArray,
+    back: FloatArray,
+    counts: list[tuple[IntArray, FloatArray]],
+) -> ConcaveCut:
+    """Return the cut of costs, edges, and concave functions of the counts of some variables."""
+    nodes, ends = [costs.copy()], [edges]
+    forth, hither = [there], [back]
+    n_nodes = len(costs)
+    for variables, values in counts:
+        kept, sizes, last = _kinks(values)
+        nodes[0][variables] += last
+        heads = n_nodes + np.arange(len(kept))
+        nodes.append(sizes * (kept + 1))
+        ends.append(
+            np.stack([np.tile(variables, len(kept)), np.repeat(heads, len(variables))], axis=1)
+        )
+        forth.append(np.repeat(sizes, len(variables)))
+        hither.append(np.zeros(len(kept) * len(variables)))
+        n_nodes += len(kept)
     return ConcaveCut(
-        np.concatenate(costs), np.concatenate(edges), np.concatenate(there), np.concatenate(back)
+        np.concatenate(nodes), np.concatenate(ends), np.concatenate(forth), np.concatenate(hither)
     )
 
 

@@ -255,7 +255,9 @@ class FlowGraph:
         slabs of a volume) that are solved separately and then joined, after Liu and Sun, *Parallel
         graph-cuts by adaptive bottom-up merging* (CVPR 2010). Later flows use one thread. So do
         graphs whose edges mostly join distant nodes, and graphs with augmenting paths that are much
-        longer than a block is thick.
+        longer than a block is thick. If only the labels of a large grid are needed, ``solve_map``
+        is faster: it proves labels block by block, without a flow of the whole, which this class
+        keeps for ``flows``, ``residuals`` and the next solution.
 
         Parameters
         ----------

@@ -17,7 +17,7 @@ from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._certificate import EPS, FEW_ROUNDINGS
 from setwise.fields._edges import Grid, grid_of
 from setwise.fields._field import Field
-from setwise.fields._terms import PottsTerm, TableTerm, distinct
+from setwise.fields._terms import PottsTerm, TableTerm
 from setwise.fields._terms._tables import SPLIT_ROUNDING
 
 Pairs = tuple[IntArray, FloatArray]
@@ -50,8 +50,10 @@ def as_potts(field: Field) -> PottsField | None:
             pairs.append((term.edges, term.weights))
         elif isinstance(term, TableTerm):
             weights = np.empty(len(term.edges))
-            tables = distinct(term.tables)[0].reshape(-1)
-            above, sizes = _core.split_tables(term.edges, tables, SPLIT_ROUNDING, unary, weights)
+            tables, factors = term._arrays()
+            above, sizes = _core.split_tables(
+                term.edges, tables.ravel(), factors, SPLIT_ROUNDING, unary, weights
+            )
             if above < 0.0:
                 return None
             pairs.append((term.edges, weights))
@@ -70,8 +72,8 @@ def above_least(field: Field, labels: IntArray) -> float | None:
     excess = _core.unary_above_least(labels, field.unary)
     for _, term in field._given():
         if isinstance(term, TableTerm):
-            tables = distinct(term.tables)[0].reshape(-1)
-            excess += _core.tables_above_least(labels, term.edges, tables)
+            tables, factors = term._arrays()
+            excess += _core.tables_above_least(labels, term.edges, tables.ravel(), factors)
         elif isinstance(term, PottsTerm):
             excess += _core.weights_between(labels, term.edges, term.weights)
         else:
@@ -87,12 +89,18 @@ def least_of_all(field: Field) -> tuple[float, ...]:
     parts = [*_core.sum_of_least(field.unary)]
     for _, term in field._given():
         if isinstance(term, TableTerm):
-            tables, uses = distinct(term.tables)
-            for part in _core.sum_of_least(tables.reshape(-1, 4)):
-                if part:
-                    rest = uses * Fraction(part) - Fraction(uses * part)
-                    parts += [uses * part, float(rest)]
+            parts += _exact_sum_of_least(term)
     return tuple(parts)
+
+
+def _exact_sum_of_least(term: TableTerm) -> list[float]:
+    """Return numbers whose sum is that of the least entries of all tables of two labels."""
+    tables = term._distinct
+    if len(tables) == len(term.edges) and (term.weights == 1.0).all():
+        return [part for part in _core.sum_of_least(tables.reshape(-1, 4)) if part]
+    parts = _core.sum_of_least(np.ascontiguousarray(term.weights[:, None]))
+    total = sum(map(Fraction, parts)) * Fraction(float(tables.min()))
+    return [float(total), float(total - Fraction(float(total)))]
 
 
 class PottsCut(NamedTuple):
@@ -116,7 +124,7 @@ def cut_potts(unary: FloatArray, pairs: list[Pairs], n_threads: int) -> PottsCut
     ``+inf`` in the unaries forbids a label. Return None if numbers of very different size leave too
     few digits for a flow to prove the minimum.
     """
-    edges, weights = _joined(pairs)
+    edges, weights = joined(pairs)
     labels = np.empty(len(unary), np.int64)
     answer = np.empty(5)
     grid = grid_of(edges)
@@ -155,7 +163,7 @@ def _cut_grid(
     )
 
 
-def _joined(pairs: list[Pairs]) -> Pairs:
+def joined(pairs: list[Pairs]) -> Pairs:
     """Return the edges and weights of all pairs as one list.
 
     Weights are added up if all pairs have the same array of edges.

@@ -82,7 +82,10 @@ def tables_of(term: Term, n: int, n_labels: int) -> Iterator[tuple[IntArray, Flo
                 yield term.edges[part], term.weights[part, None] * unequal
             return
         case TableTerm():
-            yield term.edges, term.tables.reshape(len(term.tables), n_labels**2)
+            step = max(1, BATCH // n_labels**2)
+            for begin in range(0, len(term.edges), step):
+                part = slice(begin, begin + step)
+                yield term.edges[part], term._tables_of(part).reshape(-1, n_labels**2)
             return
         case CliqueTerm():
             yield term.cliques, term._flat()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from math import inf
 from typing import Any, NamedTuple
@@ -12,6 +11,7 @@ import numpy as np
 from setwise import _core
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise._foundation._methods import Method, Run
+from setwise._foundation._threads import machine_memory
 from setwise.fields._edges import grid_of
 from setwise.fields._field import Field
 from setwise.fields._terms import CliqueTerm, Folded, PottsTerm, TableTerm
@@ -57,11 +57,7 @@ def narrow(field: Field) -> str | None:
 
 def largest_memory() -> float:
     """Return the bytes that elimination may take if it is asked for by name."""
-    try:
-        physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):  # this system does not report its memory
-        return MEMORY
-    return max(MEMORY, _SHARE * physical)
+    return max(MEMORY, _SHARE * machine_memory())
 
 
 def named(record: Method[Run]) -> Method[Run]:

@@ -16,6 +16,13 @@ from setwise.fields._terms import (
     TableTerm,
     UnaryTerm,
 )
+from setwise.inference._map._branching._branch_and_bound import (
+    TAKEN_BY_BRANCHING,
+    branch_and_bound,
+    is_hard,
+    size_of_network,
+)
+from setwise.inference._map._branching._windows import windows
 from setwise.inference._map._convex import convex
 from setwise.inference._map._elimination import eliminate
 from setwise.inference._map._enumerate import (
@@ -62,7 +69,7 @@ def _two_labels_and_few_edges(field: Field) -> str | None:
 
 
 def _finite(term: CliqueTerm) -> str | None:
-    return "it forbids labellings: elimination and enumerate take it" if term.is_hard else None
+    return "it forbids labellings: elimination, branch_and_bound take it" if term.is_hard else None
 
 
 def _enough_time(field: Field) -> str | None:
@@ -119,6 +126,25 @@ METHODS: Methods[Callable[[Field, MapOptions], MapResult]] = Methods(
         is_exact=True,
         takes=TAKEN_BY_ODD_CYCLES,
         needs=_two_labels_and_few_edges,
+    ),
+    Method(
+        name="branch_and_bound",
+        run=branch_and_bound,
+        fields="pairs, tables of any kind on few variables, forbidden combinations",
+        answer="exact: a search over the labels, bounded by messages",
+        is_exact=True,
+        takes=TAKEN_BY_BRANCHING,
+        needs=size_of_network,
+        auto=is_hard,
+        because="a table forbids labellings, and the graph is too wide for elimination",
+    ),
+    Method(
+        name="windows",
+        run=windows,
+        fields="any number of labels, pairs of any kind",
+        answer="mostly exact: searches where the messages leave a gap",
+        takes=TAKEN_BY_ODD_CYCLES,
+        needs=size_of_network,
     ),
     Method(
         name="expansion",

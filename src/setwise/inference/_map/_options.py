@@ -158,6 +158,7 @@ class MapOptions:
         ``sums`` are the summands of the bound, if they are not the numbers of the field.
         """
         lost = self.problem.slack(value, bound, sums)
+        slack = lost if bound <= value else None
         bound = min(bound, value)
         return Found(
             labels=labels,
@@ -169,7 +170,7 @@ class MapOptions:
             converged=converged,
             interrupted=interrupted,
             relative_gap=self.problem.relative_gap(value, bound),
-            exact=self.problem.is_exact(value, bound, sums),
+            exact=self.problem.is_exact(value, bound, sums, slack),
             lost=lost,
         )
 

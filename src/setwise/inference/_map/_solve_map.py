@@ -26,7 +26,8 @@ from setwise.inference._map._junction_tree import (
 )
 from setwise.inference._map._messages._bound_ascent import is_within_tightening
 from setwise.inference._map._messages._messages import messages
-from setwise.inference._map._messages._tree_bound import certify_by_trees, has_pairs_only
+from setwise.inference._map._messages._tree_bound import certify_by_trees
+from setwise.inference._map._messages._tree_sweeps import has_pairs_only
 from setwise.inference._map._methods import METHODS
 from setwise.inference._map._moves._cut import cut_at_once
 from setwise.inference._map._options import MapOptions
@@ -249,8 +250,15 @@ def _exact(field: Field) -> Iterator[str]:
         yield "elimination"
     if not field.is_submodular and METHODS["odd_cycles"].obstacle(field) is None:
         yield "odd_cycles"
-    if not is_cheap(field) and is_affordable(field):
+    by_windows = METHODS["windows"].obstacle(field) is None
+    if by_windows and field.n_labels > 2:
+        yield "windows"
+    elif not is_cheap(field) and is_affordable(field):
         yield "elimination"
+    if field.n_labels == 2 and by_windows:
+        yield "windows"
+    elif not by_windows and METHODS["branch_and_bound"].obstacle(field) is None:
+        yield "branch_and_bound"
 
 
 def _is_done(result: MapResult, options: MapOptions) -> bool:
@@ -315,7 +323,8 @@ def _certify(field: Field, result: MapResult, options: MapOptions) -> MapResult:
     if has_pairs_only(field):
         result = certify_by_trees(field, result, options, METHODS[result.method].run)
         done = result.interrupted or options.close_enough(result.value, result.bound)
-        if done or field.is_submodular or not is_within_tightening(field):
+        is_far = field.is_submodular or not is_within_tightening(field)
+        if done or is_far or options.rival():
             return result
     elif field.is_submodular or METHODS["messages"].obstacle(field) is not None:
         return certify(field, result, options)

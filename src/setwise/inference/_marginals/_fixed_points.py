@@ -10,6 +10,7 @@ from setwise import _core
 from setwise._foundation._arguments import FloatArray
 from setwise.fields._field import Field
 from setwise.fields._terms import CliqueTerm, PottsTerm, TableTerm
+from setwise.inference._map._messages._messages import DAMPING
 from setwise.inference._marginals._lower_bound import Factorized
 from setwise.inference._marginals._search import (
     MarginalsOptions,
@@ -21,8 +22,6 @@ from setwise.inference._marginals._search import (
 # The number of sweeps before messages are damped, because messages that have not converged may be
 # cycling. Damping from the fifth on takes up to twice as many sweeps.
 UNDAMPED = 20
-# The share of the old message that damping keeps. Any share between 0.1 and 0.9 works.
-DAMPING = 0.5
 
 
 def mean_field(field: Field, options: MarginalsOptions) -> MarginalsSolution:
@@ -102,7 +101,8 @@ class _BeliefPropagation(_Sweeps):
             if isinstance(term, PottsTerm):
                 self._kernel.add_potts(term.edges, term.weights)
             elif isinstance(term, TableTerm):
-                self._kernel.add_tables(term.edges, term.tables)
+                tables, weights = term._arrays()
+                self._kernel.add_tables(term.edges, tables, term._which, weights)
             elif isinstance(term, CliqueTerm):
                 tables = np.ascontiguousarray(term._flat())
                 self._kernel.add_cliques(term.cliques, term.sides, tables)

@@ -49,12 +49,11 @@ SWEEPS = 10
 TRIAL = 3
 # A sweep that gains less than this share of the interval is the last. Four times more or less
 # changes the number of sweeps by one at most.
-SETTLED = 1e-3
-# The same for fields with more than LARGE entries of the unaries, where sweeps take as long as
-# passes of the upper bound. Up to LARGE entries a third start is the best labelling, which costs
-# more than the bound beyond.
+SETTLED = 4e-3
+# Up to this number of entries of the unaries, or of messages in one direction, a field is small
+# enough for work that costs as much as many passes: a third start near the best labelling, and
+# chosen forests that cover a graph, without which the interval would be about a sixth wider.
 LARGE = 20_000
-SETTLED_LARGE = 1e-2
 # The number of variables in a block whose expectation is exact at the end, in O(n^2).
 EXACT = 4096
 _NONE: IntArray = np.zeros(0, np.int64)
@@ -116,7 +115,8 @@ class Factorized:
                 case PottsTerm():
                     self._kernel.add_potts(term.edges, term.weights)
                 case TableTerm():
-                    self._kernel.add_tables(term.edges, term.tables)
+                    tables, weights = term._arrays()
+                    self._kernel.add_tables(term.edges, tables, term._which, weights)
                 case CountTerm():
                     sizes = np.diff(term.starts) - 1
                     full = np.repeat(sizes > 0, sizes + 1)
@@ -135,8 +135,9 @@ class Factorized:
                     price = _beyond(field, temperature)
                     self._kernel.add_cliques(term.cliques, term.sides, tables, price)
         for transition in self._transitions:  # after all other tables, because these depend on Q
-            shape = (len(transition.edges), field.n_labels, field.n_labels)
-            self._kernel.add_tables(transition.edges, np.zeros(shape))
+            count, n_labels = len(transition.edges), field.n_labels
+            tables = np.zeros((count, n_labels, n_labels))
+            self._kernel.add_tables(transition.edges, tables, np.arange(count), np.ones(count))
         self._kernel.close()
         self._begin(q)
 
@@ -144,7 +145,7 @@ class Factorized:
         return _core.MeanField(unary, small)
 
     def _arranged(self, terms: Terms, shape: tuple[int, ...]) -> Terms:
-        """Return the terms of a field of shape (N, L), in the form that the kernel needs."""
+        """Add terms of a field of shape (N, L) to the kernel. Return the other terms."""
         return terms
 
     def restarted(self, q: FloatArray) -> Factorized:
@@ -297,8 +298,8 @@ def raised_bound(
     third start is near ``labels``, if given. All starts make three sweeps, in parallel if there are
     threads; then only the best one continues. They are compared by a bound that replaces large
     blocks by their means, as the sweeps do, because the exact one costs more than a sweep. The
-    search ends if a sweep gains less than a thousandth of the distance to ``upper``, in large
-    fields a hundredth: more sweeps would hardly narrow the interval.
+    search ends if a sweep gains less than ``SETTLED`` of the distance to ``upper``: more sweeps
+    would hardly narrow the interval.
     """
     flat = Factorized(field, q, temperature, n_threads)
     starts = [flat, flat.restarted(_near(np.argmax(q, axis=1), q))]
@@ -321,13 +322,8 @@ def raised_bound(
         moves = _raise(best, 1)
         if moves and upper < inf:
             before, value = value, best.bound(SMALL)
-            moves = value - before > settled(q) * (upper - value)
+            moves = value - before > SETTLED * (upper - value)
     return Raised(best.bound(), best.probabilities)
-
-
-def settled(q: FloatArray) -> float:
-    """Return the least gain of a sweep, relative to the interval, for another sweep to follow."""
-    return SETTLED_LARGE if q.size > LARGE else SETTLED
 
 
 def _near(labels: IntArray, q: FloatArray) -> FloatArray:

@@ -77,13 +77,14 @@ def _below_tables(term: TableTerm, n: int) -> tuple[list[Term], bool]:
     labels, and for any table that is a Potts term plus unaries; so the bound is equal there. If w
     would be negative, w is set to 0 and the unaries are lowered until they are below the table.
     """
-    n_labels = term.tables.shape[1]
-    half = np.einsum("eaa->ea", term.tables) / 2
-    rest = term.tables - half[:, :, None] - half[:, None, :]
+    tables, which, factors = term._distinct, term._which, term.weights
+    n_labels = tables.shape[1]
+    half = np.einsum("eaa->ea", tables) / 2
+    rest = tables - half[:, :, None] - half[:, None, :]
     gamma = (rest.mean(axis=2) - rest.mean(axis=1)) / 2
     alpha, beta = half + gamma, half - gamma
     off_diagonal = 1.0 - np.eye(n_labels)
-    rest = term.tables - alpha[:, :, None] - beta[:, None, :]
+    rest = tables - alpha[:, :, None] - beta[:, None, :]
     weights = np.where(off_diagonal > 0, rest, np.inf).min(axis=(1, 2), initial=np.inf)
     weights = np.where(np.isfinite(weights), np.maximum(weights, 0.0), 0.0)
     rest -= weights[:, None, None] * off_diagonal
@@ -92,11 +93,11 @@ def _below_tables(term: TableTerm, n: int) -> tuple[list[Term], bool]:
     lifted = rest.min(axis=1)
     rest -= lifted[:, None, :]
     unary = np.zeros((n, n_labels))
-    np.add.at(unary, term.edges[:, 0], alpha + raised)
-    np.add.at(unary, term.edges[:, 1], beta + lifted)
-    scale = float(np.abs(term.tables).max(initial=0.0))
+    np.add.at(unary, term.edges[:, 0], factors[:, None] * (alpha + raised)[which])
+    np.add.at(unary, term.edges[:, 1], factors[:, None] * (beta + lifted)[which])
+    scale = float(np.abs(tables).max(initial=0.0))
     equal = float(np.abs(rest).max(initial=0.0)) <= 1e-12 * scale
-    return [UnaryTerm._of(unary), PottsTerm._of(term.edges, weights)], equal
+    return [UnaryTerm._of(unary), PottsTerm._of(term.edges, factors * weights[which])], equal
 
 
 def _below_transitions(term: TransitionTerm) -> list[Term]:

@@ -13,8 +13,6 @@ from setwise._foundation._certificate import EPS, gap_over_value
 from setwise.inference._relaxation._block_groups import rounding_of_blocks
 from setwise.inference._relaxation._relaxation import Relaxation
 
-LIGHT = 0.5  # groups with less than this multiple of an even share of the gap take turns
-
 
 class Descent:
     r"""The minimisation of a relaxation, with its blocks and their bounds.
@@ -122,7 +120,7 @@ class Descent:
         self.gap = max(0.0, float(gaps.sum()))
         self.relative_gap = gap_over_value(self.gap, self._height, self._unit)
         if self.n_iter > 0 and self.gap > 0:
-            light = gaps < LIGHT * self.gap / len(gaps)
+            light = gaps < self.gap / len(gaps)  # less than an even share: these take turns
             self._state.set_light(light.astype(np.uint8), self._threads)
 
     def look_again(self) -> None:

@@ -55,13 +55,7 @@ class Chains:
         self._seed, self._threads, self._done = seed, n_threads, 0
         self._kernel: Any = _core.ForestSampler(np.ascontiguousarray(-unary / temperature))
         pairs = pairs_of(terms, unary.shape)
-        n_potts = len(pairs.weights)
-        if n_potts:
-            edges = np.ascontiguousarray(pairs.edges[:n_potts])
-            self._kernel.add_potts(edges, pairs.weights / temperature)
-        if len(pairs.edges) > n_potts:
-            edges = np.ascontiguousarray(pairs.edges[n_potts:])
-            self._kernel.add_tables(edges, pairs.tables / temperature)
+        pairs.add_to(self._kernel, temperature)
         others = [term for _, term in terms if not isinstance(term, PottsTerm | TableTerm)]
         apart = [edges for term in others for edges in self._add(term, field, temperature)]
         self._kernel.close()
@@ -178,9 +172,7 @@ def _on_all_labels(term: Term, size: int, tables: FloatArray, n_labels: int) -> 
 def _forests(pairs: Pairs, apart: list[IntArray], n: int) -> list[np.ndarray[Any, Any]]:
     """Return edges (E,) of a few forests: strong edges first, then those in few forests."""
     edges = np.ascontiguousarray(np.concatenate([pairs.edges, *apart]), np.int64)
-    tables = pairs.tables
-    spread = tables.max(axis=(1, 2)) - tables.min(axis=(1, 2)) if len(tables) else np.zeros(0)
-    strengths = np.concatenate([pairs.weights, np.where(np.isfinite(spread), spread, 1e300)])
+    strengths = np.nan_to_num(pairs.heights, posinf=1e300)
     used = np.zeros(len(strengths), np.int64)
     found: list[np.ndarray[Any, Any]] = []
     for _ in range(FORESTS):

@@ -22,6 +22,7 @@ from setwise._foundation._search import completed
 from setwise.fields._field import Field
 from setwise.inference._conditioning._conditioned import Conditioned
 from setwise.inference._map._solve_map import solve_map
+from setwise.inference._marginals._lower_bound import SWEEPS
 from setwise.inference._marginals._marginals import marginals
 
 # The R-hat above which chains are reported to disagree. Good chains of 100 samples each reach 1.03.
@@ -29,11 +30,6 @@ DISAGREE = 1.05
 # The share of steps from one sample to the next that change nothing, above which chains are
 # reported not to move. Values from 0.125 to 0.95 lead to the same reports on grids.
 STILL = 0.5
-# The least probability expected of the labellings that such chains return to.
-MOST = 0.5
-# The most sweeps for the bounds on log Z. A quarter or four times as many lead to the same reports
-# on grids.
-SWEEPS = 20
 
 
 def share_moved(chains: IntArray) -> float:
@@ -64,12 +60,12 @@ def convergence_warning(
         stuck = f"{standing:.0%} of the steps of the chains change nothing"
         least, most = _log_shares(field, chains, temperature, both=standing == 1.0 and not found)
         drawn = chains.shape[0] * chains.shape[1]
-        if most <= np.log(MOST):
+        if most <= np.log(STILL):
             found.append(
                 f"{stuck}, but where they stand has at most about {np.exp(most):.2g} of "
                 "the probability"
             )
-        elif standing == 1.0 and not found and drawn * least < np.log(MOST):
+        elif standing == 1.0 and not found and drawn * least < np.log(STILL):
             found.append(
                 f"the chains never moved: all of {drawn} independent samples would be where they "
                 f"stand with a probability from {np.exp(drawn * least):.2g} to "

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise._foundation._arguments import (
+    MOST_ENTRIES,
     FloatArray,
     IntArray,
     as_array,
@@ -30,8 +31,6 @@ from setwise.inference._sampling._convergence import convergence_warning, share_
 from setwise.inference._sampling._diagnostics import effective_size, r_hat, r_hat_of_labels
 from setwise.inference._sampling._result import Samples
 
-# The most entries of all labellings together: 512 GiB.
-MOST_ENTRIES = 1 << 36
 # The number of exact draws per call of the kernel. Ctrl-C loses at most this many. The samples do
 # not depend on it.
 AT_ONCE = 64

@@ -27,10 +27,11 @@ _SLACK = 0.5
 # Evaluations of all edges per descent; each selects the learners to move. One takes up to a fifth
 # more evaluations of the risk; twelve save up to a quarter of them, for up to four times the looks.
 _LOOKS = 3
-# At most max(_FEWEST, n // _PART) of the n learners move at a time, and none with less than the
-# share _WORTH of the largest excess. Not tuned.
-_FEWEST, _PART, _WORTH = 5, 4, 0.3
-# _LOOKS doubles at most this often before the linear program takes over. Not tuned.
+# The learners that move have at least this share of the largest excess. A quarter of it and 0.8
+# change the rounds and evaluations of 91 fits by up to 3 %.
+_WORTH = 0.3
+# _LOOKS doubles at most this often before the linear program takes over. On 91 fits, 3 saves a
+# twentieth of the rounds, and 1 takes almost three times as long where it matters.
 _SHARPER = 7
 
 
@@ -164,7 +165,7 @@ class Smoothed:
             warm = nothing or C * self._tau * entropy > self._share * (value - bound)
             if warm and not self._smooth:
                 self._tau *= _COOLING
-            worst = np.argsort(-excess, kind="stable")[: max(_FEWEST, n // _PART)]
+            worst = np.argsort(-excess, kind="stable")
             order = worst[excess[worst] > _WORTH * excess.max()].astype(np.int32)
 
     def met(self, edge: float) -> None:

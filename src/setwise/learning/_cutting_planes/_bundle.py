@@ -72,14 +72,13 @@ class Bundle:
         """Add planes: slopes (m, d), offsets (m,), and the magnitudes of the offsets' terms."""
         old = self._model
         new, basis = _coordinates(slopes, old.basis)
-        vectors = np.vstack([_widened(old.vectors, len(basis)), new])
         self._model = _Model(
-            np.vstack([old.slopes, slopes]),
-            np.append(old.offsets, offsets),
-            np.append(old.sizes, np.abs(offsets) if sizes is None else sizes),
-            np.append(old.idle, np.zeros(len(offsets), np.int64)),
+            np.concatenate([old.slopes, slopes]),
+            np.concatenate([old.offsets, offsets]),
+            np.concatenate([old.sizes, np.abs(offsets) if sizes is None else sizes]),
+            np.concatenate([old.idle, np.zeros(len(offsets), np.int64)]),
             basis,
-            vectors,
+            _stacked(old.vectors, new),
         )
 
     def bound(self, C: float) -> Bound:
@@ -145,7 +144,7 @@ class Bundle:
         stale = len(basis) > 2 * len(rows)
         if stale:
             new, basis = _coordinates(slopes, basis[:s])
-            vectors = np.vstack([_widened(-np.eye(s), len(basis)), new])
+            vectors = _stacked(-np.eye(s), new)
         self._model = _Model(
             slopes, model.offsets[kept], model.sizes[kept], model.idle[kept], basis, vectors
         )
@@ -159,9 +158,13 @@ class Bundle:
         return Planes(self._model.slopes.copy(), self._model.offsets.copy())
 
 
-def _widened(vectors: FloatArray, width: int) -> FloatArray:
-    """Return the vectors with zeros for the new coordinates."""
-    return np.pad(vectors, ((0, 0), (0, width - vectors.shape[1])))
+def _stacked(vectors: FloatArray, new: FloatArray) -> FloatArray:
+    """Return the vectors, with zeros for the coordinates that only the new ones have, and these."""
+    k = len(vectors)
+    both = np.zeros((k + len(new), new.shape[1]))
+    both[:k, : vectors.shape[1]] = vectors
+    both[k:] = new
+    return both
 
 
 def _coordinates(slopes: FloatArray, basis: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -171,8 +174,9 @@ def _coordinates(slopes: FloatArray, basis: FloatArray) -> tuple[FloatArray, Flo
     error if the second pass removes half of it or more. The cost is O(r d) per slope.
     """
     m, d = slopes.shape
-    first, grown = len(basis), np.vstack([basis, np.empty((min(m, d - len(basis)), d))])
-    r = first
+    r = len(basis)
+    grown = np.empty((r + min(m, d - r), d))
+    grown[:r] = basis
     rows = np.zeros((m, len(grown)))
     for slope, row in zip(slopes, rows, strict=True):
         known = grown[:r]

@@ -21,7 +21,6 @@ from setwise.learning._cutting_planes._fit import Dual, Fit, Planes
 from setwise.learning._history import History, columns_of
 from setwise.learning._relative_gap import BELOW_LEAST, CANCELLED, ROUNDING, gap_scale_of
 
-MOST_WEIGHTS = 1 << 30  # the largest number of weights; one vector takes eight gigabytes
 # A fit ends if its gap does not improve for this number of rounds plus one per weight. Not
 # tuned: it only ends fits that stand still.
 _PATIENCE = 200

@@ -6,16 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from setwise._foundation._arguments import FloatArray, as_count, as_function
+from setwise._foundation._arguments import MOST_ENTRIES, FloatArray, as_count, as_function
 from setwise._foundation._certificate import EPS, FEW_ROUNDINGS
 from setwise._foundation._progress import Progress, displayed
 from setwise.learning._cutting_planes._blocks import Block, ExampleOracle, evaluate
 from setwise.learning._cutting_planes._fit import Fit
-from setwise.learning._cutting_planes._learner import MOST_WEIGHTS, Learner
+from setwise.learning._cutting_planes._learner import Learner
 
-# If a sweep changes the weights of planes by at most this, its direction is a rounding error: about
-# the square root of the precision of float64.
-_SURE = 1e-8
 # A line search follows every _LEAP sweeps. If the sweeps follow a long valley of the dual, their
 # joint step then has its direction. Not tuned.
 _LEAP = 30
@@ -67,7 +64,7 @@ def n_slack(
     [0.5]
     """
     as_function(oracle, "oracle", "i", "w")
-    dimension = as_count(dimension, "dimension", most=MOST_WEIGHTS)
+    dimension = as_count(dimension, "dimension", most=MOST_ENTRIES)
     learner = _NSlack(dimension, C, tol, max_iter, callback, time_limit=time_limit)
     learner.start(oracle, as_count(n, "n"))
     return learner.fit()
@@ -115,7 +112,7 @@ def _maximize(blocks: list[Block], w: FloatArray, learner: Learner, accuracy: fl
             break
         if leap:
             changes = [block.alpha - alpha for block, alpha in zip(movable, before, strict=True)]
-            if max(float(np.abs(change).max()) for change in changes) > _SURE:
+            if max(float(np.abs(change).max()) for change in changes) > EPS**0.5:  # else rounding
                 _go_on(movable, changes, w, w - w_before, C)
                 _sum_anew(blocks, w, C)
     for block in blocks:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise._foundation._arguments import (
+    MOST_ENTRIES,
     FloatArray,
     IntArray,
     as_count,
@@ -18,7 +19,7 @@ from setwise._foundation._arguments import (
 from setwise._foundation._progress import Progress, displayed
 from setwise.learning._cutting_planes._bundle import Bundle
 from setwise.learning._cutting_planes._fit import Fit, Planes
-from setwise.learning._cutting_planes._learner import MOST_WEIGHTS, Learner
+from setwise.learning._cutting_planes._learner import Learner
 from setwise.learning._cutting_planes._level import Level
 from setwise.learning._cutting_planes._parted_oracle import recombine
 
@@ -115,7 +116,7 @@ def one_slack(
     ([0.5], 0.125, True)
     """
     as_function(oracle, "oracle", "w")
-    dimension = as_count(dimension, "dimension", most=MOST_WEIGHTS)
+    dimension = as_count(dimension, "dimension", most=MOST_ENTRIES)
     learner = _OneSlack(dimension, C, tol, max_iter, callback, least_risk, time_limit=time_limit)
     learner.start(oracle, as_subset(nonnegative, dimension, "nonnegative"), init)
     return learner.fit()

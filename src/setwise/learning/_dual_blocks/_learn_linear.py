@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from sys import maxsize
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ from setwise.learning._dual_blocks._dual_blocks import dual_blocks, goes_straigh
 from setwise.learning._dual_blocks._linear_sets import LinearSets
 from setwise.learning._dual_blocks._path_blocks import takes_steps
 from setwise.learning._dual_blocks._plane_blocks import takes_planes
-from setwise.learning._dual_blocks._splitting import MOST_SPLITS, takes_splitting
+from setwise.learning._dual_blocks._splitting import WARM_PASSES, takes_splitting
 from setwise.learning._history import History
 from setwise.losses._families import Polymatroids
 
@@ -35,8 +36,6 @@ _BY = {"blocks": "passes", "steps": "steps", "splits": "splitting"}
 # _FEW_WEIGHTS weights only planes are tried. If one feature is much larger than the others, it
 # counts as the only one (benchmarks/wide.py).
 _TALL, _FEW_WEIGHTS = 20.0, 64
-# The number of passes that prove a fit with a similar C.
-_WARM_PASSES = 64
 # Newton steps are tried after _SHORT passes or rounds, or after _LONG for more than _QUICK_STEPS
 # weights, for which a step takes as long as many passes.
 _QUICK_STEPS, _SHORT, _LONG = 600, 100, 400
@@ -45,11 +44,10 @@ _QUICK_STEPS, _SHORT, _LONG = 600, 100, 400
 _STEPS_WORK = 10.0
 # If a stage of blocks leaves more than this share of the gap, later stages of blocks are skipped.
 _HELP = 0.5
-_ENDLESS = 1 << 40  # a number of passes or rounds without limit
 # Sequences of stages, each with its largest number of rounds of planes or passes of blocks.
-_PLANES: tuple[Stage, ...] = (("planes", _ENDLESS),)
+_PLANES: tuple[Stage, ...] = (("planes", maxsize),)
 _BY_PLANES: tuple[Stage, ...] = (("planes", 100), ("blocks", 300), *_PLANES)
-_BY_BLOCKS: tuple[Stage, ...] = (("blocks", 3000), ("planes", 300), ("blocks", _ENDLESS), *_PLANES)
+_BY_BLOCKS: tuple[Stage, ...] = (("blocks", 3000), ("planes", 300), ("blocks", maxsize), *_PLANES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +129,7 @@ class _Problem:
     def of_tall_projections(self) -> tuple[Stage, ...]:
         """Return the stages for projections of many examples."""
         stages = (*_BY_PLANES[:2], *self._steps_of_rows, *_BY_PLANES[2:])
-        return stages if self.near is None else (("blocks", _WARM_PASSES), *stages)
+        return stages if self.near is None else (("blocks", WARM_PASSES), *stages)
 
     def of_straight_projections(self) -> tuple[Stage, ...]:
         """Return the stages for passes that converge soon; labels have steps of their own."""
@@ -139,7 +137,7 @@ class _Problem:
             return _BY_BLOCKS
         stages = (*self.steps_after("blocks", self._passes_before_steps), *_BY_BLOCKS)
         splits = self.near is not None and takes_splitting(self.sets)
-        return (("splits", MOST_SPLITS), *stages) if splits else stages
+        return (("splits", WARM_PASSES), *stages) if splits else stages
 
     def of_other_projections(self) -> tuple[Stage, ...]:
         """Return the stages for passes with a pull."""

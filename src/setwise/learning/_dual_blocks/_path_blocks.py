@@ -13,23 +13,23 @@ from setwise.learning._dual_blocks._linear_sets import LinearSets
 
 # The most weights, and the most numbers of all planes: the matrix of a step and the planes then
 # take at most 64 megabytes each.
-_MOST_WEIGHTS, _MOST_NUMBERS = 2800, 1 << 23
+_MOST_NUMBERS = 1 << 23
 # The most planes per set, which bounds memory. A new plane then replaces the one with the smallest
 # share. Not tuned.
-_KEPT = 64
+MOST_KEPT = 64
 
 
 def takes_steps(sets: LinearSets) -> bool:
     """Return whether there is memory for Newton steps."""
     if not (sets.surrogate.is_convex and sets.n > 0 and sets.labels.n > 0):
         return False
-    numbers = sets.labels.n * _KEPT * (sets.p if sets.by_label else sets.columns)
+    numbers = sets.labels.n * MOST_KEPT * (sets.p if sets.by_label else sets.columns)
     return fits_steps(sets.dimension, max(numbers, sets.n * sets.columns))
 
 
 def fits_steps(n_weights: int, numbers: int) -> bool:
     """Return whether the matrix of a step and arrays of ``numbers`` entries are small enough."""
-    return n_weights <= _MOST_WEIGHTS and numbers <= _MOST_NUMBERS
+    return max(n_weights**2, numbers) <= _MOST_NUMBERS
 
 
 class PathBlocks(Blocks):
@@ -45,9 +45,9 @@ class PathBlocks(Blocks):
         self._sets, self._X = sets, dense(sets)
         prices = C * sets.weights
         if sets.by_label:
-            self._path = CentralPath(self._X, prices, sets.p, _KEPT)
+            self._path = CentralPath(self._X, prices, sets.p, MOST_KEPT)
         else:
-            self._path = CentralPath(np.ones((sets.labels.n, 1)), prices, sets.columns, _KEPT)
+            self._path = CentralPath(np.ones((sets.labels.n, 1)), prices, sets.columns, MOST_KEPT)
         if isinstance(start, np.ndarray) and sets.by_label:
             start = _one_plane_each(sets, start)
         if isinstance(start, PlaneShares):

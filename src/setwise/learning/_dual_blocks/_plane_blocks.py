@@ -11,10 +11,11 @@ from setwise.learning._dual_blocks._acceleration import Acceleration
 from setwise.learning._dual_blocks._blocks import PulledBlocks
 from setwise.learning._dual_blocks._extrapolation import WIDE, Extrapolation, pays
 from setwise.learning._dual_blocks._linear_sets import LinearSets
+from setwise.learning._dual_blocks._path_blocks import MOST_KEPT
 
 # The number of planes per set is _SPARE more than its elements, since the best mixture lies in a
-# face with about as many planes as elements. It is at most _MOST.
-_SPARE, _MOST = 12, 60
+# face with about as many planes as elements. It is at most MOST_KEPT.
+_SPARE = 12
 # The most numbers of all planes, which take 256 megabytes.
 _MOST_NUMBERS = 1 << 25
 # A value of C |x|^2 above _HIGH is reached in steps by factors of at most _RISE. Each step makes
@@ -33,7 +34,7 @@ def takes_planes(sets: LinearSets) -> bool:
 
 
 def _kept(sets: LinearSets) -> int:
-    return min(sets.p + _SPARE, _MOST)
+    return min(sets.p + _SPARE, MOST_KEPT)
 
 
 def _first_share(price: float) -> float:

@@ -25,8 +25,9 @@ _RELAXED = 1.8
 _LEAST_SLACKS = 0.1
 # The number of passes before the gap is measured, and over which the rate is measured. Not tuned.
 _WINDOW = 6
-# The most passes. If more seem to be needed, passes set by set continue. Not tuned.
-MOST_SPLITS = 64
+# The most passes from a fit with a similar C, split or set by set, which prove most fits. If more
+# seem to be needed, other stages continue. Not tuned.
+WARM_PASSES = 64
 # The matrix is factored if that takes at most the operations of this number of passes.
 _FACTOR_WORK = 40.0
 
@@ -116,7 +117,7 @@ class SplitBlocks(PolymatroidBlocks):
             if gap <= target:
                 break
             self._next = self._sizes[-1] * target / gap  # the gap is proportional to the steps
-            if self._left(target / gap) > MOST_SPLITS - self.passes:
+            if self._left(target / gap) > WARM_PASSES - self.passes:
                 self.stuck = True
                 break
         self.renew()

@@ -9,12 +9,17 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from setwise._foundation._arguments import FloatArray, as_count, as_generator, as_number
+from setwise._foundation._arguments import (
+    MOST_ENTRIES,
+    FloatArray,
+    as_count,
+    as_generator,
+    as_number,
+)
 from setwise._foundation._base_classes import Versioned
 from setwise._foundation._imports import load
 from setwise.learning._boosting._problem import Column
 from setwise.learning._weak_learners._rows import (
-    MOST_FEATURES,
     as_rows,
     as_segments,
     best_of_segments,
@@ -62,7 +67,7 @@ class WeakClassifier(Versioned):
 
     def importances(self, n_features: int) -> FloatArray:
         """Return the importance of each feature, (n_features,), or zeros if unknown."""
-        as_count(n_features, "n_features", most=MOST_FEATURES)
+        as_count(n_features, "n_features", most=MOST_ENTRIES)
         own = getattr(self.model, "feature_importances_", None)
         if own is None and hasattr(self.model, "coef_"):
             own = np.abs(self.model.coef_).ravel()

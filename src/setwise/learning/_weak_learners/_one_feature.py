@@ -7,10 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from setwise._foundation._arguments import FloatArray, as_count, as_number
+from setwise._foundation._arguments import MOST_ENTRIES, FloatArray, as_count, as_number
 from setwise._foundation._base_classes import Versioned
 from setwise._foundation._threads import as_threads
-from setwise.learning._weak_learners._rows import MOST_FEATURES, as_rows, check_width
+from setwise.learning._weak_learners._rows import as_rows, check_width
 
 # Gains that differ by less than this share of the sum of absolute weights are equal up to rounding.
 _ROUNDING = 1e-12
@@ -30,7 +30,7 @@ class OneFeature(Versioned):
     def importances(self, n_features: int) -> FloatArray:
         """Return the importances (n_features,): 1 for its feature, or all 0 for a constant."""
         least = self.feature + 1
-        shares = np.zeros(as_count(n_features, "n_features", least=least, most=MOST_FEATURES))
+        shares = np.zeros(as_count(n_features, "n_features", least=least, most=MOST_ENTRIES))
         if not self._constant:
             shares[self.feature] = 1.0
         return shares

@@ -18,8 +18,6 @@ from setwise._foundation._arguments import (
 )
 from setwise.learning._boosting._problem import Column
 
-MOST_FEATURES = 1 << 30  # the largest number of features in an array of importances
-
 
 def check_sign(sign: object) -> None:
     """Raise an error unless ``sign`` is 1 or -1."""

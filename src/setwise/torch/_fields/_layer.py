@@ -31,18 +31,17 @@ from setwise.torch._inputs._module import Module
 from setwise.torch._inputs._sets import check_flags
 from setwise.torch._operators._library import with_doubles
 
-# The default tolerances of the forward and the backward pass, for large images and for those of at
-# most _FEW logits (pixels times labels). The fine ones take as long as 1e-8 and 1e-6, since few
-# passes are left when the blocks are known. These made the derivative wrong by up to 4 %: the
-# backward pass made ten times as long a step, which crossed more kinks.
-_TOLS, _FINE_TOLS = (1e-3, 1e-6), (1e-10, 1e-8)
-_FEW = 1024
-
 
 def _tols_of(logits: Tensor) -> tuple[float, float]:
-    """Return the default tolerances of a batch (B, L, N); device solvers limit them further."""
-    small = logits[0].numel() <= _FEW if len(logits) else True
-    return _FINE_TOLS if small else _TOLS
+    """Return the default tolerances of the forward and the backward pass for a batch (B, L, N).
+
+    Images of at most 1024 logits (pixels times labels) have fine ones, which take as long as 1e-8
+    and 1e-6, since few passes are left when the blocks are known. These made the derivative wrong
+    by up to 4 %: the backward pass made ten times as long a step, which crossed more kinks. Device
+    solvers limit the tolerances further.
+    """
+    small = logits[0].numel() <= 1024 if len(logits) else True
+    return (1e-10, 1e-8) if small else (1e-3, 1e-6)
 
 
 @dataclass(frozen=True, eq=False)

@@ -109,6 +109,7 @@ class Recombination:
         for term, which in zip(self._tables, touched[1:], strict=True):
             a, b = term.edges[which].T
             more = term.tables[which, z[a], z[b]] - term.tables[which, y[a], y[b]]
+            more *= term.weights[which]
             rises += np.bincount(part[np.maximum(place[a], place[b])], more, n_parts)
         return part, rises
 

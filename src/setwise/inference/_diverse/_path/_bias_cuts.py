@@ -227,7 +227,7 @@ def _weight_of_pairs(field: Field) -> float:
         if isinstance(term, PottsTerm):
             total += float(np.sum(term.weights))
         elif isinstance(term, TableTerm):
-            total += float(np.ptp(term.tables, axis=(1, 2)).sum())
+            total += float((term.weights * np.ptp(term._distinct, axis=(1, 2))).sum())
     return 2.0 * total / max(field.n_variables, 1)
 
 

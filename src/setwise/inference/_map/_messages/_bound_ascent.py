@@ -72,7 +72,7 @@ def is_within_tightening(field: Field) -> bool:
 def tighten(search: MessageSearch, factors: Factors, order: IntArray) -> None:
     """Add the triangles and squares of the pairs to a search, unless there are too many."""
     n, n_labels = factors.unary.shape
-    edges = np.stack([factors.pairs.low, factors.pairs.high], axis=1)
+    edges = factors.pairs.edges
     if (np.bincount(edges.ravel()).astype(float) ** 2).sum() > _MOST_CYCLES:
         return
     rank = np.argsort(order)

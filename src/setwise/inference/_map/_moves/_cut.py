@@ -13,7 +13,7 @@ from setwise._foundation._arguments import IntArray
 from setwise._foundation._certificate import EPS, FEW_ROUNDINGS
 from setwise._foundation._search import Ending, attempt
 from setwise.fields._field import Field
-from setwise.fields._terms import PottsTerm
+from setwise.fields._terms import LabelTerm, PottsTerm
 from setwise.inference._conditioning._conditioned import Conditioned, Sums
 from setwise.inference._conditioning._magnitude import (
     NEGLIGIBLE,
@@ -28,13 +28,15 @@ from setwise.inference._flows._potts_cut import (
     cut_potts,
     least_of_all,
 )
+from setwise.inference._map._moves._cut_by_slopes import cut_by_slopes
 from setwise.inference._map._moves._terms import start_moves
 from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapProgress, MapResult
 from setwise.inference._map._search import MapSearch
 
-# The number of roundings of a weight when prices are added at the ends of its edge.
-_ADDED = 4.0
+# Grids from this number of variables on are cut by slopes. With 17,000 variables of blobs that took
+# 0.3 to 1.0 of the time of the search of functions, with 90,000 variables 0.1 to 0.5.
+_LARGE = 20_000
 
 
 def cut(field: Field, options: MapOptions) -> MapResult:
@@ -44,7 +46,7 @@ def cut(field: Field, options: MapOptions) -> MapResult:
     counts must be concave. Each is bounded from below by a function that is linear between a few
     counts, which a cut minimises with one auxiliary node per count. The counts of its answer refine
     the bound until bound and value are equal. Terms with few kinks, and fields of edges only, need
-    one cut.
+    one cut. Large grids are cut with lines in place of the functions first (_cut_by_slopes).
 
     The bound is the least value of the last function that the cuts minimised; before the first cut
     it is the sum of the least values of all terms. ``n_iter`` counts cuts. For edges only, without
@@ -136,9 +138,10 @@ class _AboveLeast(Conditioned):
 def best_of_two(field: Field, method: str, options: MapOptions) -> MapResult:
     """Run ``cut`` under the name of a method that reduces to it for two labels."""
     if field.n_labels == 2 and options.init is None and options.max_iter != 0:
-        found = _cut_of_edges(field, method, options)
-        if found is not None:
-            return found
+        for quickly in (_cut_of_edges, _cut_of_large_grid):
+            found = quickly(field, method, options)
+            if found is not None:
+                return found
     return _CutSearch(field, method, options).run()
 
 
@@ -200,7 +203,7 @@ def _summed(field: Field, labels: IntArray, value: float, sums: Sums, rounding: 
     if excess is None:
         return sums
     off = max(value - fsum((*least_of_all(field), excess)), 0.0)
-    prices = _ADDED * EPS * largest_of_terms(field)
+    prices = FEW_ROUNDINGS * EPS * largest_of_terms(field)
     return Sums(sums.magnitude, off + rounding + prices, depth=0)
 
 
@@ -225,4 +228,33 @@ def _cut_of_edges(field: Field, method: str, options: MapOptions) -> MapResult |
     if not result.exact:  # the rounding error of the flow exceeds the costs
         return None
     _, ended = attempt(options.tell, 1, value, bound, sums)
+    return replace(result, interrupted=True) if ended else result
+
+
+def _cut_of_large_grid(field: Field, method: str, options: MapOptions) -> MapResult | None:
+    """Return the answer for a large grid with functions of counts and label costs, or None."""
+    if field.n_variables < _LARGE:
+        return None
+    found, ended = attempt(cut_by_slopes, field, options.n_threads)
+    if ended:
+        return options.not_begun(field, method)
+    if found is None:
+        return None
+    options.watch.lap("search")
+    choices = [found.labels]
+    if any(isinstance(term, LabelTerm) for _, term in field._folded().terms):
+        # Label costs are the same for all labellings that use both labels.
+        choices = [np.zeros_like(found.labels), found.labels, np.ones_like(found.labels)]
+    values = [float(field._energies(labels[None])[0]) for labels in choices]
+    best = int(np.argmin(values))
+    value, trivial = values[best], options.problem.trivial
+    few = 64 * EPS * max(value - trivial, 0.0)
+    gap, off = (0.0, found.lost) if found.lost <= few else (found.lost, 0.0)
+    bound = max(trivial, min(value, values[len(values) // 2] - gap))
+    prices = FEW_ROUNDINGS * EPS * largest_of_terms(field)
+    sums = Sums(max(bound - trivial, 0.0), found.rounding + prices + off)
+    result = options.result(
+        choices[best], value, bound, method=method, n_iter=found.n_cuts, converged=True, sums=sums
+    )
+    _, ended = attempt(options.tell, found.n_cuts, value, bound, sums)
     return replace(result, interrupted=True) if ended else result

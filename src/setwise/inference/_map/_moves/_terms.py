@@ -24,7 +24,7 @@ from setwise.fields._terms import (
     TransitionTerm,
 )
 
-NOT_PAIRS = "it is a table of several variables, or forbids: elimination and enumerate take it"
+NOT_PAIRS = "it is a table of several variables, or forbids: elimination, branch_and_bound take it"
 
 
 def start_moves(field: Field, init: IntArray | None) -> tuple[Moves, IntArray]:
@@ -53,8 +53,9 @@ def _add(kernel: Moves, term: Term, n: int, labels: int) -> None:
     match term:
         case PottsTerm(edges, weights):
             kernel.add_potts(_ints(edges), _floats(weights))
-        case TableTerm(edges, tables):
-            kernel.add_tables(_ints(edges), _floats(tables))
+        case TableTerm(edges):
+            tables, weights = term._arrays()
+            kernel.add_tables(_ints(edges), tables.ravel(), weights)
         case CountTerm(regions, starts, table):
             kernel.add_counts(_ints(regions), _ints(starts), _floats(table), own)
         case RobustTerm(regions, weights, truncation):
@@ -100,10 +101,10 @@ def _submodular_tables(
     """Return the condition that all tables are submodular for a kind of moves, up to rounding."""
 
     def find(term: TableTerm) -> str | None:
-        edges, tables = term.edges, term.tables
+        edges, tables = term.edges, term._distinct
         if len(tables) > 1 and (tables == tables[0]).all():  # one table for all edges
-            edges, tables = edges[:1], tables[:1]
-        for begin in range(0, len(edges), step := max(1, BATCH // tables[:1].size)):
+            tables = tables[:1]
+        for begin in range(0, len(tables), step := max(1, BATCH // tables[:1].size)):
             chunk = tables[begin : begin + step]
             fresh = np.ones(len(chunk), np.bool_)  # often many edges share a table
             fresh[1:] = (chunk[1:] != chunk[:-1]).any(axis=(1, 2))

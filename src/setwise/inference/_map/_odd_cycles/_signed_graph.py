@@ -44,10 +44,8 @@ class SignedGraph:
         """Return the graph of a field of two labels with pairs only."""
         factors = factors_of(field)
         pairs, n = factors.pairs, field.n_variables
-        ends = np.stack([pairs.low, pairs.high], axis=1)
-        tables = pairs.weights[:, None, None] * (1.0 - np.eye(2))
-        with_table = pairs.table >= 0
-        tables[with_table] = pairs.tables[pairs.table[with_table]]
+        ends = pairs.edges
+        tables = pairs.energies()
         finite = np.isfinite(factors.unary)
         sure = np.where(finite[:, 0], 0, 1)
         is_free: BoolArray = np.asarray(finite.all(axis=1))

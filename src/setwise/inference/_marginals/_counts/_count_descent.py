@@ -22,12 +22,12 @@ from setwise.inference._marginals._counts._count_parts import (
     total_correlations,
 )
 from setwise.inference._marginals._descent import BoundDescent
+from setwise.inference._marginals._lower_bound import LARGE
 from setwise.inference._marginals._trees._pairs import logs_of, pairs_of
 from setwise.inference._marginals._trees._tree_descent import (
     ENOUGH,
     FORESTS,
     LEAST_STEP,
-    SMALL,
 )
 from setwise.inference._marginals._trees._tree_shares import (
     Cover,
@@ -81,16 +81,14 @@ class CountDescent(BoundDescent):
         self._first = order.first(pairs.edges)
         self._shares = Shares(self._first, n)
         self._parts = CountParts(counted, n, np.bincount(self._first, minlength=n) > 0)
-        self._is_small = pairs.edges.size <= SMALL
+        self._is_small = pairs.edges.size <= LARGE
         self._covers: list[Cover] = []
         self._chooses = False
         if self._is_small and not self._shares.is_forest:
             self._covers = [Cover(1.0, order.variables, self._shares.now)]
             self._shares.rounds = 0
-        n_potts = len(pairs.weights)
         self.kernel: Any = _core.TreeBound(np.ascontiguousarray(unary / temperature))
-        self.kernel.add_potts(pairs.edges[:n_potts], pairs.weights / temperature)
-        self.kernel.add_tables(pairs.edges[n_potts:], pairs.tables / temperature)
+        pairs.add_to(self.kernel, temperature)
         self.kernel.close(order.variables, order.starts)
         rows = unary[counted.members] / temperature
         side = counted.inside[:, 1]

@@ -22,13 +22,13 @@ from setwise.fields._terms import PottsTerm, TableTerm
 from setwise.inference._map._solve_map import solve_map
 from setwise.inference._marginals._lower_bound import (
     LARGE,
+    SETTLED,
     SWEEPS,
     TRIAL,
     Factorized,
     Raised,
     Terms,
     raised_bound,
-    settled,
 )
 from setwise.inference._marginals._search import MarginalsOptions, MarginalsSolution, allowed
 from setwise.inference._marginals._trees._pairs import Pairs, pairs_of
@@ -64,17 +64,10 @@ class Forested(Factorized):
         return _core.ForestField(unary)
 
     def _arranged(self, terms: Terms, shape: tuple[int, ...]) -> Terms:
-        """Return the terms with each pair of variables as one edge."""
+        """Add the pairs to the kernel, each pair of variables as one edge. Return other terms."""
         self._pairs = pairs_of(terms, shape)
-        n_potts = len(self._pairs.weights)
-        edges = self._pairs.edges
-        others = [item for item in terms if not isinstance(item[1], PottsTerm | TableTerm)]
-        pairs: list[tuple[Any, Any]] = []
-        if n_potts:
-            pairs.append((None, PottsTerm(edges[:n_potts], self._pairs.weights)))
-        if len(edges) > n_potts:
-            pairs.append((None, TableTerm(edges[n_potts:], self._pairs.tables)))
-        return (*pairs, *others)
+        self._pairs.add_to(self._kernel, 1.0)
+        return tuple(item for item in terms if not isinstance(item[1], PottsTerm | TableTerm))
 
     def _swept(self) -> float:
         return float(self._kernel.sweep(self._temperature, self._threads))
@@ -121,7 +114,7 @@ def forest_bound(
         value, before = forest.bound(), best.bound
         if value > before:
             best = Raised(value, forest.probabilities)
-        if change <= 1e-3 or value - before <= settled(q) * (upper - value):
+        if change <= 1e-3 or value - before <= SETTLED * (upper - value):
             break
     return best
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise.fields._edges import Grid, grid_of
-from setwise.fields._terms import PottsTerm, TableTerm
+from setwise.fields._terms import PottsTerm, TableTerm, merge_pairs
 
 # The logarithm of a probability of 0; its exponential is 0 in double precision.
 NEVER = -750.0
@@ -23,17 +23,33 @@ class Pairs:
     edges: IntArray
     """(E, 2)"""
     weights: FloatArray
-    """(P,): the weights of the first P edges"""
+    """(E,): Potts weights, or the factors of tables"""
+    table: IntArray
+    """(E - P,): the position in ``tables`` of the last edges; the first P have none"""
     tables: FloatArray
-    """(E - P, L, L): the tables of the other edges"""
+    """(T, L, L)"""
     grid: Grid | None
+
+    @property
+    def n_potts(self) -> int:
+        """The number P of edges without a table."""
+        return len(self.edges) - len(self.table)
 
     @property
     def heights(self) -> FloatArray:
         """The largest difference between two energies of each pair, (E,)."""
-        tables = self.tables
-        spread = tables.max(axis=(1, 2)) - tables.min(axis=(1, 2)) if len(tables) else np.zeros(0)
-        return np.concatenate([self.weights, spread])
+        if not len(self.table):
+            return self.weights
+        spreads = self.tables.max(axis=(1, 2)) - self.tables.min(axis=(1, 2))
+        heights = self.weights.copy()
+        heights[self.n_potts :] *= spreads[self.table]
+        return heights
+
+    def add_to(self, kernel: Any, temperature: float) -> None:
+        """Add the pairs to a kernel, over the temperature."""
+        p, weights = self.n_potts, self.weights / temperature
+        kernel.add_potts(self.edges[:p], weights[:p])
+        kernel.add_tables(self.edges[p:], self.tables, self.table, weights[p:])
 
 
 def pairs_of(terms: Iterable[tuple[Any, Any]], shape: tuple[int, ...]) -> Pairs:
@@ -41,41 +57,27 @@ def pairs_of(terms: Iterable[tuple[Any, Any]], shape: tuple[int, ...]) -> Pairs:
 
     Repeated edges are merged, and edges without weight are omitted.
     """
-    n, n_labels = shape
-    potts = [term for _, term in terms if isinstance(term, PottsTerm)]
-    tables = [term for _, term in terms if isinstance(term, TableTerm)]
-    none: FloatArray = np.zeros((0, n_labels, n_labels))
-    if len(potts) == 1 and not tables and (potts[0].weights > 0).all():
-        grid = grid_of(potts[0].edges)
-        if grid is not None:  # a grid has no edge twice
-            return Pairs(potts[0].edges, potts[0].weights, none, grid)
-    edges = np.concatenate([np.zeros((0, 2), np.int64), *(term.edges for term in potts + tables)])
-    turned = edges[:, 0] > edges[:, 1]
-    keys = edges.min(axis=1, initial=n) * n + edges.max(axis=1, initial=-1)
-    pairs, place = np.unique(keys, return_inverse=True)
-    ends: IntArray = np.stack(np.divmod(pairs, max(n, 1)), axis=1)
-    n_potts = sum(len(term.edges) for term in potts)
-    weights: FloatArray = np.bincount(
-        place[:n_potts],
-        np.concatenate([np.zeros(0), *(term.weights for term in potts)]),
-        minlength=len(pairs),
-    ).astype(np.float64)
-    has_table = np.zeros(len(pairs), np.bool_)
-    has_table[place[n_potts:]] = True
-    dense: IntArray = np.cumsum(has_table) - 1
-    heights = weights[has_table][:, None, None] * (1.0 - np.eye(n_labels))
-    if tables:
-        values = np.concatenate([term.tables for term in tables])
-        flipped = turned[n_potts:, None, None]
-        values = np.where(flipped, values.transpose(0, 2, 1), values)
-        np.add.at(heights, dense[place[n_potts:]], values)
-    plain = ~has_table & (weights > 0)
-    grids = {grid_of(term.edges) for term in potts + tables}
+    found = [term for _, term in terms if isinstance(term, PottsTerm | TableTerm)]
+    grids = {grid_of(term.edges) for term in found}
+    grid = grids.pop() if len(grids) == 1 else None
+    if grid is not None and len(found) == 1:  # a grid has no edge twice
+        term = found[0]
+        if isinstance(term, TableTerm):
+            tables, weights = term._arrays()
+            return Pairs(term.edges, weights, term._which, tables, grid)
+        if (term.weights > 0).all():
+            none: FloatArray = np.zeros((0, shape[1], shape[1]))
+            return Pairs(term.edges, term.weights, np.zeros(0, np.int64), none, grid)
+    pairs = merge_pairs(found, *shape)
+    has_table = pairs.table >= 0
+    kept = np.flatnonzero(has_table | (pairs.weights > 0))
+    order = kept[np.argsort(has_table[kept], kind="stable")]
     return Pairs(
-        np.ascontiguousarray(np.concatenate([ends[plain], ends[has_table]])),
-        weights[plain],
-        heights,
-        grids.pop() if len(grids) == 1 else None,
+        np.ascontiguousarray(pairs.edges[order]),
+        pairs.weights[order],
+        pairs.table[has_table],
+        pairs.tables,
+        grid,
     )
 
 
@@ -102,7 +104,7 @@ def expected_energies(
             continue
         turned = (term.edges[at, 0] != edges[pairs, 0])[:, None, None]
         marginals = np.where(turned, marginals.transpose(0, 2, 1), marginals)
-        energies[at] = (term.tables[at] * marginals).sum(axis=(1, 2))
+        energies[at] = (term._tables_of(at) * marginals).sum(axis=(1, 2))
     return energies
 
 

@@ -13,6 +13,7 @@ from setwise._foundation._certificate import EPS
 from setwise.fields._field import Field
 from setwise.fields._terms import PottsTerm, TableTerm
 from setwise.inference._marginals._descent import BoundDescent, lowered
+from setwise.inference._marginals._lower_bound import LARGE
 from setwise.inference._marginals._search import MarginalsOptions, MarginalsSolution
 from setwise.inference._marginals._trees._pairs import (
     NEVER,
@@ -35,9 +36,6 @@ from setwise.inference._marginals._trees._tree_shares import (
 )
 from setwise.inference._relaxation._relaxation import Relaxation
 
-# Up to this number of message entries in one direction chosen forests cover a graph. Their bound
-# costs as much as many passes; on larger graphs too the interval would be about a sixth narrower.
-SMALL = 20_000
 # The largest number of forests. With ten the interval is up to 16 % wider, with more hardly
 # narrower.
 FORESTS = 40
@@ -115,12 +113,12 @@ class TreeDescent(BoundDescent):
         self._unary = unary
         pairs = pairs_of(terms, unary.shape)
         order = order_of(pairs, n)
-        self._edges, self._n_potts = pairs.edges, len(pairs.weights)
+        self._edges = pairs.edges
         self._heights = pairs.heights / temperature
         self._shares = Shares(order.first(pairs.edges), n)
         self._covers: list[Cover] = []
         self._lost = 0.0  # the possible distance, in nats, of s from the base polytopes by rounding
-        if not self._shares.is_forest and pairs.edges.size // 2 * unary.shape[1] <= SMALL:
+        if not self._shares.is_forest and pairs.edges.size // 2 * unary.shape[1] <= LARGE:
             self._covers = [Cover(1.0, order.variables, self._shares.now)]
             self._shares.rounds = 0
         others = [item for item in terms if not isinstance(item[1], PottsTerm | TableTerm)]
@@ -130,8 +128,7 @@ class TreeDescent(BoundDescent):
         self._dtype = np.dtype(dtype)
         kind = _core.TreeBound32 if self._dtype == np.float32 else _core.TreeBound
         self._kernel: Any = kind(np.ascontiguousarray(unary / temperature))
-        self._kernel.add_potts(pairs.edges[: self._n_potts], pairs.weights / temperature)
-        self._kernel.add_tables(pairs.edges[self._n_potts :], pairs.tables / temperature)
+        pairs.add_to(self._kernel, temperature)
         self._kernel.close(order.variables, order.starts)
         self._kernel.set_shares(self._shares.now)
         self._is_shared = not self._covers

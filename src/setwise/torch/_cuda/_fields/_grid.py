@@ -26,7 +26,6 @@ _MOST_IMAGES = 4096
 MOST_SWEEPS = 2000
 _LONGEST = 2**17  # the largest limit of sweeps: their barriers are counted in 32 bits
 _NUMBERS = {torch.float32: "float", torch.float64: "double"}
-_FOUR = ((0, 1), (1, 0))  # the directions that the tiled kernel takes
 
 
 class GridAnswer(NamedTuple):
@@ -137,7 +136,7 @@ def _plan(
     weights: torch.dtype,
     device: int,
 ) -> _Plan | None:
-    tiled = steps == _FOUR and labels <= IN_REGISTERS
+    tiled = steps == ((0, 1), (1, 0)) and labels <= IN_REGISTERS
     flows: tuple[int, ...] = (len(steps), labels, prod(sides))
     tiles = 0
     shape, shared = (256, 4) if labels <= 8 else (128, 3), 0

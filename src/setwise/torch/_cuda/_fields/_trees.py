@@ -9,13 +9,12 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from setwise.inference._marginals._trees._tree_descent import LEAST_STEP
 from setwise.torch._cuda._driver import Kernel, kernel
 from setwise.torch._cuda._fields._grid import MOST_SWEEPS
 
 # Rows of an image per strip, which one block processes. Not tuned.
 _ROWS = 8
-# The step is halved when the bound rises, at most to this, as in the method for the host.
-_LEAST_STEP = 1.0 / 64.0
 _LOG2_E = log2(e)  # the kernels work with powers of two
 
 
@@ -191,7 +190,7 @@ class _TreePasses:
         size = (self._upper - self._highest).abs().clamp(min=1.0)
         worst = (self._gap() / size).amax()
         relative, higher = torch.stack((worst, rose.to(worst))).tolist()
-        self._step = min(1.0, max(_LEAST_STEP, self._step / 2 if higher else 1.1 * self._step))
+        self._step = min(1.0, max(LEAST_STEP, self._step / 2 if higher else 1.1 * self._step))
         self._checks += 1
         return float(relative)
 

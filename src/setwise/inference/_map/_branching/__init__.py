@@ -1,0 +1,1 @@
+"""Branch and bound, and the windows to which it is confined."""
