@@ -6,7 +6,8 @@ ORDER = (
     "plot_many_images",
     "plot_conformal", "plot_tracking", "plot_certificates", "plot_budget", "plot_own_potential",
     # decisions and learning
-    "plot_decisions", "plot_label_map", "plot_set_classifier", "plot_jaccard_digits", "plot_scorers", "plot_torch",
+    "plot_decisions", "plot_label_map", "plot_set_classifier", "plot_jaccard_digits",
+    "plot_scorers", "plot_torch",
     "plot_field_layer", "plot_field_learning", "plot_struct_boost", "plot_gaps_and_words",
     "plot_thin", "plot_distill", "plot_calibration", "plot_dice_mixture",
     # losses, set functions, surrogates
