@@ -139,7 +139,7 @@ def decide_at_k(
     >>> import setwise as sw
     >>> p = [[0.6, 0.5], [0.6, 0.5], [0.6, 0.1]]
     >>> sw.decide_at_k(p, "coverage", 1).mask.astype(int).tolist()
-    [[0, 1], [1, 0], [1, 0]]
+    [[0, 1], [0, 1], [1, 0]]
     """
     score, b, scale = _score(loss)
     k = as_count(k, "k")
