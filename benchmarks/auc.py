@@ -1,11 +1,11 @@
 """Boosting of the area under the ROC curve: satimage, and time as a function of n.
 
-On satimage (the 4435 rows of its training part, multiclass/ of $SETWISE_DATA) a half is used for
-training, a quarter to choose C among six values from 10 to 1000, and a quarter for testing. One
-class is positive and the rest negative; there are at most 200 stumps. The paper does not say which
-class was positive, so the table has all. The authors took 37,769 s, on their machine, for a test
-AUC of 0.997 +- 0.002. Then synthetic data of 20 features and 1e3 to 1e6 rows is boosted for 20
-rounds. Targets: 200 rounds on satimage within 60 s; time that grows like n log n. Times are
+The data are the 4435 rows of the training part of satimage (multiclass/ of $SETWISE_DATA). A half
+is used for training, a quarter to choose C among six values from 10 to 1000, and a quarter for
+testing. One class is positive and the rest negative; there are at most 200 stumps. The paper does
+not say which class was positive, so the table has all. The authors report 37,769 s on their machine
+for a test AUC of 0.997 +- 0.002. Then synthetic data of 20 features and 1e3 to 1e6 rows is boosted
+for 20 rounds. Targets: 200 rounds on satimage within 60 s; time that grows like n log n. Times are
 processor time.
 """
 
@@ -60,7 +60,7 @@ def satimage() -> tuple[np.ndarray, np.ndarray]:
 
 
 def timed(X: np.ndarray, y: np.ndarray, C: float, rounds: int) -> tuple[StructBoostRanker, float]:
-    """Return a fit and its seconds."""
+    """Return a fit and its time in seconds."""
     start = process_time()
     model = StructBoostRanker(C=C, n_estimators=rounds).fit(X, y)
     return model, process_time() - start
@@ -151,7 +151,8 @@ def main() -> None:
     X, classes = satimage()
     table, rows = [HEAD], []
     for positive in (1,) if args.quick else range(1, 7):
-        # The whole grid for the classes that the paper may have used, its middle for the others.
+        # The whole grid for class 1, which the paper may have used; its middle for the other
+        # classes.
         grid = GRID[:2] if args.quick else GRID if positive == 1 else GRID[1:4]
         row = one_class(X, classes, positive, grid)
         rows.append(row)

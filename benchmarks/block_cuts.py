@@ -32,11 +32,11 @@ from benchmarks.shared.measure import (
 )
 from benchmarks.shared.two_labels import Cut, blobs, photographs, random_cut
 
-LEAST_MEMORY = 60.0  # bytes per voxel beside the caller's arrays, the goal
+LEAST_MEMORY = 60.0  # the goal: bytes per voxel beyond the caller's arrays
 
 
 def stiff(side: int) -> Cut:
-    """Return noise in a cube with one weight of 0.5, where far voxels decide labels together."""
+    """Return noise in a cube with one weight of 0.5, where labels depend on voxels far away."""
     cut = random_cut((side,) * 3, 6)
     rng = np.random.default_rng(1)
     unary = np.stack([np.zeros(side**3), rng.normal(size=side**3)], axis=1)

@@ -2,8 +2,8 @@
 
 Each split draws calibration examples at random; the others are the test. Bias paths, probabilities
 and MAPIE's losses are computed once per example, so that a split costs milliseconds; MAPIE's
-levels come from its own ``compute_best_predict_param``. The mean risk over splits of a fixed table
-obeys the theorem exactly, up to the number of splits. Differences to MAPIE are per example,
+levels come from its own ``compute_best_predict_param``. For a fixed table the theorem bounds the
+mean risk over all splits; 1,000 splits estimate that mean. Differences to MAPIE are per example,
 averaged over the splits in which it was tested, with their standard error over examples.
 
 Needs weizmann_horses/, grabcut_scribbles/, msrc21/ and multilabel/ (SETWISE_DATA).
@@ -44,7 +44,7 @@ TIMED, TIMED_SHAPE, TIME_GOAL = 500, (240, 320), 60.0
 
 
 class Measured(NamedTuple):
-    """What splits gave: risk per split, and values per example averaged over its tests."""
+    """The results of all splits: risk per split, and values per example averaged over its tests."""
 
     risks: np.ndarray
     values: dict[str, np.ndarray]
@@ -112,7 +112,7 @@ def pooled(profiles: list[Profile]) -> Pool:
 
 
 def as_given(values):
-    """Return the values themselves, as the prediction function of a peer."""
+    """Return the values unchanged; the prediction function of MAPIE's controllers."""
     return values
 
 
@@ -152,7 +152,7 @@ def covered(found: Measured, alpha: float, n: int, jumps: bool) -> tuple[str, bo
 
 
 def better(ours: np.ndarray, theirs: np.ndarray) -> tuple[str, float]:
-    """Return the mean difference with its standard error, and how many errors it is."""
+    """Return the mean difference with its standard error, and their ratio."""
     difference = ours - theirs
     error = difference.std(ddof=1) / np.sqrt(len(difference))
     return f"{difference.mean():+.3f} ± {error:.3f}", float(difference.mean() / max(error, 1e-12))
@@ -226,7 +226,7 @@ def labels(name: str, count: int, quick: bool):
     per_label = model.predict_proba(X[order[half:]])
     p = np.stack([columns[:, 1] for columns in per_label], axis=1)
     y = Y[order[half:]]
-    kept = y.any(axis=1)  # MAPIE refuses rows without labels
+    kept = y.any(axis=1)  # MAPIE raises an error for rows without labels
     p, y = p[kept], y[kept]
     n, alpha = len(p), TABLES[name]
     calibrated = n // 2

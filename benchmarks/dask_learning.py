@@ -1,10 +1,10 @@
 """Learning on dask: the cost of a round, the bytes it moves, and the speed-up of a second process.
 
 All processes run on one machine with one thread each. In an empty round the shards return 0.0,
-which measures the overhead of dask. Bytes are those that the loopback device carried: weights,
-vectors, and dask's own messages. A round of a fit is that of ``DaskSetClassifier`` (Lovász hinge,
-Jaccard) on 1e6 rows of 50 features with 20 labels in 16 chunks, drawn on the workers. For
-``planes`` the rounds to a relative gap of 1e-4 are counted, which do not depend on the machine.
+which measures the overhead of dask. Bytes are counted by the loopback device: weights, vectors, and
+dask's own messages. A round of a fit is that of ``DaskSetClassifier`` (Lovász hinge, Jaccard) on
+1e6 rows of 50 features with 20 labels in 16 chunks, drawn on the workers. For ``planes`` the rounds
+to a relative gap of 1e-4 are counted, which do not depend on the machine.
 """
 
 from __future__ import annotations

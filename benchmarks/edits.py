@@ -1,11 +1,11 @@
 """How long a stroke takes in a cut that is already solved, and how often its window is enough.
 
-Volumes of blobs with noise lie in memory maps of int8. The photograph is made of one of BSDS from
+Volumes of blobs with noise are memory maps of int8. The photograph is one of BSDS from
 $SETWISE_DATA, enlarged and mirrored to 24 million pixels, with costs of colours and weights by
 contrast. A stroke is a ball of radius 5 with the label that its centre does not have: half of them
 at random places, half at the border of the present labels. Each is followed by ``undo``, so that
-all see the same labels; then as many are made without it, and the labels must be those of a
-solution of the whole. Times are processor times on one thread.
+all start from the same labels. Then as many strokes are made without ``undo``, and the labels must
+equal those of a solution of the whole. Times are processor times on one thread.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ UNIT = 16  # units of int8 per unit of cost
 
 @dataclass(frozen=True)
 class Case:
-    """A problem: its name, and how it is made in a folder."""
+    """A problem: its name, and a function that makes it in a folder."""
 
     name: str
     make: Callable[[Path], EditableCut]

@@ -1,4 +1,4 @@
-"""Fields of two labels and pairs of any sign: how many answers are proved, and in which time.
+"""Fields of two labels and pairs of any sign: the number of proved answers, and their time.
 
 The models of the UAI competition of 2014 that no cut solves are read from $SETWISE_DATA. Random
 tori have couplings of several strengths; their seeds differ from those that the methods were
@@ -132,7 +132,7 @@ def shown(row: dict[str, object]) -> list[str]:
 
 
 def goal(what: str, figure: float, limit: float, unit: str) -> str:
-    """Return a sentence with a largest figure, its goal, and whether that is met."""
+    """Return a sentence with the largest figure, its goal, and whether the goal is met."""
     met = "met" if figure <= limit else "NOT met"
     return f"{what}: {figure:.2g} {unit}, goal of {limit:g} {unit}: {met}"
 

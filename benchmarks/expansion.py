@@ -1,4 +1,4 @@
-"""Expansion moves over 21 labels to convergence, against gco; the cost of label costs and regions.
+"""Expansion moves over 21 labels to convergence, against gco; the time of label costs and regions.
 
 320 x 213 pixels, four neighbours each, Potts weights by contrast, both from the labels of least
 unary energy. The fields are a synthetic scene, and the photographs with TextonBoost unaries in the

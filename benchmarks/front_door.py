@@ -300,7 +300,7 @@ def depths(side: int, labels: int, *, structure: bool) -> sw.fields.Field:
     return sw.fields.Field(unary) + sw.fields.Pairwise(edges, table)
 
 
-# The relative gaps that the same calls reached at a5ef981, before messages computed the bounds. A
+# The relative gaps of the same calls at commit a5ef981, before messages computed the bounds. A
 # faster call must not have a wider gap.
 BEFORE = {"21 labels": 3.96e-3, "16 labels, truncated linear, noise": 2.07e-2}
 

@@ -1,8 +1,8 @@
 """The learners compared: one slack, one slack per example, block-coordinate Frank-Wolfe.
 
 All solve the same problem (multi-label, Lovász hinge of Jaccard and of Hamming) to a relative gap
-of 1e-3 with the same oracle; the three objectives must agree within their gaps. If the oracle is
-fast, the seconds decide; if it is slow, the number of its calls per example does.
+of 1e-3 with the same oracle; the three objectives must agree within their gaps. Compare the seconds
+if the oracle is fast, and the number of its calls per example if it is slow.
 """
 
 from __future__ import annotations

@@ -61,8 +61,8 @@ def of_torch(
 def gains_of_errors(y: np.ndarray, scores: np.ndarray, gradient: np.ndarray) -> np.ndarray:
     """Return -y gradient, summed over elements of equal error 1 - g y, by increasing error.
 
-    Equal errors may come in any order and each order has its own subgradient, but all have this
-    sum. The error is computed as the peers do, whose rounding makes more of them equal.
+    Each order of equal errors has its own subgradient, but all of these have the same sum. The
+    errors are computed as the peers compute them, because their rounding makes more errors equal.
     """
     signs = np.where(y, 1, -1).astype(scores.dtype)
     order = np.argsort(1 - scores * signs, kind="stable")

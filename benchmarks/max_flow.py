@@ -154,7 +154,7 @@ def compare(name: str, contenders: dict, repeats: int, table: list, data: list) 
 
 
 def warm(p: Picture, repeats: int) -> np.ndarray:
-    """Return the time of a first solution over that of a second, build and changes included."""
+    """Return the time of a first solution divided by that of a second, with build and changes."""
     rng = np.random.default_rng(1)
     source, sink = p.source.ravel().copy(), p.sink.ravel().copy()
     graph = FlowGraph.grid(p.source.shape, p.weights)

@@ -10,8 +10,8 @@ processor times of one thread, interleaved in one process. The memory is the pea
 measured in a process of its own.
 
 The settings were chosen on tsukuba; cones and bowling were not used for that. Targets: at an energy
-that is not higher, at most gco's time, for Potts terms with five labels at most 0.8 of it; memory at
-most 2 L numbers per pixel.
+that is not higher, at most gco's time; for Potts terms with five labels at most 0.8 of it; a memory
+of at most 2 L numbers per pixel.
 """
 
 from __future__ import annotations

@@ -3,12 +3,12 @@
     PYTHONPATH=OLD/src python benchmarks/same_answers.py save FILE.npz
     PYTHONPATH=NEW/src python benchmarks/same_answers.py compare FILE.npz
 
-Runs the benchmarks' kinds of input at moderate sizes and small problems that reach every public
+Runs the benchmarks' kinds of input at moderate sizes and small problems that call every public
 function and estimator (``problems``), and stores all arrays and numbers of the answers by name:
 values, bounds, gaps, labels, coefficients, gradients, rounds, methods, but no times. ``compare``
 prints which answers differ, are missing or are new, and which problems raise an error in both
 builds, and exits with status 1 if any does. A refactoring must cause no difference. ``--only`` runs
-some parts alone, and saves them into a file that has the others. One thread is used, so that two
+only some parts, and replaces them in a file that has all parts. One thread is used, so that two
 runs on one machine can be compared.
 """
 
@@ -77,7 +77,7 @@ def alike(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 def near(a: np.ndarray, b: np.ndarray) -> bool:
-    """Return whether floats differ by rounding alone, which a changed method does not cause."""
+    """Return whether floats differ only by rounding; a changed method causes larger differences."""
     if a.dtype != b.dtype or a.shape != b.shape or a.dtype.kind != "f":
         return False
     return np.allclose(a, b, rtol=1e-9, atol=1e-13, equal_nan=True)
@@ -154,7 +154,7 @@ def main() -> None:
     args = parser.parse_args()
     if args.action == "compare" and not args.file.exists():
         parser.error(f"{args.file} does not exist: save answers first")
-    warnings.simplefilter("ignore")  # fits that end early say so, and some losses
+    warnings.simplefilter("ignore")  # fits that end early and some losses warn
     answers = run(args.only, args.verbose)
     if args.action == "save":
         kept = args.only is not None and args.file.exists()

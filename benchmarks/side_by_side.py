@@ -7,10 +7,10 @@ timed ones, with inputs made beforehand) and how many times in a row. Rounds go 
 ... so that variations of the machine affect both. Times are ``time.process_time``, processor time
 of one thread, so that other programs do not count; their effect on caches does. For each problem
 the output has the best times, the ratio new / old of the best, and the median and range of the
-ratios of neighbours. If both ratios are above the limit, the problem is measured again by new
-processes, whose memory lies elsewhere, with more rounds, at most twice. A problem that is above the
-limit every time is flagged, and the exit status is 1. Nothing is written. NEW defaults to this
-tree.
+ratios of successive times. If both ratios are above the limit, the problem is measured again by new
+processes, whose memory has other addresses, with more rounds, at most twice. A problem that is
+above the limit every time is flagged, and the exit status is 1. Nothing is written. NEW defaults to
+this tree.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def measure(
 
 
 def ratios(seconds: np.ndarray) -> tuple[float, np.ndarray]:
-    """Return new / old of the best times, and of neighbours."""
+    """Return new / old of the best times, and of successive times."""
     best = seconds.min(axis=1)
     return float(best[1] / best[0]), seconds[1] / seconds[0]
 

@@ -23,13 +23,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.shared.measure import arguments, nothing_to_measure, report
 
 REPEATS = 15
-# The largest accepted time, forward and backward: milliseconds, and for the exact method multiples
-# of the time of the sort.
+# The goals, largest times forward and backward: in milliseconds, and for the exact method in
+# multiples of the time of the sort.
 GOALS = {"hinge 1,000,000": 0.025, "hinge 10,000,000": 0.06, "hinge 100,000,000": 0.45}
 GOALS |= {"softmax 1 x 21 x 512 x 512": 0.25, "softmax 8 x 19 x 512 x 1024": 0.75}
 SORTS = 1.5
 MEMORY = 3452  # MiB at 100,000,000 pixels, the exact method
-HOST = 0.2  # ms of the host forwards, for losses of few pixels
+HOST = 0.2  # ms of the host in the forward pass, for losses of few pixels
 
 
 t = sw.torch
@@ -45,7 +45,7 @@ FEW_PIXELS = (
 
 
 def on_device(call: Callable[[], object], repeats: int) -> float:
-    """Return the median milliseconds between two events, behind a kernel that keeps it busy."""
+    """Return the median milliseconds between two events, queued behind a long kernel."""
     for _ in range(3):
         call()
     times = []

@@ -3,22 +3,22 @@
 Both run to the same gap. Labels are signs of noisy linear functions of features, dense or with
 about 20 nonzeros per row; there is a penalised intercept, and the relative gap is 1e-3. The
 settings of the passes were found on Gaussian features; here they have heavy tails (Student's t) and
-columns of different sizes, and the seed is another. The start of Newton's steps, and how a large C
-is approached, were tuned on these very shapes and this seed; the pull towards the previous fit was
-tuned on the shapes of the paths and a few others. The seed is an argument, so that results that
-hold for this seed alone can be detected. LinearSVC has the loosest of four tolerances whose
-objective is within 1e-3 of the bound, or the tightest, with at most 2000 passes. For every other
-surrogate its time is that of the hinge on the same data: another problem of the same size. Targets:
-3 times LinearSVC's time for the hinge at 320 x 270 with 19 labels, 10 times for all others. A call
-of half a second or more is made once, a shorter one twice; our fits end after 200 rounds at any
-gap. Dense features are measured at three values of C, sparse ones and 200 labels at C = 1. Margin
-and slack rescaling (Jaccard) and B_D (Dice) are left out at 200 labels, where a set has more faces
-than planes are kept.
+columns of different sizes, and the seed is another. The start of Newton's steps and the path to a
+large C were tuned on these shapes and this seed. The proximity to the previous fit was tuned on the
+shapes of the paths and a few others. The seed is an argument, so that results that hold only for
+this seed can be detected. LinearSVC has the loosest of four tolerances whose objective is within
+1e-3 of the bound, or the tightest, with at most 2000 passes. For every other surrogate its time is
+that of the hinge on the same data: another problem of the same size. Targets: 3 times LinearSVC's
+time for the hinge at 320 x 270 with 19 labels, 10 times for all others. A call of half a second or
+more is made once, a shorter one twice; our fits end after 200 rounds, whatever the gap. Dense
+features are measured at three values of C, sparse ones and 200 labels at C = 1. Margin and slack
+rescaling (Jaccard) and B_D (Dice) are left out at 200 labels, because a set then has more faces
+than the number of planes that are kept.
 
-Tall samples are compared with one-slack planes alone. Paths of eight values of C, in which each fit
-starts from the previous one, are compared with their hardest fit, on two seeds. With SETWISE_DATA
-also scene and emotions with the defaults, against logistic regression. The table has the slowest
-fit of each surrogate and shape, the results have all.
+Samples of many rows are compared with one-slack planes only. Paths of eight values of C, in which
+each fit starts from the previous one, are compared with their hardest fit, on two seeds. With
+SETWISE_DATA also scene and emotions with the defaults, against logistic regression. The table has
+the slowest fit of each surrogate and shape, the results have all.
 
 ``--part`` measures one part, and takes the others from the existing results; with another seed
 nothing is written.

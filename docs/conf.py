@@ -99,7 +99,7 @@ def copy_mathjax(app: Sphinx, error: Exception | None) -> None:
 
 
 def typeset_norms(app: Sphinx, what: str, name: str, it: object, opts: object, doc: list) -> None:
-    """Write "1/2 |w|^2", which no substitution can end, as a formula."""
+    """Write "1/2 |w|^2" as a formula, because no substitution can end in "^2"."""
     doc[:] = [re.sub(r"1/2 (\|[wW]\|\^2)", r":math:`\\tfrac12 \1`", line) for line in doc]
 
 

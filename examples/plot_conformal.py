@@ -71,8 +71,9 @@ for ax, k in zip(axes, (0, 1, worst), strict=True):
 plt.show()
 
 # %%
-# The levels and the words of the guarantee are saved in a small JSON file, which another process or
-# the command line can load. The function that makes the field is not saved and is passed again.
+# The levels and the statement of the guarantee are saved in a small JSON file, which another
+# process or the command line can load. The function that makes the field is not saved and is passed
+# again.
 
 model.save("masks.json")
 again = sw.conformal.load("masks.json", field_of)

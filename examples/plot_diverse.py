@@ -2,9 +2,8 @@ r"""
 Six ways to cut out a cup
 =========================
 
-Two scribbles are ambiguous: they may mean the cup alone, the cup with its coffee, or the cup and
-its saucer.
-Instead of one labelling, :func:`setwise.diverse` returns a list of different labellings
+Two scribbles are ambiguous: they may mean the cup alone, the cup with its coffee, or the cup with
+its saucer. Instead of one labelling, :func:`setwise.diverse` returns a list of different labellings
 of low energy, and :class:`setwise.plots.DiverseDisplay` shows them side by side.
 """
 

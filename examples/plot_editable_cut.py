@@ -39,13 +39,13 @@ update = cut.add_seeds(stroke, 0, callback=lambda progress: windows.append(progr
 print(update)
 
 # %%
-# This is a proof for the following reason. For the cut of the window, all pixels outside it are
-# fixed to the label that the stroke favours, here 0. This can only add zeros to the answer. So
-# every pixel that is 0 in the best labelling after the stroke is also 0 in this answer, and every
-# pixel that was 0 before the stroke stays 0. If a pixel has the same label in the answer and before
-# the stroke, its label is therefore decided. The other pixels change from 1 to 0 in the answer.
-# Those that no chain of such pixels joins to the stroke change only because of the fixed border, so
-# they keep their labels. The next lines make the same cut by hand.
+# The cut of the window is a proof for the following reason. For this cut, all pixels outside it are
+# fixed to the label that the stroke favours, here 0. This can only increase the set of pixels with
+# label 0. So every pixel that is 0 in the best labelling after the stroke is also 0 in this answer,
+# and every pixel that was 0 before the stroke stays 0. If a pixel has the same label in the answer
+# and before the stroke, its label is therefore decided. The other pixels change from 1 to 0 in the
+# answer. Some of them are not connected to the stroke by other such pixels. These change only
+# because of the fixed border, so they keep their labels. The next lines make the same cut by hand.
 
 window = windows[-1]
 tall, wide = (part.stop - part.start for part in window)

@@ -41,7 +41,7 @@ X_test, Y_test = zip(*(sample(rng) for _ in range(10)), strict=True)
 # %%
 # Both problems are convex and the cuts are exact, so the gap is a certificate. The linear field
 # cannot do better than to predict background everywhere. The boosted field learns a stump on each
-# side of grey, and which neighbours are likely to have the same label.
+# side of grey. It also learns which neighbours are likely to have the same label.
 
 linear = sw.FieldSVM(C=0.1).fit(X, Y)
 boosted = sw.FieldBoost(C=1.0, n_estimators=100).fit(X, Y)

@@ -3,10 +3,10 @@ Nuclei in a volume that is cut in blocks
 ========================================
 
 A volume that does not fit into memory lies on disk, for instance as an OME-Zarr group of a
-microscope. :func:`setwise.dask.solve_map` reads it block by block, cuts each block whatever lies
-around it, and writes the labels that this decides. So the labels are those of a cut of the whole,
-and memory depends on the blocks alone. This volume is small, but everything is done as for a large
-one.
+microscope. :func:`setwise.dask.solve_map` reads it block by block, solves each block for all labels
+around it, and writes the labels that are certain. So the labels are those of a cut of the whole
+volume, and the memory depends only on the size of the blocks. This volume is small, but everything
+is done as for a large one.
 """
 
 # %%
@@ -29,7 +29,7 @@ shape, spacing = (40, 120, 120), (2.0, 1.0, 1.0)
 places = np.stack(np.indices(shape), axis=-1) * spacing
 distance, image = np.full(shape, np.inf), np.full(shape, 30.0)
 centers = rng.uniform(0, 1, (40, 3))
-centers[:6] = 0.15 + 0.7 * centers[:6]  # those with seeds
+centers[:6] = 0.15 + 0.7 * centers[:6]  # the nuclei with seeds
 centers *= np.array(shape) * spacing
 for center in centers:
     own = np.linalg.norm((places - center) / rng.uniform(7, 13, 3), axis=-1)
@@ -67,8 +67,9 @@ overlap = np.count_nonzero(truth & (labels == 1)) / np.count_nonzero(truth | (la
 print(f"Jaccard index {overlap:.3f}; open after each round: {result.n_open}")
 
 # %%
-# Three slices through a nucleus with seeds. Red dots are the seeds of the nuclei and blue ones those of the
-# background; the dashed lines are the borders of the blocks, at which no label suffers.
+# The figure shows three slices through a nucleus with seeds. Red dots are the seeds of the nuclei,
+# and blue dots those of the background. The dashed lines are the borders of the blocks, which do
+# not affect the labels.
 
 figure, axes = plt.subplots(1, 3, figsize=(12, 3.9), width_ratios=[3, 2, 2], layout="constrained")
 middle = (centers[2] / spacing).astype(int)

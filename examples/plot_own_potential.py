@@ -7,8 +7,8 @@ A grower knows that a leaf covers about a tenth of each photograph. This is an e
 .. math:: V(x) = w \, \bigl|\, |\{i : x_i = 1\}| - m \,\bigr|,
 
 which the library does not contain. A subclass of ``Potential`` needs one method, which returns the
-terms of the potential. Every inference method that takes such terms then takes the potential, and
-its answer comes with a bound.
+terms of the potential. Every inference method that supports such terms then supports the potential,
+and its answer has a bound.
 """
 
 # %%

@@ -2,10 +2,10 @@ r"""
 Two strokes, a mask, and its proof
 ==================================
 
-A photograph and a few strokes are all that :func:`setwise.images.segment` needs. Colours are
-learned from the pixels under the strokes, neighbours agree unless the photograph changes between
-them, and the best labelling of this field has a lower bound on the energy of all labellings.
-Attributes of the result show where it is uncertain, and which alternatives there are.
+:func:`setwise.images.segment` needs only a photograph and a few strokes. Colours are learned from
+the pixels under the strokes, neighbours agree unless the photograph changes between them, and the
+best labelling of this field has a lower bound on the energy of all labellings. Attributes of the
+result show where it is uncertain, and which alternatives there are.
 """
 
 # %%

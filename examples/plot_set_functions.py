@@ -12,7 +12,7 @@ submodular function with a proof of optimality.
 # Families
 # --------
 #
-# A function is submodular if an element adds no more to a larger set than to a smaller one. Each
+# A function is submodular if an element adds at most as much to a set as to any subset of it. Each
 # line below adds the same twelve elements in the same order. The elements of a coverage differ, so
 # its steps vary; the steps of a submodular function of the size can only shrink. A cut need not
 # increase: the cut of the ring is largest if every second element is in the set.

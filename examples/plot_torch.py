@@ -1,6 +1,6 @@
 """
-Train a network with the loss you are judged by
-===============================================
+Train a network with the loss you are evaluated by
+==================================================
 
 The images show small bright discs in noise, and four pixels in a hundred belong to a disc.
 Cross-entropy is a mean over pixels, so a network that is uncertain about the discs predicts none of

@@ -723,7 +723,7 @@ def test_every_piece_of_the_background_has_a_limit_and_its_own_turn(monkeypatch)
     limits = []
     monkeypatch.setattr(_jobs, "monotonic", lambda: clock[0])
 
-    def heed(check, function):
+    def run_with_check(check, function):
         found = function()
         check()
         return found
@@ -736,7 +736,7 @@ def test_every_piece_of_the_background_has_a_limit_and_its_own_turn(monkeypatch)
 
         monkeypatch.setattr(_jobs, name, call)
 
-    monkeypatch.setattr(_jobs, "_core", SimpleNamespace(heed=heed))
+    monkeypatch.setattr(_jobs, "_core", SimpleNamespace(run_with_check=run_with_check))
     for name in ("diverse", "marginals", "solve_map"):
         endless(name, getattr(_jobs, name))
     desk = Desk(picture(24, 30))
@@ -769,7 +769,7 @@ def test_a_mask_ends_when_the_last_tab_closes(monkeypatch):
     entry.drawing.add(two_strokes((40, 56))[0])
     ends = []
 
-    def heed(check, function):
+    def run_with_check(check, function):
         check()
         stops.pop()()
         check()  # somebody watches still
@@ -780,7 +780,7 @@ def test_a_mask_ends_when_the_last_tab_closes(monkeypatch):
             ends.append("cancelled")
             raise
 
-    monkeypatch.setattr(_jobs, "_core", SimpleNamespace(heed=heed))
+    monkeypatch.setattr(_jobs, "_core", SimpleNamespace(run_with_check=run_with_check))
     entry.work.changed()
     queue.run()
     assert ends == ["cancelled"]

@@ -109,7 +109,7 @@ def test_the_paper_has_the_sections_that_its_journal_asks_for() -> None:
 
 
 def test_what_it_is_for_is_the_same_everywhere() -> None:
-    first = "Learn with the loss you are judged by. Predict with certificates, uncertainty and"
+    first = "Learn with the loss you are evaluated by. Predict with certificates, uncertainty and"
     for page in ("README.md", "docs/index.md", "demo/page.html"):
         assert first in (ROOT / page).read_text(encoding="utf-8"), f"{page} says something else"
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))

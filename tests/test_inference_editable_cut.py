@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from setwise.fields import contrast_weights, grid_edges
 from setwise.fields._pixels._grid import count_pairs, directions
 from setwise.inference import EditableCut
-from setwise.inference._editing import _local_update, _whole
+from setwise.inference._editing import _local_update, _whole_grid
 from setwise.inference._editing._edits import Edits
 from setwise.inference._editing._grid_energy import make_energy
 from setwise.inference._editing._sliceable import blocks
-from setwise.inference._editing._whole import solve_in_blocks, solve_whole
+from setwise.inference._editing._whole_grid import solve_in_blocks, solve_whole
 
 seeds = st.integers(0, 2**32 - 1)
 KNIGHTS = [[1, 2], [0, 1], [2, -1]]
@@ -166,7 +166,7 @@ def test_blocks_of_every_size_give_the_same_labels(seed):
 
 def test_many_open_voxels_are_tried_again_with_larger_halos(monkeypatch):
     rng = np.random.default_rng(0)
-    monkeypatch.setattr(_whole, "_MOST_OPEN", 0)
+    monkeypatch.setattr(_whole_grid, "_MOST_OPEN", 0)
     energy = make_energy(rng.integers(-6, 7, (20, 20)), 3, None, 4)
     seen = []
     labels, proved = solve_in_blocks(
@@ -185,10 +185,10 @@ def test_many_open_voxels_are_tried_again_with_larger_halos(monkeypatch):
 
 def test_large_grids_are_solved_in_blocks(monkeypatch):
     rng = np.random.default_rng(0)
-    monkeypatch.setattr(_whole, "MOST_AT_ONCE", 100)
+    monkeypatch.setattr(_whole_grid, "MOST_AT_ONCE", 100)
     monkeypatch.setattr(_local_update, "MOST_AT_ONCE", 100)
-    monkeypatch.setattr(_whole, "_BLOCK", {2: 7})
-    monkeypatch.setattr(_whole, "_HALO", {2: 2})
+    monkeypatch.setattr(_whole_grid, "_BLOCK", {2: 7})
+    monkeypatch.setattr(_whole_grid, "_HALO", {2: 2})
     unary = rng.integers(-6, 7, (20, 20))
     cut = EditableCut(unary, 2)
     cut._halo = 1
@@ -389,9 +389,9 @@ def test_an_update_that_is_stopped_is_not_proved_until_it_is_repaired():
 
 
 def test_a_first_solution_that_is_stopped_can_be_repaired(monkeypatch):
-    monkeypatch.setattr(_whole, "MOST_AT_ONCE", 100)
+    monkeypatch.setattr(_whole_grid, "MOST_AT_ONCE", 100)
     monkeypatch.setattr(_local_update, "MOST_AT_ONCE", 100)
-    monkeypatch.setattr(_whole, "_BLOCK", {2: 10})
+    monkeypatch.setattr(_whole_grid, "_BLOCK", {2: 10})
     unary = np.random.default_rng(0).normal(0.0, 1.0, (30, 30))
     cut = EditableCut(unary, 0.8, callback=stopping(3))
     assert not cut.proved

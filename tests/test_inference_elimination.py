@@ -36,7 +36,16 @@ def test_it_is_enumeration(name):
 
 @pytest.mark.parametrize("seed", range(10))
 def test_any_terms_and_forbidden_labels(seed):
-    kinds = ["potts", "tables", "shared table", "count", "robust", "label", "transition", "concave cardinality"]
+    kinds = [
+        "potts",
+        "tables",
+        "shared table",
+        "count",
+        "robust",
+        "label",
+        "transition",
+        "concave cardinality",
+    ]
     field = random_field(kinds, 5, 3, seed, forbidden=0.2)
     post = sw.marginals(field, "elimination")
     assert post.log_partition_upper == pytest.approx(log_partition(field), abs=1e-9)

@@ -300,7 +300,7 @@ def test_a_pool_ends_when_one_of_its_threads_raises():
         pool.map(fail_or_spin, range(5))
 
 
-def test_a_kernel_heeds_the_stop_of_its_thread_alone():
+def test_a_kernel_ends_at_the_stop_of_its_own_thread_only():
     stop, field = _core.Stop(), grid_field(1, 3)
     labels = np.zeros((4, field.n_variables), np.int64)
     _core.watch_polls(lambda: None)  # or it would look a few times a second only

@@ -58,7 +58,7 @@ def objective(fit: BoostFit, risk, C):
 @contextmanager
 def softened(always):
     """The soft risk first, whatever the number of scores, or never."""
-    with mock.patch.object(_restricted, "_MANY_SCORES", 0 if always else np.inf):
+    with mock.patch.object(_restricted, "MANY_SCORES", 0 if always else np.inf):
         yield
 
 

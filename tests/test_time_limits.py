@@ -374,7 +374,7 @@ def test_the_outer_of_two_limits_counts_inside_the_inner_one():
         outer.run(inner.run, within)
     assert outer.expired
     assert not inner.expired
-    assert not _core.heeds()
+    assert not _core.has_check()
 
 
 def test_no_limit_strikes_in_what_a_callback_calls():
@@ -525,13 +525,13 @@ def test_a_bound_without_time_holds_to_the_last_digit():
 
 def test_an_oracle_of_the_user_is_not_cut_short():
     """The limit does not strike in searches that an oracle runs: part of an answer is no plane."""
-    heeded = []
+    checked = []
 
     def oracle(*arguments):
-        heeded.append(_core.heeds())
+        checked.append(_core.has_check())
         return SMALL.risk(*arguments) if len(arguments) == 1 else SMALL.example(*arguments)
 
     learning.one_slack(oracle, 3, time_limit=1e9)
     learning.n_slack(oracle, 12, 3, time_limit=1e9)
-    assert heeded
-    assert not any(heeded)
+    assert checked
+    assert not any(checked)

@@ -2,8 +2,8 @@
 
 Each module has generators of pairs of a name and a call without arguments that solves the problem:
 ``timed()`` yields the benchmarks' kinds of input at sizes of 0.05 to 1 second, ``wide()`` many
-small ones that reach every public function. Answers of one build are reproducible to the last bit.
-Only public names are called, so that the files run with older and newer builds alike.
+small ones that together call every public function. Answers of one build are reproducible to the
+last bit. Only public names are called, so that the files run with older and newer builds alike.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def call(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
 
 
 def attempt(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """Return the answer of a call, or a refusal, whose words may change between builds."""
+    """Return the answer of a call, or its ``ValueError``, whose text may change between builds."""
     try:
         return call(function, *args, **options)
     except ValueError as error:

@@ -14,7 +14,7 @@ from benchmarks.problems import OLDER, Failure, Refusal, named
 # The largest array in bytes that is stored; larger ones are stored as a digest.
 MOST = 1 << 18
 
-# The answers that stand for a call that was refused, and for an error that no build should raise.
+# The answers that are recorded for a ``ValueError``, and for an error that no build should raise.
 REFUSED, FAILED = "refused", "failed"
 
 # The public attributes of results, certificates, learners and histories; nothing that is a time.
@@ -81,7 +81,7 @@ def digest(array: np.ndarray) -> str:
 
 
 def is_numbers(answer: list[Any] | tuple[Any, ...]) -> bool:
-    """Return whether all are numbers, or rows of numbers of one length."""
+    """Return whether all items are numbers, or rows of numbers of one length."""
     if all(isinstance(value, tuple) and len(value) == len(answer[0]) for value in answer):
         return all(map(is_numbers, answer))
     return all(isinstance(value, np.generic | bool | int | float) for value in answer)

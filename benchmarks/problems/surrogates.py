@@ -99,7 +99,7 @@ def loss_seen(loss: losses.Loss, p: int) -> Any:
 def surrogate_seen(make: Any, loss: losses.Loss, p: int) -> Any:
     """Evaluate a batch in both precisions, its rows as ragged sets, and a single set.
 
-    Return the values and properties, or a refusal.
+    Return the values and properties, or a ``Refusal``.
     """
     rng = np.random.default_rng(p)
     y, scores = rng.random((6, p)) < 0.4, rng.normal(0.0, 1.5, (6, p))

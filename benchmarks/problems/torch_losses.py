@@ -139,7 +139,7 @@ def wide() -> Iterator[Problem]:
         ),
     )
 
-    # FieldMarginals and FieldMAP answer in records, FieldPosterior and FieldLabels, the losses in
+    # FieldMarginals, FieldMAP and the losses return records: FieldPosterior, FieldLabels and
     # FieldLoss.
     images, labels = x[:, :, :36].reshape(2, 3, 6, 6), classes[:, :36].reshape(2, 6, 6).clamp(max=2)
     layer = sw.torch.FieldMarginals(0.7)

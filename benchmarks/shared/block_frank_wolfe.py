@@ -1,4 +1,4 @@
-"""Block-coordinate Frank-Wolfe for structured SVMs, with the record of the learners.
+"""Block-coordinate Frank-Wolfe for structured SVMs, with the results of the library's learners.
 
 S. Lacoste-Julien, M. Jaggi, M. Schmidt, P. Pletscher, Block-coordinate Frank-Wolfe optimization for
 structural SVMs, 2013. For a random example i the oracle gives a plane (a, b) at the current w. With

@@ -1,7 +1,8 @@
 """Surrogates of one set in plain NumPy, for comparison where no other library has them.
 
-They are written as for a paper, vectorised over the elements of the set. Labels are booleans (p,),
-scores float64 (p,); each function returns the value and a gradient with respect to the scores.
+They follow the formulas of the papers, vectorised over the elements of the set. Labels are booleans
+(p,), scores float64 (p,); each function returns the value and a gradient with respect to the
+scores.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Fields to measure on: pictures of two labels and of many, superpixels."""
+"""Fields for benchmarks: pictures of two labels and of many, superpixels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Flow problems to measure on: noisy pictures, superpixels, and files of the DIMACS challenge."""
+"""Flow problems for benchmarks: noisy pictures, superpixels, and files of the DIMACS challenge."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Time answers to one question side by side, and store the results.
+"""Time several contenders on one problem, in turn, and store the results.
 
 The speed of a machine varies, so a single time says little. Therefore every repeat runs all
-contenders on the same input, one right after the other, and the ratio of neighbours is reported:
-its median and its range over the repeats. One thread is used, unless the question is about threads.
-A single thread may be timed by ``time.process_time``, in which other programs on a shared machine
-do not count.
+contenders on the same input, one right after the other, and the ratio of successive times is
+reported: its median and its range over the repeats. One thread is used, unless the question is
+about threads. A single thread may be timed by ``time.process_time``, in which other programs on a
+shared machine do not count.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ PACKAGES = (
 )
 THREADS = 1
 
-with suppress(ModuleNotFoundError):  # a machine with a GPU may have NumPy and torch alone
+with suppress(ModuleNotFoundError):  # a machine with a GPU may have only NumPy and torch
     from threadpoolctl import threadpool_limits
 
     threadpool_limits(THREADS)
@@ -103,7 +103,7 @@ def alternate(
     """Return seconds per call, one figure per repeat for each contender.
 
     A fast contender is called in a row until ``least`` seconds have passed. The order rotates with
-    the repeats, so that no contender always inherits the caches of the same neighbour.
+    the repeats, so that the same contender does not always run before another and fill its caches.
     """
     calls = {}
     for name, contender in contenders.items():
@@ -215,7 +215,7 @@ def _cpu() -> str:
 
 
 def _commit() -> str:
-    """Return the commit, marked if the library differs; results and documents may differ."""
+    """Return the commit, marked if the library has changed since; other files do not count."""
 
     def git(*words: str) -> str:
         return subprocess.run(

@@ -1,4 +1,4 @@
-"""A multi-label problem, as the learners take it."""
+"""A multi-label problem, in the form that the learners expect."""
 
 from __future__ import annotations
 

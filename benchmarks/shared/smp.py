@@ -13,7 +13,8 @@ import torch
 def smp_lovasz_loss() -> torch.nn.Module:
     """Return the loss of segmentation-models-pytorch, whose package needs torchvision.
 
-    A bare module with the package's path takes its place, so that ``losses`` is imported alone.
+    An empty module with the package's path replaces the package, so that only ``losses`` is
+    imported.
     """
     spec = importlib.util.find_spec("segmentation_models_pytorch")
     if spec is None or spec.submodule_search_locations is None:

@@ -1,4 +1,4 @@
-// Arguments that several files of this folder take, and checks of them: arrays over the variables
+// Types and checks of arguments that several files of this folder use: arrays over the variables
 // and labels of a field, edges, pairs, and tables over a few variables.
 #pragma once
 
@@ -8,7 +8,8 @@
 
 namespace setwise::bind {
 
-constexpr Index most = Index(1) << 31;  // most entries of an array; then products of two sizes fit
+// The most entries of an array, such that products of two sizes fit into 64 bits.
+constexpr Index most = Index(1) << 31;
 
 template <class T>
 std::vector<T> copy(const In<T>& array) {
@@ -81,7 +82,7 @@ void require_tables(const State& state, const In3<double>& tables) {
             "tables must have shape (T, L, L)");
 }
 
-// Bind the methods that add pairs, which all these classes take in the same way.
+// Bind the methods that add pairs, which are the same for several classes.
 template <class State>
 nb::class_<State> bind_pairs(nb::module_& m, const char* name) {
     return nb::class_<State>(m, name)

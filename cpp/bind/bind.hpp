@@ -35,7 +35,7 @@ inline void require(bool holds, const char* what) {
 // interpreter's lock.
 void poll_signals();
 
-// Reading the clock costs as much as a short row, so only some rows do it.
+// Reading the clock costs as much as processing a short row, so it is read at some rows only.
 inline void poll_now_and_then(Index row) {
     if ((row & 31) == 31) poll_signals();
 }

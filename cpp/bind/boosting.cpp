@@ -97,7 +97,8 @@ void step_gains(const StepSearch& search, In2<double> weights, double slack, Out
         gains.data()[f] = best[f].gain, cuts.data()[f] = best[f].cut;
 }
 
-// Two Python threads may hold one object, whose buffers serve one call at a time.
+// An object with a lock, because two Python threads may share it and its buffers are for one call
+// at a time.
 struct LockedRankPairs {
     setwise::RankPairs pairs;
     std::mutex mutex;
@@ -127,7 +128,7 @@ void make_rank_pairs(LockedRankPairs* self, In<std::int32_t> levels, In<double> 
         setwise::RankPairs(copy_of(levels), copy_of(weights), copy_of(offsets)), {}};
 }
 
-// The buffers of this class serve one call at a time, too.
+// An object with a lock, for the same reason.
 struct LockedSoftRisk {
     setwise::SoftClassRisk risk;
     std::mutex mutex;

@@ -25,18 +25,17 @@ namespace {
 using namespace setwise::bind;
 
 // The work space of a thread, kept from row to row.
-struct Desk {
+struct RowWorkspace {
     setwise::ExpectedRatio ratio;
     setwise::Workspace work;
     std::vector<Byte>
-        unsigned_;  // no element is a mistake yet, so margins are minus the probabilities
+        unsigned_;  // no element is a mistake yet, so the margins are minus the probabilities
     std::vector<double> p, w;
 };
 
-// Row i of p is [offsets[i], offsets[i + 1]). Computes the best set of each row among the first k
-// in order of probability, its expected score, and a bound on the expected score of every set.
-// `none` has the score of the empty set of each row, or is empty; then the elements are taken as
-// independent.
+// Row i of p is [offsets[i], offsets[i + 1]). Compute the best set of each row among the first k in
+// order of probability, its expected score, and a bound on the expected score of every set. `none`
+// has the score of the empty set of each row, or is empty if the elements are independent.
 void decide_ratio(In<double> p, In<double> weights, In<Index> offsets, In<double> none,
                   bool jaccard, double b, int n_threads, Out<Byte> mask, Out<double> scores,
                   Out<double> most) {
@@ -57,27 +56,27 @@ void decide_ratio(In<double> p, In<double> weights, In<Index> offsets, In<double
             "scores and most must have a row each");
     require(b > 0 && n_threads >= 1, "b and n_threads must be positive");
     const bool weighted = weights.size() > 0;
-    std::vector<Desk> desks;
+    std::vector<RowWorkspace> workspaces;
     for (int worker = 0; worker < n_threads && worker <= rows; ++worker)
-        desks.push_back({{jaccard, b}, {}, {}, {}, {}});
+        workspaces.push_back({{jaccard, b}, {}, {}, {}, {}});
     setwise::each_task(rows, n_threads, poll_signals, [&](Index i, int worker) {
-        Desk& desk = desks[static_cast<std::size_t>(worker)];
+        RowWorkspace& work = workspaces[static_cast<std::size_t>(worker)];
         const Index begin = offsets.data()[i], n = offsets.data()[i + 1] - begin;
-        if (static_cast<Index>(desk.unsigned_.size()) < n) {
-            desk.unsigned_.resize(static_cast<std::size_t>(n));
-            desk.p.resize(static_cast<std::size_t>(n));
-            desk.w.resize(weighted ? static_cast<std::size_t>(n) : 0);
+        if (static_cast<Index>(work.unsigned_.size()) < n) {
+            work.unsigned_.resize(static_cast<std::size_t>(n));
+            work.p.resize(static_cast<std::size_t>(n));
+            work.w.resize(weighted ? static_cast<std::size_t>(n) : 0);
         }
         const auto poll = worker == 0 ? poll_signals : +[] {};
-        const setwise::Row<double> row{desk.unsigned_.data(), p.data() + begin, n};
-        setwise::order_row(row, 1.0, desk.work, poll);
-        const auto& items = desk.work.items;
+        const setwise::Row<double> row{work.unsigned_.data(), p.data() + begin, n};
+        setwise::order_row(row, 1.0, work.work, poll);
+        const auto& items = work.work.items;
         for (Index k = 0; k < n; ++k) {
             const auto at = begin + setwise::index_of(items[static_cast<std::size_t>(k)]);
-            desk.p[static_cast<std::size_t>(k)] = p.data()[at];
-            if (weighted) desk.w[static_cast<std::size_t>(k)] = weights.data()[at];
+            work.p[static_cast<std::size_t>(k)] = p.data()[at];
+            if (weighted) work.w[static_cast<std::size_t>(k)] = weights.data()[at];
         }
-        const auto best = desk.ratio.best(desk.p.data(), weighted ? desk.w.data() : nullptr, n,
+        const auto best = work.ratio.best(work.p.data(), weighted ? work.w.data() : nullptr, n,
                                           none.size() ? none.data() + i : nullptr, poll);
         std::fill(mask.data() + begin, mask.data() + begin + n, Byte(0));
         for (Index k = 0; k < best.k; ++k)
@@ -95,8 +94,8 @@ double expected_of_count(In<double> chances, In<double> table) {
                                       table.data(), work);
 }
 
-// Return the least and the largest probability, and the sum of a pixel's probabilities that is farthest
-// from 1, over the pixels that count; NaN if there is any.
+// Return the least and the largest probability, and the sum over the classes of a pixel that is
+// farthest from 1, over the valid pixels. They are NaN if any probability is NaN.
 template <class T>
 std::array<double, 3> probability_range(In3<T> p, In<Byte> valid, Index n_threads) {
     const auto images = static_cast<Index>(p.shape(0)), classes = static_cast<Index>(p.shape(1)),
@@ -144,8 +143,9 @@ std::array<double, 3> probability_range(In3<T> p, In<Byte> valid, Index n_thread
 
 // p: (images, classes, pixels); valid: images * pixels, or empty. A set is an image, or all of them.
 // `scale`, `weight` and `none` have a row for each set and an entry for each class (label_map.hpp);
-// none is NaN where elements are independent. Computes a label for every pixel, -1 where it is void,
-// the expected score of each class of each set, and an upper bound on their sum over all label maps.
+// none is NaN where elements are independent. Compute a label for every pixel, -1 where it is void,
+// the expected score of each class of each set, and an upper bound on their sum over all label
+// maps.
 template <class T>
 void label_maps(In3<T> p, In<Byte> valid, bool per_image, bool jaccard, double b, In2<double> scale,
                 In2<double> weight, In2<double> none, Index n_threads, Out<Index> labels,
@@ -168,7 +168,8 @@ void label_maps(In3<T> p, In<Byte> valid, bool per_image, bool jaccard, double b
     require(static_cast<Index>(bounds.size()) == sets, "bounds must have an entry for each set");
     require(b > 0, "b must be positive");
     const int n = threads(n_threads);
-    // Threads are for the sets if these are many, otherwise for the pixels. No answer depends on it.
+    // Threads divide the sets if there are many, and otherwise the pixels. Answers do not depend on
+    // this.
     const bool many = sets >= n;
     const Index of_set = per_image ? 1 : images;
     setwise::each_long_task(sets, many ? n : 1, poll_signals, [&](Index set, setwise::Poll poll) {
@@ -194,9 +195,9 @@ void label_maps(In3<T> p, In<Byte> valid, bool per_image, bool jaccard, double b
     });
 }
 
-// Row i has the entries [ends[i], ends[i + 1]) of p and label. Computes which entries are chosen, k of
-// each row, and the weighted score of each label. Returns a bound on their sum over all choices, and
-// the number of passes.
+// Row i has the entries [ends[i], ends[i + 1]) of p and label. Compute which entries are chosen, k
+// of each row, and the weighted score of each label. Return a bound on the sum of the scores over
+// all choices, and the number of passes.
 std::pair<double, Index> choose_labels(In<double> p, In<Index> label, In<Index> ends,
                                        const std::string& score, double b, In<double> weight,
                                        Index k, bool at_most, Index n_threads, Out<Byte> chosen,

@@ -3,10 +3,10 @@
 
 #include "bind/bind.hpp"
 #include "fields/checked_copies.hpp"
+#include "fields/connected_parts.hpp"
 #include "fields/energies.hpp"
 #include "fields/favourites.hpp"
 #include "fields/number_sizes.hpp"
-#include "fields/parts.hpp"
 #include "fields/two_label_tables.hpp"
 
 namespace {
@@ -143,16 +143,15 @@ setwise::EdgeTables two_label_tables(const In2<Index>& edges, const Doubles& tab
     return {edges.data(), count, tables.data(), shared, weights.data()};
 }
 
-// Return the largest entry of a table above its least one, and the sum of these over the tables.
+// Return the largest range of a table's entries, and the sum of the ranges of all tables.
 std::pair<double, double> split_tables(In2<Index> edges, Doubles tables, Doubles factors,
                                        double slack, Out2<double> unary, Out<double> weights) {
     require(unary.shape(1) == 2 && weights.size() == edges.shape(0),
             "unary must have shape (N, 2), and weights an entry for each edge");
     double total = 0;
-    const double largest =
-        setwise::split_tables(
-            two_label_tables(edges, tables, factors, static_cast<Index>(unary.shape(0))), slack,
-            unary.data(), weights.data(), total);
+    const double largest = setwise::split_tables(
+        two_label_tables(edges, tables, factors, static_cast<Index>(unary.shape(0))), slack,
+        unary.data(), weights.data(), total);
     return {largest, total};
 }
 
@@ -181,7 +180,7 @@ double weights_between(In<Index> labels, In2<Index> edges, Doubles weights) {
 
 // ------------------------------------------------------------- copies of arguments, checked on the way
 
-// Return the first edge with a negative end or without a second one, or -1 if all edges were
+// Return the index of the first edge with a negative end or two equal ends, or -1 if all edges were
 // copied.
 Index copy_edges(In2<Index> edges, Out2<Index> copy) {
     require(edges.shape(1) == 2 && copy.shape(0) == edges.shape(0) && copy.shape(1) == 2,

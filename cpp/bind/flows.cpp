@@ -24,7 +24,7 @@ using namespace setwise::bind;
 
 using OutPairs = nb::ndarray<Index, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu>;
 
-// Two Python threads may hold one graph.
+// Return a lock of the graph, which two Python threads may share.
 std::lock_guard<std::mutex> locked(const setwise::AnyFlowProblem& problem) {
     return std::lock_guard<std::mutex>(problem.mutex());
 }
@@ -99,7 +99,7 @@ void bind_problem(nb::module_& m, const char* name) {
                                      : setwise::BlockSizes{});
                 return g.value();
             },
-            // Blocks of few nodes are for tests.
+            // The argument small_blocks is for tests.
             "threads"_a = 1, "small_blocks"_a = false, Unlocked())
         .def(
             "copy",
@@ -240,8 +240,9 @@ setwise::GridWeights<Capacity> weights_of(const AnyLayout<Capacity>& array) {
     return weights;
 }
 
-// Make a graph of a grid. Weights have an entry for each step and pixel, and are capacities; the
-// pixels and edges can be numbered. Return null if the grid is better made from its edges.
+// Make a graph of a grid. Weights have an entry for each step and pixel and must be valid
+// capacities, and the pixels and edges must be few enough to be numbered. Return null if the graph
+// should be made from a list of edges instead.
 template <class Capacity>
 setwise::FlowProblem<Capacity>* make_grid(In<Index> sides, In2<Index> steps,
                                           AnyLayout<Capacity> there, AnyLayout<Capacity> back) {
@@ -300,7 +301,7 @@ Index require_two_labels(const In2<double>& unary, const Out<Index>& labels) {
     return static_cast<Index>(unary.shape(0));
 }
 
-// Return the grid whose nodes have these unaries and whose edges these weights.
+// Return the grid for these unaries of nodes and weights of edges, whose sizes are checked.
 setwise::GridNumbering grid_of(const In2<double>& unary, const In<Index>& sides,
                                const In2<Index>& steps, const In<double>& weights) {
     const auto n = static_cast<Index>(unary.shape(0));
@@ -322,8 +323,8 @@ struct Type {
     using type = T;
 };
 
-// Cut a grid whose nodes have 2, 4, 6, 8 or 26 neighbours. Otherwise return false, and do nothing.
-// The answer does not depend on the blocks; a size of 0 is the usual one.
+// Cut a grid whose nodes have 2, 4, 6, 8 or 26 neighbours. For other grids do nothing and return
+// false. The answer does not depend on the size of the blocks; 0 means the default size.
 bool cut_grid(In2<double> unary, In<Index> sides, In2<Index> steps, In<double> weights,
               Out<Index> labels, Out<double> answer, int threads, Index block, Index halo,
               bool backwards) {
@@ -358,12 +359,12 @@ setwise::Box box_in(const setwise::GridNumbering& grid, const In2<Index>& box) {
     return core;
 }
 
-// Solve a window of a grid for all labels around it, and write those that are certain. `known` has a
-// byte for each voxel: its label, or 2 if it is open, or 3 if it is and was in a window before.
-// `box` has the range of the window's core along each axis. Voxels within a halo around it that are
-// marked by 3 are solved too. `largest` is the largest weight of the whole, of which this grid may
-// be a part. Return how many voxels stay open, or -1, and do nothing, if a node of the grid has
-// another number of neighbours than 2, 4, 6, 8 or 26.
+// Solve a window of a grid for all possible labels around it, and write the labels that are
+// certain. `known` has a byte for each voxel: its label, or 2 if it is open, or 3 if it is open and
+// was in an earlier window. `box` has the range of the window's core along each axis. Voxels within
+// a halo around it that are marked by 3 are solved too. `largest` is the largest weight of the
+// whole grid, of which this one may be a part. Return the number of voxels that stay open. If nodes
+// do not have 2, 4, 6, 8 or 26 neighbours, do nothing and return -1.
 Index cut_window(In2<double> unary, In<Index> sides, In2<Index> steps, In<double> weights,
                  Out<std::uint8_t> known, In2<Index> box, Index halo, double largest) {
     require(known.size() == unary.shape(0) && unary.shape(1) == 2,

@@ -11,7 +11,7 @@ namespace {
 
 using namespace setwise::bind;
 
-// The features of the examples. Their arrays must live as long as they do.
+// The features of the examples, whose arrays must outlive this object.
 struct DenseRows {
     In2<double> X;
     bool intercept;
@@ -69,8 +69,7 @@ Index hinge_passes(const Rows& rows, In<Byte> positive, In<double> most, double 
                                  b.data(), state.data(), poll_signals);
 }
 
-// The sets. Their arrays must live as long as they do; kind, tables and starts are those of
-// SetFamilies.
+// The sets, whose arrays must outlive this object. Kind, tables and starts are as in SetFamilies.
 struct SetBlocks {
     In<Byte> positive;
     In<Index> offsets;
@@ -230,7 +229,7 @@ void make_planes(setwise::KeptPlanes* self, In<Index> offsets, In<double> scales
         setwise::KeptPlanes(offsets.data(), scales.data(), static_cast<Index>(scales.size()), most);
 }
 
-// Write how many planes each set has in use, and those planes.
+// Write the number of planes that each set has in use, and these planes.
 void count_used_planes(const setwise::KeptPlanes& planes, Out<Index> counts) {
     require(static_cast<Index>(counts.size()) == planes.n(), "counts must have an entry a set");
     planes.count_used(counts.data());

@@ -20,64 +20,64 @@ class Stop {
 
     // Return what the function returns; while it runs, every poll of this thread checks the stop.
     nb::object run(nb::callable function, nb::args arguments) const {
-        const Heeding heeding(this);
+        const StopScope scope(this);
         return function(*arguments);
     }
 
-    static bool asked_of_this_thread() { return heeded_ != nullptr && heeded_->asked(); }
+    static bool asked_of_this_thread() { return current_ != nullptr && current_->asked(); }
 
   private:
-    struct Heeding {
-        explicit Heeding(const Stop* stop) : before(heeded_) { heeded_ = stop; }
-        ~Heeding() { heeded_ = before; }
-        Heeding(const Heeding&) = delete;
+    struct StopScope {
+        explicit StopScope(const Stop* stop) : before(current_) { current_ = stop; }
+        ~StopScope() { current_ = before; }
+        StopScope(const StopScope&) = delete;
         const Stop* before;
     };
 
-    static thread_local const Stop* heeded_;
+    static thread_local const Stop* current_;
     std::atomic<bool> asked_{false};
 };
 
-thread_local const Stop* Stop::heeded_ = nullptr;
+thread_local const Stop* Stop::current_ = nullptr;
 
-// Throw an exception that searches do not treat as Ctrl-C, because the partial result of the thread
-// is not needed.
-void end_if_asked() {
+// Throw an exception that searches do not treat like Ctrl-C, because nobody needs the partial
+// result of this thread.
+void end_if_stopped() {
     if (!Stop::asked_of_this_thread()) return;
     const nb::object kind = nb::module_::import_("concurrent.futures").attr("CancelledError");
     PyErr_SetString(kind.ptr(), "the call that this thread works for was interrupted");
     throw nb::python_error();
 }
 
-// The checks that the polls of a thread call beside looking for signals, the latest first; null
-// hides all earlier ones.
-struct Heeded {
+// The checks that polls of a thread call in addition to checking for signals, the latest first. A
+// null entry hides all earlier ones.
+struct ThreadCheck {
     const nb::object check;
-    const Heeded* const before;
+    const ThreadCheck* const before;
 };
 
-thread_local const Heeded* latest_heeded = nullptr;
+thread_local const ThreadCheck* latest_check = nullptr;
 
-void call_heeded() {
-    for (const Heeded* heeded = latest_heeded; heeded != nullptr; heeded = heeded->before)
-        if (heeded->check.is_none())
+void call_checks() {
+    for (const ThreadCheck* current = latest_check; current != nullptr; current = current->before)
+        if (current->check.is_none())
             return;
         else
-            heeded->check();
+            current->check();
 }
 
-bool heeds() { return latest_heeded != nullptr && !latest_heeded->check.is_none(); }
+bool has_check() { return latest_check != nullptr && !latest_check->check.is_none(); }
 
 // Return what the function returns; while it runs, every poll of this thread calls the check.
-nb::object heed(nb::object check, nb::callable function, nb::args arguments) {
+nb::object run_with_check(nb::object check, nb::callable function, nb::args arguments) {
     struct Scope {
-        explicit Scope(const Heeded* heeded) { latest_heeded = heeded; }
-        ~Scope() { latest_heeded = before; }
+        explicit Scope(const ThreadCheck* current) { latest_check = current; }
+        ~Scope() { latest_check = before; }
         Scope(const Scope&) = delete;
-        const Heeded* before = latest_heeded;
+        const ThreadCheck* before = latest_check;
     };
-    const Heeded heeded{std::move(check), latest_heeded};
-    const Scope scope(&heeded);
+    const ThreadCheck current{std::move(check), latest_check};
+    const Scope scope(&current);
     return function(*arguments);
 }
 
@@ -113,12 +113,12 @@ void poll_signals() {
     using Clock = std::chrono::steady_clock;
     static thread_local Clock::time_point last = Clock::now();
     const auto now = Clock::now();
-    if (now - last < std::chrono::milliseconds(heeds() ? 20 : 200) && !watched()) return;
+    if (now - last < std::chrono::milliseconds(has_check() ? 20 : 200) && !watched()) return;
     last = now;
     nb::gil_scoped_acquire lock;
     tell_watcher();
-    end_if_asked();
-    call_heeded();
+    end_if_stopped();
+    call_checks();
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
@@ -132,11 +132,11 @@ static void bind_poll(nb::module_& m) {
         .def("run", &Stop::run, "function"_a, "arguments"_a);
     m.def("poll", [] {
         tell_watcher();
-        end_if_asked();
-        call_heeded();
+        end_if_stopped();
+        call_checks();
     });
-    m.def("heed", &heed, "check"_a.none(), "function"_a, "arguments"_a);
-    m.def("heeds", &heeds);
+    m.def("run_with_check", &run_with_check, "check"_a.none(), "function"_a, "arguments"_a);
+    m.def("has_check", &has_check);
     m.def("watch_polls", &watch_polls, "function"_a.none());
 }
 

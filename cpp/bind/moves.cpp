@@ -21,7 +21,7 @@ namespace {
 
 using namespace setwise::bind;
 
-// Checks the preconditions of the kernel, and keeps the arrays alive that it reads.
+// A wrapper that checks the preconditions of the kernel and keeps the arrays that it reads alive.
 class BoundMoves {
   public:
     explicit BoundMoves(In2<double> unary)
@@ -335,14 +335,15 @@ class BoundFieldBatch {
         return std::numeric_limits<double>::infinity();
     }
 
-    // A thread is started for at least a fraction of a millisecond of work.
+    // Return the number of threads such that each has at least a fraction of a millisecond of work.
     Index worth_threads() const {
         const Index nodes = batch_.node_starts.back(), pairs = batch_.edge_starts.back();
         return 1 + ((nodes + pairs) * batch_.labels >> 14);
     }
 
     bool keeps_messages() const {
-        // Messages of at most 256 MiB are kept from one step to the next; larger ones are recomputed.
+        // Messages of at most 256 MiB are kept from one step to the next; larger ones are
+        // recomputed. Not tuned.
         constexpr std::size_t most_bytes = std::size_t(1) << 28;
         return batch_.edges.size() / 2 * static_cast<std::size_t>(batch_.labels + 3) <=
                most_bytes / sizeof(double);
@@ -367,7 +368,7 @@ class BoundFieldBatch {
 
     setwise::FieldBatch batch_;
     std::vector<std::unique_ptr<setwise::KeptCut>> cuts_;
-    std::vector<std::vector<double>> messages_;  // messages of the last proofs
+    std::vector<std::vector<double>> messages_;  // the messages of the last proofs, as warm starts
 };
 
 }  // namespace

@@ -45,8 +45,8 @@ Index path_classes(In2<Index> edges, Index n, Out<Index> classes) {
                                  classes.data(), poll_signals);
 }
 
-// Outputs have their largest possible length: one entry per vertex, E + 1 starts. Return the number
-// of paths.
+// The outputs must have the largest possible lengths: one entry per vertex and E + 1 starts. Return
+// the number of paths.
 Index walk_paths(In2<Index> edges, Doubles weights, Index n, Out<Index> vertices, Out<Index> starts,
                  Out<double> steps) {
     require_edges_below(edges, n);

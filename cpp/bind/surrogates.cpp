@@ -36,7 +36,8 @@ struct Batch {
     void check(const Out<double>& values, const Out<Scalar>& gradient) const {
         check(values.size(), gradient.size());
     }
-    // Takes sizes, because a nanobind array cannot be made without the interpreter's lock.
+    // It takes sizes instead of arrays, because nanobind arrays cannot be made without the
+    // interpreter's lock.
     void check(std::size_t values, std::size_t gradient) const {
         require(offsets.size() >= 1 && begin(0) == 0, "offsets must start with 0");
         for (Index i = 0; i < rows(); ++i) {
@@ -129,7 +130,7 @@ void lovasz_table(In<Byte> positive, In<Scalar> scores, In<Index> offsets, In<do
              });
 }
 
-// Write the positions inside the row of the elements that count, by increasing margin; row i of the
+// Write the positions in the row of the elements that count, by increasing margin. Row i of the
 // answer is [chains[i], chains[i + 1]).
 template <class Scalar>
 void order_rows(In<Byte> positive, In<Scalar> scores, In<Index> offsets, In<Byte> componentwise,

@@ -8,8 +8,8 @@ namespace {
 using namespace setwise::bind;
 using setwise::BoxImage;
 
-// Features of boxes (n, 4); those of the given `kinds` stand side by side: 0 for pixels, 1 for
-// gradients.
+// Compute features of boxes (n, 4). Those of the given `kinds` (0 for pixels, 1 for gradients) are
+// concatenated.
 void describe(const BoxImage& image, In2<double> boxes, In<Index> kinds, Out2<Byte> out) {
     Index width = 0;
     for (std::size_t k = 0; k < kinds.size(); ++k) {
@@ -37,7 +37,8 @@ void describe(const BoxImage& image, In2<double> boxes, In<Index> kinds, Out2<By
     }
 }
 
-// Scores of rows of bytes: for each row the sum over some features of a table's entry.
+// Compute the score of each row of bytes: the sum over some features of an entry of the feature's
+// table.
 void score_bytes(In2<Byte> codes, In<Index> features, In2<double> tables, Out<double> scores) {
     const auto n = static_cast<Index>(codes.shape(0)), d = static_cast<Index>(codes.shape(1));
     require(tables.shape(0) == features.size() && tables.shape(1) == 256,

@@ -15,9 +15,9 @@ namespace setwise {
 // irrelevant ones, both by falling score. A ranking puts z_j above all relevant rows from k_j on.
 // Its loss is 1 - (1/p) sum_i i / (i + #{j: k_j <= i}), and the risk of Yue et al. (2007) is the
 // largest loss - 2 / (p n) sum over the pairs with i >= k_j of (x_i - z_j). Moving z_j from below
-// x_i to above it costs i / (i + j - 1) - i / (i + j) whatever the others do, so that the k_j can
-// be chosen one by one. That term and z_j fall with j, so k_j rises. Divide and conquer then takes
-// O((p + n) log n) after the sort.
+// x_i to above it changes the loss by i / (i + j - 1) - i / (i + j), whatever the other k are, so
+// each k_j can be chosen separately. Both this term and z_j decrease in j, so k_j increases. Divide
+// and conquer then takes O((p + n) log n) after the sort.
 class AveragePrecisionRisk {
   public:
     AveragePrecisionRisk(std::vector<std::uint8_t> relevant, std::vector<std::int64_t> offsets)
@@ -28,7 +28,7 @@ class AveragePrecisionRisk {
 
     // Compute the loss of the worst ranking of each query, and its slopes in the scores: the risk
     // is losses_q + <slopes, scores>. Both are zero for queries with rows of one kind only. Rows of
-    // one kind and equal scores have equal slopes, the mean over all worst rankings.
+    // one kind with equal scores have equal slopes, which are means over all worst rankings.
     void plane(const double* scores, double* losses, double* slopes, Poll poll) {
         for (std::size_t q = 0; q + 1 < offsets_.size(); ++q) {
             const auto begin = static_cast<std::size_t>(offsets_[q]);
@@ -123,7 +123,7 @@ class AveragePrecisionRisk {
     std::vector<std::uint8_t> relevant_;
     std::vector<std::int64_t> offsets_;
     std::vector<double> harmonic_;  // 1 + 1/2 + ... + 1/t
-    // The rows of the query at hand.
+    // The rows of the present query.
     std::vector<Row> high_, low_;
     std::vector<double> sums_, above_;
     std::vector<std::size_t> place_;

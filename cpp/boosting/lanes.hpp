@@ -1,7 +1,7 @@
 // Sums of several weightings of the rows at once, side by side: the inner loops of the stumps.
 //
 // A lane is one weighting. A single lane has a loop of its own; several lanes are stored in vectors
-// of four, the last filled up with zeros. No lane's sum depends on the others.
+// of four, the last filled up with zeros. The sum of a lane does not depend on the other lanes.
 #pragma once
 
 #include <algorithm>
@@ -43,7 +43,8 @@ inline std::int64_t row_of(std::uint32_t entry) { return entry & ~mark; }
 
 namespace lanes {
 
-// The number of rows between the prefetch of a value and its use.
+// The number of rows between the prefetch of a value and its use. Chosen by hand; no measurement is
+// on record.
 constexpr std::size_t ahead = 24;
 
 template <bool adds>
@@ -71,7 +72,7 @@ SETWISE_INLINED void walk(const std::uint32_t* rows, std::size_t n, const double
     for (std::size_t k = 0; k < n; ++k) {
         const double* const soon = values + 4 * fours * row_of(rows[std::min(k + ahead, n - 1)]);
         prefetch(soon);
-        // the last part lies on another cache line
+        // the last part may lie on another cache line
         if constexpr (fours > 2) prefetch(soon + 4 * fours - 1);
         const double* const own = values + 4 * fours * row_of(rows[k]);
         for (int v = 0; v < fours; ++v) {

@@ -1,4 +1,4 @@
-// Pairs of rows with different levels, counted without listing them: one sort, two sweeps.
+// Sums over pairs of rows with different levels, by one sort and two sweeps, without listing pairs.
 #pragma once
 
 #include <algorithm>
@@ -54,9 +54,9 @@ class RankPairs {
 
     std::size_t rows() const { return levels_.size(); }
 
-    // slopes_j: the weight of the active pairs in which j is the lower row, minus that of those in
-    // which it is the higher. Return the weight of all active pairs: the sum of (margin - s_i +
-    // s_j) over them is margin times that, plus <slopes, scores>.
+    // Write slopes_j: the weight of the active pairs in which j is the lower row, minus the weight
+    // of those in which it is the higher row. Return the weight of all active pairs. The sum of
+    // (margin - s_i + s_j) over them is this weight times margin, plus <slopes, scores>.
     double slopes(const double* scores, double margin, double* slopes, Poll poll) {
         double active = 0;
         for (std::size_t g = 1; g < offsets_.size(); ++g) {
@@ -120,7 +120,7 @@ class RankPairs {
     std::vector<double> weights_;
     std::vector<std::int64_t> offsets_;
     std::vector<std::uint8_t> ones_;
-    // Work space for the group at hand.
+    // Work space for the present group.
     Workspace work_;
     std::vector<Entry> rows_;
     std::vector<double> slopes_;

@@ -21,7 +21,7 @@
 
 namespace setwise {
 
-// Return exp(x) for x <= 0 to single precision, at least about 1e-38.
+// Return exp(x) for x <= 0 in single precision, but not less than about 1e-38.
 inline float short_exponential(float x) {
     constexpr float shift = 0x1.8p23f;  // adding it rounds to an integer
     x = x < -87.0f ? -87.0f : x;
@@ -128,8 +128,8 @@ class SoftClassRisk {
     }
 
     // Step in all weights of each learner of `order` at once, on |w|_1 + C times the soft risk. A
-    // step minimises the second-order model in a box of size `radius`. If the objective rose, the
-    // box shrinks and the step is undone. responses (n, m), with their sums (n, k); w (n, s).
+    // step minimises the second-order model in a box of size `radius`. If the objective increased,
+    // the box shrinks and the step is undone. responses (n, m), with their sums (n, k); w (n, s).
     // segment (n,): the segment that a learner scores, with a weight that is not negative, or -1
     // for all segments, with weights of any sign. With `grouped` the weights of a learner count by
     // their Euclidean norm instead of |w|_1, and the box is a ball.
@@ -186,9 +186,9 @@ class SoftClassRisk {
     // Examples are processed `stretch` at a time, whose temporary arrays fit into the L1 cache. Up to
     // most_square classes, the products of pairs of classes are computed. Not tuned.
     static constexpr Index stretch = 256, most_square = 16;
-    // A rise of the objective by less than this, relative to its size plus C, is rounding.
-    // `rounding_alone` holds if no linear program takes over: sums in single precision may then
-    // differ by more before the weights are optimal.
+    // An increase of the objective below this, relative to its size plus C, counts as rounding.
+    // `rounding_alone` is used if no linear program follows: sums in single precision may then
+    // differ by more before the weights are optimal. Not tuned.
     static constexpr double rounding = 1e-9, rounding_alone = 1e-7;
 
     void plan(const double* step) {
@@ -229,8 +229,8 @@ class SoftClassRisk {
     // Minimise slope'd + d' Q d / 2 + |w + d|_2 over d in a ball, at x = w + d. With c = Q w -
     // slope, the minimiser is x = 0 if |c| <= 1, and otherwise r (r Q + 1)^-1 c for the r = |x|
     // with |(r Q + 1)^-1 c| = 1. The inverse of that norm is concave and increases with r, so
-    // Newton's method approaches r from one side. A step that leaves the ball is shortened: the
-    // model is convex, so it falls all the way.
+    // Newton's method approaches r from one side. A step that leaves the ball is shortened. The
+    // model still decreases, because it is convex.
     void minimize_group(const double* w, double C, double radius, double* d) {
         goal_.assign(s_, 0.0);
         double norm = 0;
@@ -315,8 +315,8 @@ class SoftClassRisk {
     }
 
     // Update the heights, and sum sum_i v_i (max + tau log sum), the slopes and the curvature along
-    // a response. The heights are doubles; single precision suffices for what is computed from
-    // them.
+    // a response. The heights are in double precision, and everything that is computed from them is
+    // in single precision.
     double pass(double tau, const float* moved, const float* own, Poll poll) {
         std::fill(slopes_.begin(), slopes_.end(), 0.0);
         std::fill(curve_.begin(), curve_.end(), 0.0);
@@ -340,7 +340,8 @@ class SoftClassRisk {
         }
         for (Index y = 0; y < k_; ++y) {
             if (k_ > most_square) {
-                curve_[y] *= 2.0 / tau;  // for many classes, twice the diagonal is an upper bound
+                // For many classes twice the diagonal, an upper bound on the matrix, is used.
+                curve_[y] *= 2.0 / tau;
                 continue;
             }
             double sum = 0;  // rows sum to zero

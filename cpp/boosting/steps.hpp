@@ -39,10 +39,11 @@ class StepSearch {
         return static_cast<Index>(features_[static_cast<std::size_t>(feature)].low.size());
     }
 
-    // codes (rows,): the index of each row's value among the `values` of the feature, or `values`
-    // itself if it is missing. low, high: levels by cut. Cut c < values has the values up to c
-    // below and the missing ones above; cut values + c has both below. The last cut of a kind may
-    // be left out.
+    // codes (rows,) are the index of each row's value among the `values` distinct ones of the
+    // feature, or `values` itself if the value is missing. low and high are the levels of each cut.
+    // A cut c < values has the values up to c below and the missing values above. The cut values +
+    // c has the values up to c and the missing values below. The last cut of either kind may be
+    // left out.
     void add(std::vector<std::int32_t> codes, Index values, std::vector<float> low,
              std::vector<float> high) {
         features_.push_back({std::move(codes), values, std::move(low), std::move(high)});
@@ -56,7 +57,7 @@ class StepSearch {
         std::vector<double> packed(static_cast<std::size_t>(rows_ * stride), 0.0);
         for (Index s = 0; s < segments; ++s)
             for (Index i = 0; i < rows_; ++i) packed[i * stride + s] = weights[s * rows_ + i];
-        // Starting a thread costs as much as a million additions.
+        // Starting a thread costs about as much as a million additions.
         const Index worth = 1 + rows_ * features() * segments / 1000000;
         each_task(features(), static_cast<int>(std::min<Index>(n_threads, worth)), poll,
                   [&](Index f, int) {

@@ -24,8 +24,8 @@
 
 namespace setwise {
 
-// Two rows with neighbouring values, between which a threshold lies; `none` is a row that is not
-// stored. If both are `none` there is no threshold, and one side.
+// Two rows with neighbouring values, between which a threshold lies. `none` stands for rows that
+// are not stored. If both are `none` there is no threshold, and all rows are on one side.
 struct Split {
     static constexpr std::int64_t none = -1;
     double gain;         // T - 2 L: its sign is the side of the larger values
@@ -50,7 +50,7 @@ inline double best_of(Trend trend, double total, double high, double low) {
 
 // A feature with many values: the rows in the order in which they are met, the smallest value
 // first. Rows that are not stored (the zeros of a sparse matrix) share one value: `up` walks
-// towards it from below, `down` from above. A mark on the last row of a run of equal values says
+// towards it from below, `down` from above. A mark on the last row of a run of equal values means
 // that a threshold follows. Rows with a missing value are stored separately.
 class SortedFeature {
   public:
@@ -76,8 +76,8 @@ class SortedFeature {
             gains[k] = best_of(trend_, present[k], sums.high[k], sums.low[k]) + std::abs(apart[k]);
     }
 
-    // Return the lowest threshold whose gain is within `slack` of the best: sums that differ only
-    // by rounding tie.
+    // Return the lowest threshold whose gain is within `slack` of the best, because such sums may
+    // differ only by rounding.
     Split locate(const double* doubled, double total, double slack) const {
         Lanes gains, totals{};
         totals[0] = total;
@@ -231,7 +231,7 @@ class StumpSearch {
         for (std::int64_t g = 0; g < groups; ++g) {
             const std::int64_t begin = segments * g / groups, end = segments * (g + 1) / groups;
             const Packed packed(weights + begin * rows_, static_cast<int>(end - begin), rows_);
-            // Starting a thread costs as much as a million additions.
+            // Starting a thread costs about as much as a million additions.
             const std::int64_t worth = 1 + rows_ * features() * (end - begin) / 1000000;
             const auto helpers = static_cast<int>(std::min<std::int64_t>(n_threads, worth));
             each_task(features(), helpers, poll, [&](std::int64_t f, int) {
@@ -284,7 +284,8 @@ class StumpSearch {
             // block: number of rows that stay in the cache
             const std::int64_t stride = lanes_of(fours), block = 1024;
             std::size_t size = static_cast<std::size_t>(rows * stride + 8) * sizeof(double);
-            buffer.reset(new double[size / sizeof(double)]);  // written once, not zeroed first
+            // Not zeroed, because every entry is written below.
+            buffer.reset(new double[size / sizeof(double)]);
             void* start = buffer.get();
             doubled = static_cast<double*>(std::align(64, size - 64, start, size));
             for (std::int64_t begin = 0; begin < rows; begin += block) {

@@ -30,7 +30,7 @@ class BranchAndBound {
         gain_ = std::floor(gain_ / network_.grid()) * network_.grid();
     }
 
-    // Take a labelling if it is the best one so far. Return whether it is.
+    // Keep a labelling if it is the best one so far. Return whether it is.
     bool offer(const std::vector<Index>& labels) {
         ExactSum energy;
         if (!network_.energy(labels.data(), energy)) return false;
@@ -44,7 +44,7 @@ class BranchAndBound {
         return true;
     }
 
-    // Make passes over the whole network, before the search. Return false if that settles it.
+    // Make passes over the whole network, before the search. Return false if they end the search.
     template <class Poll>
     bool settle_root(Index passes, Poll poll) {
         if (done_) return false;

@@ -12,7 +12,8 @@
 
 namespace setwise {
 
-// A sum of multiples of one power of two without rounding: what the float lost is in `rest`.
+// A sum of multiples of one power of two without rounding: `rest` holds the rounding error of the
+// float.
 struct ExactSum {
     double sum = 0, rest = 0;
 
@@ -196,7 +197,8 @@ class SoftNetwork {
         stamps_.pop_back();
     }
 
-    // Remove a label, and have the neighbours of its variable visited. Return whether some are left.
+    // Remove a label, and mark the neighbours of its variable for a visit. Return whether the
+    // variable has labels left.
     bool remove(Index i, Index x) {
         if (!allowed(i, x)) return size_[i] > 0;
         const Index now = stamps_.empty() ? -1 : stamps_.back();
@@ -261,11 +263,11 @@ class SoftNetwork {
         return true;
     }
 
-    // ---- Windows: the part of the network where a labelling pays, before any level was begun.
+    // ---- Windows: the variables whose costs exceed the bound, before any level was begun.
 
-    // Write for each variable what it and its factors pay for a labelling: their sum is the energy
-    // minus the bound, where factors count once for each of their members. Labels that were removed
-    // are first replaced by the cheapest ones.
+    // Write for each variable the costs above the bound of a labelling, at the variable and its
+    // factors: their sum is the energy minus the bound, where factors count once for each of their
+    // members. Labels that were removed are first replaced by the cheapest ones.
     void pays(Index* x, double* paid) const {
         for (Index i = 0; i < n; ++i) {
             if (!allowed(i, x[i])) x[i] = cheapest(i);
@@ -663,7 +665,7 @@ class SoftNetwork {
                 cost[own[q]] -= gift_[own[q]];
             }
             mark_others(m);
-            set_stale(m, true);  // it takes back what the others have no use for
+            set_stale(m, true);  // it takes back costs that the others do not need
         }
     }
 

@@ -13,10 +13,10 @@ namespace setwise {
 
 // An active-set method. One of the planes in use is the anchor. The other vectors in use, for
 // planes minus the anchor, are the columns of a QR factorisation that is kept up to date, so that
-// nothing is squared. With prices of 1e12 and more the sum of the vectors is a near cancellation,
-// which a Gram matrix cannot resolve. No tolerance has a unit: a step is taken if its gain exceeds
-// the rounding error of its sum. The factorisation is kept from one call to the next, for more
-// vectors and another g. A step costs O(rank (count + used)).
+// nothing is squared. With C of 1e12 and more the sum of the vectors nearly cancels, which a Gram
+// matrix cannot resolve. There are no absolute tolerances: a step is taken if its gain exceeds the
+// rounding error of the gain. The factorisation is kept from one call to the next, for more vectors
+// and another g. A step costs O(rank (count + used)).
 class PlaneProgram {
   public:
     using Index = std::int64_t;
@@ -105,8 +105,8 @@ class PlaneProgram {
     double lift(Index i) const { return is_plane(i) ? g_[i] - g_[anchor_] : g_[i]; }
     Index size() const { return static_cast<Index>(used_.size()); }
 
-    // Steps of length zero can cycle, unless the first of all candidates is taken, both of those
-    // that enter and of those that leave (Bland's rule).
+    // Steps of length zero can cycle, unless the first candidate is always taken, both for entering
+    // and for leaving (Bland's rule). Return whether there were more than 8 such steps; not tuned.
     bool circling() const { return idle_ > 8; }
     Index name(Index who) const { return who < 0 ? anchor_ : used_[who]; }
     bool earlier(Index who, Index than) const { return circling() && name(who) < name(than); }
@@ -146,8 +146,7 @@ class PlaneProgram {
         for (const Index i : others) {
             while (i != anchor_ && x_[i] > 0 && !insert(i))
                 if (!exchange(i)) {
-                    // Weight that cannot be moved goes to the anchor, whose vector replaces the old
-                    // one.
+                    // The weight of a plane that cannot be inserted is added to that of the anchor.
                     if (is_plane(i)) x_[anchor_] += x_[i];
                     x_[i] = 0.0;
                 }
@@ -167,7 +166,7 @@ class PlaneProgram {
         const Index m = size();
         column_.assign(m + 1, 0.0);
         double rest = std::sqrt(dot(difference_.data(), difference_.data())), before;
-        do {  // repeat if little was left, because its direction is then a rounding error
+        do {  // repeat if little is left, because its direction is then a rounding error
             before = rest;
             for (Index j = 0; j < m; ++j) {
                 const double* q = basis_.data() + j * rank_;
@@ -289,7 +288,7 @@ class PlaneProgram {
         for (Index c = 0; c < m; ++c) x_[used_[c]] += part * (goal_[c] - x_[used_[c]]);
         x_[anchor_] += part * (anchor_goal_ - x_[anchor_]);
         if (leaves == -2) return false;
-        // A vector that has just entered and leaves at once gained only rounding.
+        // If a vector that has just entered leaves at once, its gain was a rounding error.
         if (leaves >= 0 && used_[leaves] == newest && part <= 0) banned_[newest] = true;
         leave(leaves, -1);
         return true;
@@ -311,7 +310,7 @@ class PlaneProgram {
         else if (newest >= 0 && is_plane(newest))
             anchor_ = newest;
         else
-            x_[anchor_] = 1.0;  // by rounding only: a single plane in use has all the weight
+            x_[anchor_] = 1.0;  // a single plane in use has all the weight, apart from rounding
     }
 
     // `newest` is a linear combination of those in use: move weight to it, with the same sum, until
@@ -343,8 +342,8 @@ class PlaneProgram {
         return true;
     }
 
-    // sum = (a - Q Q' a) + Q along. The part that cancels is subtracted twice, so that little of it
-    // is left.
+    // sum = (a - Q Q' a) + Q along. The projection is subtracted twice, so that little of its
+    // rounding error is left.
     void add_up() {
         const double* a = row(anchor_);
         for (Index t = 0; t < rank_; ++t) sum_[t] = a[t];
@@ -365,7 +364,7 @@ class PlaneProgram {
     // rounding.
     Index steepest() const {
         const double* a = row(anchor_);
-        // The part of a cancelling sum that subtracting twice leaves.
+        // The error of a sum that cancels, after subtracting twice.
         const double left = eps * std::sqrt(dot(a, a));
         Index best = -1;
         double most = 0.0;
@@ -391,7 +390,7 @@ class PlaneProgram {
     const double* g_ = nullptr;
     double* sum_ = nullptr;
     Index count_ = 0, cone_ = 0, rank_ = 0;
-    Index anchor_ = -1;  // none before the first call
+    Index anchor_ = -1;  // -1 before the first call
     Index idle_ = 0, changes_ = 0;
     double anchor_goal_ = 1.0;
     std::vector<double> x_;

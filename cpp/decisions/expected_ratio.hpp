@@ -7,7 +7,7 @@
 //        F-beta:   (1 + b) int exp(-c_k u) prod_j f_j(u) sum_{i <= k} w_i p_i exp(-b w_i u) / f_i(u) du,
 //
 // with f_j(u) = 1 - p_j + p_j exp(-b w_j u), b = 1 for Jaccard and beta^2 for F-beta. Bounds by
-// moments leave few candidates k; the others cost only the product of their factors.
+// moments leave few candidates k. Only products of factors are computed for all other k.
 #pragma once
 
 #include <algorithm>
@@ -62,7 +62,7 @@ class ExpectedRatio {
   private:
     double weight(std::int64_t i) const { return w_ ? w_[i] : 1.0; }
 
-    // Predicting nothing is right if nothing is there.
+    // Return the probability that the true set is empty, in which case the empty set has score 1.
     double all_absent() const {
         double sum = 0;
         for (std::int64_t i = 0; i < n_; ++i) sum += std::log1p(-p_[i]);
@@ -96,8 +96,9 @@ class ExpectedRatio {
             upper_[at] = above(c, hit, std::max(spread_ - within, 0.0));
             const double lower = scale() * hit / (jaccard_ ? mean : mean + b_ * heaviest);
             most_lower = std::max(most_lower, lower * (1 - 1e-9));
-            // A set that weighs more than the chain's last one and at most c has at most the hits
-            // of the chain at c, which takes the most probable elements first.
+            // Consider a set that weighs more than the last set of the chain and at most c. Its
+            // expected hits are at most those of the chain at c, which takes the most probable
+            // elements first.
             best.most =
                 std::max(best.most, above(std::max(sums_[at - 1], lightest_), hit, spread_));
         }

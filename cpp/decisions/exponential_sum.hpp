@@ -12,8 +12,8 @@ namespace setwise {
 //        1 / x ~ sum_j weights[j] exp(-x nodes[j])     for low <= x <= high,
 //
 // within `relative_error` of 1 / x. The rule with a step of 0.3 has an error of at most 2 exp(-pi^2
-// / 0.3). The part cut off on the right is exp(-42). On the left, where exp(-x u) is 1, the nodes
-// are summed as a geometric series, with an error of (1e-6)^2 / 2.
+// / 0.3), 1e-14. Truncation on the right has an error of exp(-42). On the left, where exp(-x u) is 1, the
+// nodes are summed as a geometric series, with an error of (1e-6)^2 / 2.
 struct ExponentialSum {
     static constexpr double step = 0.3, relative_error = 1e-12;
 

@@ -8,8 +8,9 @@
 //
 //        sum_i l_i + sum_c max(none_c, max_k max_{|A| = k} sum_A (W_c(k) p_ic - l_i)).
 //
-// The bound is convex in l. Subgradient steps begin at l = 0, where it is at most the sum of the best
-// scores of the classes alone, and have the length of Polyak for the score of the map that was found.
+// The bound is convex in l. Subgradient steps begin at l = 0, where it is at most the sum of the
+// best scores of the single classes. They have Polyak's step length for the score of the map that
+// was found.
 #pragma once
 
 #include <algorithm>
@@ -72,21 +73,23 @@ class LabelBound {
     }
 
   private:
-    // Up to this number of pixels times classes the best scores of the classes alone are exact,
-    // which takes about a hundred operations for each.
+    // Up to this number of pixels times classes, the best scores of the single classes are computed
+    // exactly, with about a hundred operations for each. Not tuned.
     static constexpr std::int64_t exact_entries = 1 << 20;
-    // Up to this number pixels are priced, which takes about a hundred passes for each class and step.
+    // Up to this number of pixels times classes, prices are optimised, which takes about a hundred
+    // passes for each class and step, in at most most_steps steps. Not tuned.
     static constexpr std::int64_t priced_entries = 1 << 13;
     static constexpr int most_steps = 20;
-    // The best mask under prices is found to this share of the present gap. Smaller shares take more
-    // time and end at the same gaps.
+    // The score of the best mask under prices is computed up to this share of the present gap.
+    // Smaller shares take more time and lead to the same gaps.
     static constexpr double tolerance = 0.2;
-    // The steps of a grid of k in larger problems, relative to k, and the bins of probabilities.
+    // In larger problems, the steps of the grid of k, relative to k, and the number of bins of
+    // probabilities. Not tuned.
     static constexpr double steps_per_octave = 4096;
     static constexpr int bins = 1 << 16;
 
     struct Class {
-        double alone = 0;              // at least the score of every mask
+        double alone = 0;              // an upper bound on the score of every mask
         std::vector<double> p, above;  // probabilities of valid pixels; W(k + 1)
         PricedMask priced;             // the best mask under the last prices
     };

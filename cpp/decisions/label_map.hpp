@@ -48,11 +48,12 @@ struct LinearGains {
 
 namespace label_map {
 
-constexpr std::int64_t tile = 512;          // pixels whose probabilities stay in the cache
-constexpr std::int64_t tiles_at_once = 16;  // tiles per task
+// The number of pixels whose probabilities stay in the cache; not tuned.
+constexpr std::int64_t tile = 512;
+constexpr std::int64_t tiles_at_once = 16;  // the number of tiles per task; not tuned
 constexpr std::uint16_t none = 65535;
-// Two buckets to each power of two of a gain. Smaller gains than 2^-32 of the largest share the last
-// bucket.
+// There are two buckets per power of two of a gain. Gains below 2^-32 of the largest share the last
+// bucket. Not tuned.
 constexpr int buckets = 64;
 constexpr std::uint8_t stays = 255;
 
@@ -117,7 +118,7 @@ class LabelMap {
         std::vector<double> a, k;  // the expected overlap, and the size, of each class's mask
     };
 
-    // p: images planes of classes of pixels. valid: 0 where a pixel is void, or nullptr.
+    // p (images, classes, pixels). valid (images, pixels): 0 where a pixel is void; or nullptr.
     LabelMap(const T* p, const std::uint8_t* valid, std::int64_t images, std::int64_t classes,
              std::int64_t pixels, ClassScores scores, int n_threads, Poll poll)
         : p_(p),
@@ -198,13 +199,15 @@ class LabelMap {
     }
 
   private:
-    // Larger problems are not polished: the exact change of a single move differs from the linear
-    // one by the square of 1 / size of a mask.
+    // Single moves are not tried in problems with more pixels times classes: their exact change
+    // differs from the linear one by only the square of 1 / (size of a mask). Not tuned.
     static constexpr std::int64_t polished = 1 << 22;
-    // In smaller problems single moves are also tried with the expected scores themselves, which
-    // differ from the ratios by the inverse of the size of a mask. Each takes some microseconds.
+    // Up to this number of pixels times classes, single moves are also tried with the expected
+    // scores themselves, which differ from the ratios by about 1 / (size of a mask). Each trial
+    // takes some microseconds. Not tuned.
     static constexpr std::int64_t refined = 128;
-    // An ascent ends when a step adds less than this share of the classes' weights.
+    // An ascent ends when a step adds less than this share of the classes' weights, or after
+    // most_steps steps. Not tuned.
     static constexpr double least_gain = 1e-7;
     static constexpr int most_steps = 100;
 
@@ -405,7 +408,7 @@ class LabelMap {
         }
     }
 
-    // Try the map without a class where an empty mask scores more than the present one.
+    // Remove classes for which an empty mask has a higher score than the present one.
     void drop_classes() {
         std::vector<std::size_t> order;
         const auto excess = [&](std::size_t c) {
@@ -504,7 +507,7 @@ class LabelMap {
     // Return the expected score of each class: w_c times that of its mask.
     std::vector<double> expected_terms() {
         std::vector<double> terms(m_.size());
-        // A task for each class reads the labels of all images.
+        // There is a task per class, which reads the labels of all images.
         each_task(classes_, n_threads_, poll_, [&](std::int64_t c, int) {
             terms[static_cast<std::size_t>(c)] = expected_term(c);
         });
@@ -527,7 +530,8 @@ class LabelMap {
                                                            in);
     }
 
-    // Move single pixels while that raises the expected score; `terms` are its parts.
+    // Move single pixels while this raises the expected score. `terms` holds the scores of the
+    // classes.
     void refine(std::vector<double>& terms) {
         bool moved = true;
         for (int round = 0; moved && round < most_steps; ++round) {

@@ -17,8 +17,8 @@ namespace setwise {
 //        max(none, max_k max_{|A| = k} sum_A (above[k - 1] p_i - l_i)).
 class PricedMask {
   public:
-    // Return at least the maximum and at most `allowed` more. `mask` receives a set of about the
-    // returned value.
+    // Return an upper bound on the maximum that is larger by at most `allowed`. `mask` receives a
+    // set of about the returned value.
     double best(const double* p, const double* above, const double* prices, std::size_t n,
                 double none, double allowed) {
         p_ = p, above_ = above, prices_ = prices, n_ = n;

@@ -1,15 +1,15 @@
 // The expected Jaccard index, or F-beta score, of one set from sums of powers of the probabilities.
 //
 // The expectation is that of expected_ratio.hpp. Its integrands depend on the probabilities through
-// sums of log(1 - p t) and of p / (1 - p t), 0 <= t <= 1. Probabilities are gathered in bins of 1 - p,
-// eight to each power of two. With q = 1 - p, the middle q0 of the bin of q (1 for the bin of small
-// p, so that their sum is exact), p0 = 1 - q0, z = (q0 - q) / q0 and y = q0 t / (1 - p0 t),
+// sums of log(1 - p t) and of p / (1 - p t), 0 <= t <= 1. Probabilities are gathered in bins of 1 -
+// p, eight bins per power of two. With q = 1 - p, the middle q0 of the bin of q (1 for the bin of
+// small p, so that their sum is exact), p0 = 1 - q0, z = (q0 - q) / q0 and y = q0 t / (1 - p0 t),
 //
 //        log(1 - p t) = log(1 - p0 t) - sum_r (z y)^r / r,
 //        p / (1 - p t) = (p0 + q0 z) sum_r (z y)^r / (1 - p0 t),
 //
-// and |z y| <= 1/16, so eight powers leave 1e-12 of an element. Sums are linear: what is known of a
-// set and of a part of it gives the rest without another look at the pixels.
+// and |z y| <= 1/16, so eight powers leave 1e-12 of an element. The sums are linear, so those of a
+// set and of a part of it determine those of the rest without another pass over the pixels.
 #pragma once
 
 #include <algorithm>

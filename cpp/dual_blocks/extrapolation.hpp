@@ -42,8 +42,8 @@ class Extrapolation {
         Shares shares;
         if (!shares_of(shares)) return false;
         for (std::int64_t i = 0; i < n_; ++i) {
-            // Added as a step from the last point, so that numbers that did not move stay the same,
-            // to the last bit.
+            // The mixture is computed as a step from the last point, so that numbers that did not
+            // change stay the same to the last bit.
             double moved = 0;
             for (int k = 0; k < steps; ++k) moved += shares[k] * (b_[k + 1][i] - b_[steps][i]);
             b[i] = b_[steps][i] + moved;
@@ -59,7 +59,8 @@ class Extrapolation {
   private:
     using Shares = std::array<double, steps>;
 
-    // Solve (R R' + rounding) c = 1 for the steps R, with Cholesky factors.
+    // Solve (R R' + rounding) c = 1 for the steps R, with Cholesky factors. The added constant is
+    // relative to the trace of R R' and keeps the matrix positive definite; not tuned.
     bool shares_of(Shares& c) const {
         constexpr double rounding = 1e-10;
         double A[steps][steps] = {};

@@ -26,7 +26,7 @@ SETWISE_INLINED double dot_product(const double* __restrict x, const double* __r
            ((sums[2] + sums[6]) + (sums[3] + sums[7])) + rest;
 }
 
-// Do the same for four rows w, `size` apart, which share the reads of x.
+// Write the dot products of four rows w, `size` apart, which share the reads of x.
 SETWISE_INLINED void four_dot_products(const double* __restrict x, const double* __restrict w,
                                        std::int64_t size, std::int64_t n, double* __restrict out) {
     Four low[4] = {}, high[4] = {};
@@ -145,7 +145,7 @@ struct SparseFeatures {
 };
 
 // Few examples with many features: all inner products (n, n). The state is the scores themselves,
-// (p, n), which are known before they are needed.
+// (p, n), so that none has to be computed when it is needed.
 struct GramFeatures {
     const double* K;
     std::int64_t n;

@@ -70,10 +70,10 @@ class HingeLimit {
     std::vector<double> b_, signed_, state_;
 };
 
-// Make passes in one random order until the gap of this label is within tol, relative to the
-// largest possible gain, with an extrapolation now and then. Elements at a bound whose gradients
-// point outwards are skipped for a while, as far as the gradients of the last pass allow. Return
-// the number of passes; b and the state of the features change in place.
+// Make passes in one random order, with occasional extrapolations, until the gap of this label is
+// within tol, relative to the largest possible gain. Elements at a bound whose gradients point
+// outwards are skipped for a while, as far as the gradients of the last pass allow. Return the
+// number of passes; b and the state of the features change in place.
 template <class Features>
 std::int64_t hinge_passes(const Features& features, const HingeProblem& problem, double tol,
                           std::int64_t passes, std::int64_t first, double* b, double* state,
@@ -115,7 +115,7 @@ std::int64_t hinge_passes(const Features& features, const HingeProblem& problem,
             risk += most * std::max(slack, 0.0);
             used += now * slack;
             sum += now;
-            // gradient of the dual, clipped to the directions that b_i may take
+            // the gradient of the dual, clipped to the directions in which b_i may move
             double gradient = slack;
             if (now <= 0) {
                 if (slack < -most_before) {
@@ -142,8 +142,8 @@ std::int64_t hinge_passes(const Features& features, const HingeProblem& problem,
         }
         ++done;
         poll();
-        // Compute the gap from the scores of the pass; if that is small enough, from new scores of
-        // all elements.
+        // The gap is first computed from the scores of the pass. If it is small enough, it is
+        // computed again from new scores of all elements.
         if (whole) gap_scale = gap_scale_of(risk, used, sum);
         if (risk - used <= 1.5 * tol * gap_scale) {
             risk = used = sum = 0;

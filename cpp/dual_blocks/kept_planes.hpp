@@ -188,10 +188,11 @@ class KeptPlanes {
 };
 
 // Add a plane for each set whose risk lies above all its planes, from the risks and subgradients at
-// the scores. Return the gap: how far the risks lie above the planes with their shares.
+// the scores. Return the gap, the sum of the distances of the risks from the mixtures of planes.
 inline double add_planes(KeptPlanes& planes, const double* scores, const double* values,
                          const double* slopes) {
-    // A plane is new only if the risk exceeds all planes by more than this, relative to the risk.
+    // A plane is new only if the risk exceeds all planes by more than this, relative to the risk,
+    // which is above rounding errors. Not tuned.
     constexpr double least = 1e-12;
     std::vector<double> heights(static_cast<std::size_t>(planes.most()));
     double gap = 0;
@@ -213,10 +214,10 @@ inline double add_planes(KeptPlanes& planes, const double* scores, const double*
 
 // Compute the best shares of one set for the given heights of its planes, which fall by `bend`
 // times their products with the changes of the shares. Shares move from the lowest plane in use to
-// the highest, as far as the dual rises, until the two heights are near each other.
+// the highest, as far as the dual increases, until the two heights are nearly equal.
 inline void move_shares(const double* products, std::int64_t most, std::int64_t count, double bend,
                         double* heights, double* shares) {
-    // Heights count as equal at this distance, relative to the initial one.
+    // Heights count as equal at this distance, relative to the initial distance. Not tuned.
     constexpr double near = 0.02;
     double first = -1;
     for (std::int64_t step = 0; step < 8 * count; ++step) {

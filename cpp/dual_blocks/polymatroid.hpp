@@ -67,8 +67,8 @@ struct JaccardCounts {
     Chain chain() const { return {reciprocals, m, m}; }
 };
 
-// At most few_items numbers are sorted by their ranks. The rank of a number is how many come before
-// it, counted without a branch.
+// At most few_items numbers are sorted by their ranks. The rank of a number is the number of those
+// before it, counted without a branch. Chosen by hand; no measurement is on record.
 constexpr std::int64_t few_items = 40;
 
 // Return whether no two numbers are equal; otherwise the ranks are invalid.
@@ -114,8 +114,9 @@ inline void sort_above_zero(const double* z, std::int64_t p, PolymatroidWork& wo
     });
 }
 
-// No b is larger than `largest`, so a step of the sorted z that is higher has the same effect as
-// one of that height. Numbers far above F would leave only their own rounding in b.
+// Lower the large steps of the sorted z. As no b is larger than `largest`, a higher step has the
+// same effect as one of that height. Numbers far above F would leave only their own rounding errors
+// in b.
 inline void lower_steps(double largest, PolymatroidWork& work) {
     double before = 0, now = 0;
     for (auto item = work.items.rbegin(); item != work.items.rend(); ++item) {
@@ -153,7 +154,7 @@ inline void project_sizes(const double* z, std::int64_t p, const double* table, 
 
 // The counts (a, q) within a segment that minimise
 //        F(a, q) - z(the a largest positives and the q largest negatives) + level (a + q),
-// and by how much that minimum is below the value at the segment's beginning.
+// and the distance of this minimum from the value at the segment's beginning.
 struct CountsMinimum {
     std::int64_t a, q;
     double value;
@@ -212,8 +213,8 @@ double largest_share(const Counts& F, double scale, std::int64_t A, std::int64_t
     return most;
 }
 
-// If a minimum takes O(p), so does this: a set beyond the present share has a larger one, until no
-// set is beyond.
+// The share increases to that of a set that exceeds it, until no set does. Each step searches a
+// minimum in O(p).
 inline double largest_share(const JaccardCounts& F, double scale, std::int64_t A, std::int64_t Q,
                             const PolymatroidWork& work) {
     double most = 1.0;
@@ -250,8 +251,8 @@ inline std::pair<std::int64_t, std::int64_t> part_by_label(const std::uint8_t* p
 
 // Find segments of the elements up to (A, Q), each with a lower level than the one before. Elements
 // are taken one after the other, of the two kinds the one with the higher level, and pooled where
-// levels rise. Return whether each segment really has one level, which makes the segments correct:
-// none has a lower minimum inside.
+// levels rise. Return whether each segment has a single level, so that no segment has a lower
+// minimum inside. Then the segments are correct.
 template <class Counts>
 bool greedy_segments(const Counts& F, double scale, std::int64_t A, std::int64_t Q, double rounding,
                      PolymatroidWork& work) {

@@ -39,9 +39,10 @@ struct SetState {
     std::int32_t* rest;  // numbers of passes for which a set is skipped now, and was skipped last
 };
 
-// A set whose step was zero is skipped in the next passes, each time in twice as many.
+// A set whose step was zero is skipped in the next passes, each time in twice as many as before.
 struct Rest {
-    static constexpr std::int32_t longest = 16;  // passes, after which a set is tried again
+    // The largest number of passes for which a set is skipped; not tuned.
+    static constexpr std::int32_t longest = 16;
     std::int32_t* counts;
     bool sleeps(std::int64_t i) const { return counts[2 * i] > 0 && counts[2 * i]-- > 0; }
     void after(std::int64_t i, bool moved) const {
@@ -75,7 +76,7 @@ struct LabelSteps {
         for (std::int64_t j = 0; j < p; ++j)
             work.slacks[j] = problem.positive[at + j] ? 1.0 - work.scores[j] : 1.0 + work.scores[j];
     }
-    // Move the weights by the change of b. Return how far along it the dual rises.
+    // Move the weights by the change of b. Return the step along it that maximises the dual.
     double move(std::int64_t i, const SetState& state, SetWork& work) const {
         const std::int64_t p = problem.size(i), at = problem.begin(i);
         for (std::int64_t j = 0; j < p; ++j)
@@ -109,7 +110,7 @@ struct SampleSteps {
             work.step[j] *= problem.positive[at + j] ? state.gain : -state.gain;
         }
         add(i, state, work, 1.0);
-        // The curvature is how much the slacks have fallen along the step.
+        // The curvature is the decrease of the slacks along the step.
         double curved = 0;
         for (std::int64_t j = 0; j < p; ++j) {
             if (work.step[j] == 0) continue;
@@ -140,12 +141,14 @@ struct SampleSteps {
     }
 };
 
-// Relative to the scale of a set: the direction of a shorter step is only rounding.
+// The least length of a step relative to the scale of the set. The direction of a shorter step is a
+// rounding error.
 constexpr double least_step = 1e-13;
 
 // Make passes over the sets in random order, until the gaps at their visits add up to at most
-// `target`. Return the number of passes. With a target of 0 the gaps decide nothing, and only those
-// of the last pass are reported, none below 0. Everything in the state changes in place.
+// `target`. Return the number of passes. With a target of 0, passes do not end by the gaps, and
+// only the gaps of the last pass are reported, none below 0. Everything in the state changes in
+// place.
 template <class Steps>
 std::int64_t set_passes(const Steps& steps, double target, std::int64_t passes, std::int64_t first,
                         const SetState& state, Poll poll) {

@@ -15,7 +15,7 @@
 namespace setwise {
 
 // The number of rows of a system that are solved together and share the reads of the other rows,
-// and the largest number of groups of four columns that share these rows.
+// and the largest number of groups of four columns that share these rows. Not tuned.
 constexpr int solved_rows = 4, most_fours = 3;
 
 namespace loops {

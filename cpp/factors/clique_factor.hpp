@@ -10,7 +10,8 @@
 
 namespace setwise {
 
-// Computes minima by visiting every cell: O(labels^size), and the min-marginals size times that.
+// A factor whose minimum is found by visiting every cell, in O(labels^size). The min-marginals take
+// O(size labels^size).
 class CliqueFactor : public LabeledFactor {
   public:
     // Costs are (size, labels), +inf where a label is forbidden; the table, with the last variable

@@ -10,7 +10,8 @@
 
 namespace setwise {
 
-// min over b in {0, 1}^K of h(|b|) + <costs, b>, and its min-marginals, in O(K log K).
+// A factor that computes min over b in {0, 1}^K of h(|b|) + <costs, b> and its min-marginals, in
+// O(K log K).
 //
 // With the costs sorted, the best b of size k takes the k cheapest: G(k) = h(k) + A(k), where A is
 // the sum of the sorted costs up to k. If the element of rank p (0-based) must be chosen, a size k
@@ -82,7 +83,7 @@ class CountFactor {
             sorted_.resize(K);
             for (std::size_t i = 0; i < K; ++i) sorted_[i].second = i;
         }
-        // The order of the last call is a good start, because the costs change little.
+        // The order of the last call is a good start for sorting, because the costs change little.
         for (auto& item : sorted_) item.first = costs[item.second];
         sort_costs(sorted_, space_);
         sums_.resize(K + 1);

@@ -1,4 +1,4 @@
-// How a factor of a dual decomposition gives its costs back to its variables.
+// The step in which a factor of a dual decomposition returns its costs to its variables.
 #pragma once
 
 #include <algorithm>
@@ -17,20 +17,23 @@ struct ReleaseSpace {
     std::vector<double> step, trial;
 };
 
-// Move as much of a factor's costs out of it as its minimum allows. On return `out` is what the
-// variables receive and `costs` what stays. The minimum of `out` (each variable by itself) plus the
-// minimum of what stays equals the minimum before, up to rounding, so the bound never falls.
+// Move as much of a factor's costs out of it as its minimum allows. On return `out` is the part
+// that the variables receive, and `costs` is the part that stays. The sum over the variables of the
+// minima of `out`, plus the minimum of the part that stays, equals the minimum before, up to
+// rounding. So the bound never decreases.
 //
 // Each round takes nearly the largest multiple of the min-marginals m for which this holds. The
 // minimum of costs - t m is concave and piecewise linear in t, so Newton's method descends from t =
 // 1 to the largest t, in a few minimisations if there are few pieces. With many pieces the function
 // is nearly quadratic there, and Newton's method only halves the distance; then a step of twice the
-// length lands close by. The step t = 1 / (number of variables) of max-product linear programming
+// length ends close to it. The step t = 1 / (number of variables) of max-product linear programming
 // is always possible.
 template <class Factor, class Poll>
 void release(Factor& factor, std::vector<double>& costs, std::vector<double>& out, int rounds,
              ReleaseSpace& space, Poll poll) {
-    constexpr int most_tries = 16;  // of steps between the possible one and Newton's; not tuned
+    // The largest number of step lengths that are tried between the step that is always possible
+    // and Newton's; not tuned.
+    constexpr int most_tries = 16;
     auto& [step, trial] = space;
     out.assign(costs.size(), 0.0);
     trial.resize(costs.size());

@@ -10,7 +10,8 @@ namespace setwise {
 
 // Return the first edge whose ends are not two different variables, numbered from 0, or -1.
 inline std::int64_t copy_edges(const std::int64_t* edges, std::int64_t count, std::int64_t* copy) {
-    constexpr std::int64_t chunk = 4096;  // edges that are copied and checked in the L1 cache
+    // The number of edges that are copied and checked in the L1 cache; not tuned.
+    constexpr std::int64_t chunk = 4096;
     for (std::int64_t begin = 0; begin < count; begin += chunk) {
         const std::int64_t end = std::min(begin + chunk, count);
         bool good = true;

@@ -82,8 +82,8 @@ struct Regions {
     std::int64_t size;
 };
 
-// sum_r sum_j h_r(n_rj), n_rj variables of region r with label j, where h_r(0) = 0 and h_r(k) is
-// table[offsets[r] + r + k].
+// Energies sum_r sum_j h_r(n_rj), with n_rj the number of variables of region r with label j.
+// h_r(0) is 0, and h_r(k) is table[offsets[r] + r + k].
 inline void count_energies(const Labelings& x, const Regions& regions, const double* table,
                            double* energies, Poll poll) {
     std::vector<std::int64_t> counts(static_cast<std::size_t>(x.n_labels), 0);

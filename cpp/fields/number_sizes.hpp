@@ -10,8 +10,8 @@
 
 namespace setwise {
 
-// A power of two of which all numbers are multiples, and the most that a sum of one number from
-// each row differs from another, or its largest size. Both omit infinite numbers.
+// A power of two of which all numbers are multiples, and an upper bound on differences of two sums
+// of one number per row, or on the size of such sums. Infinite numbers are omitted.
 struct NumberGrid {
     double step = std::numeric_limits<double>::infinity();  // infinite if all numbers are zero
     double total = 0;
@@ -30,9 +30,9 @@ inline bool is_multiple(double x, double step) {
     return std::abs(quotient) >= 1 && quotient == std::floor(quotient);
 }
 
-// Return the grid of numbers (rows, columns); with `above` rows count by the range of their
-// numbers. Stop with a step of 0 if sums have more than 53 bits; most inputs show this in the first
-// row.
+// Return the grid of numbers (rows, columns). With `above` the bound is on differences, which are
+// sums of the ranges of the rows. Stop with a step of 0 if sums have more than 53 bits; most inputs
+// show this in the first row.
 inline NumberGrid number_grid(const double* values, std::int64_t rows, std::int64_t columns,
                               bool above) {
     constexpr double infinite = std::numeric_limits<double>::infinity(), bits = 0x1p53;

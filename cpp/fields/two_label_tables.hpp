@@ -39,9 +39,8 @@ inline double largest_entry(const std::array<double, 4>& t) {
 }
 
 // Write the weights, and add to unary (n, 2) the amount by which label 1 costs more than label 0.
-// Return the largest entry of a table above its least one, or -1 if a weight is negative by more
-// than rounding, which is `slack` times that entry. `total` is the sum of these entries over the
-// tables.
+// Return the largest range of a table's entries, or -1 if a weight is negative by more than `slack`
+// times that range, which allows for rounding. `total` is the sum of the ranges of all tables.
 inline double split_tables(const EdgeTables& edges, double slack, double* unary, double* weights,
                            double& total) {
     double largest = 0;

@@ -11,11 +11,11 @@
 //
 // Blocks are ranges of nodes: strips of a picture, slabs of a volume. Their number depends on the
 // graph and not on the number of threads, and each block is solved and joined by itself. Therefore
-// any number of threads sends the same flow, to the last bit, and finds the same cut.
+// the flow is the same to the last bit for any number of threads, and so is the cut.
 //
-// A block carries little information about the whole graph if paths in it are much longer than it
-// is thick. Then all blocks are abandoned, the flow sent so far is kept, and the whole graph is
-// solved at once.
+// If paths in a block are much longer than its thickness, its solution says little about the whole
+// graph. Then all blocks are abandoned, the flow sent so far is kept, and the whole graph is solved
+// at once.
 #pragma once
 
 #include <algorithm>
@@ -95,8 +95,8 @@ class BlockFlow {
         Capacity residual;
     };
 
-    // At the end, also if a solution is abandoned, restores the capacities of the arcs and adds the
-    // rounding of the parts to that of the whole.
+    // A guard that restores the capacities of the arcs at the end, also if a solution is abandoned,
+    // and adds the rounding errors of the parts to that of the whole.
     struct Restored {
         BlockFlow& blocks;
         void now() const {
@@ -227,7 +227,7 @@ class BlockFlow {
         return taken;
     }
 
-    // The excess that a node has left was not sent.
+    // Add an excess to a node, which reduces the flow that counts as sent.
     void add_excess(Part& here, FlowNode v, Capacity amount) {
         Capacity& excess = flow_.excess(v);
         const Capacity before = excess;
@@ -239,7 +239,8 @@ class BlockFlow {
             here.sent.add(before);
         }
         if constexpr (is_float) {
-            // Each arc of a node may carry all of its excess.
+            // The excess of a node could leave over any of its arcs, so a bound per arc is the
+            // excess itself.
             const auto g = flow_.topology().rows();
             const Capacity arcs = static_cast<Capacity>(g.end(v) - g.begin(v));
             here.lent = std::max(here.lent, std::min(arcs * std::abs(amount), Flow::most_lent));

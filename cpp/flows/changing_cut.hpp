@@ -7,8 +7,8 @@
 //
 // A change of a cost changes the node's excess by the same amount, and nothing else is recomputed;
 // the rounding errors are summed. A flow whose rounding error exceeds a given share of the cut is
-// recomputed from zero. FlowGraph also counts what is sent, and recomputes every excess from the
-// flow around it, which takes several times as long.
+// recomputed from zero. FlowGraph also sums up the flow that is sent and recomputes every excess
+// from the flow around it, which takes several times as long.
 #pragma once
 
 #include <algorithm>
@@ -30,9 +30,10 @@
 namespace setwise {
 
 struct ChangedCut {
-    double value = 0;        // E of the set found, without the tilt
-    double above_least = 0;  // E with the tilt, minus the sum of all negative costs
-    double lost = 0;  // how much better another set may be, because of the rounding of the flow
+    double value = 0;        // the value of E for the set found, without the tilt
+    double above_least = 0;  // the value of E with the tilt, minus the sum of all negative costs
+    // An upper bound on the amount by which another set is better, because of rounding in the flow.
+    double lost = 0;
 };
 
 class ChangingCut {
@@ -91,8 +92,8 @@ class ChangingCutOf final : public ChangingCut {
             for (FlowNode v = 0; v < nodes(); ++v) costs_[static_cast<std::size_t>(v)] = cost(v);
             found = from_nothing(limit, poll, n_threads);
         }
-        // Capacities far above the cut lose digits of it. Lowering them to twice the cut changes no
-        // minimum cut.
+        // Capacities far above the cut cause rounding errors. Lowering them to twice the cut
+        // changes no minimum cut.
         while (found.lost > most * found.above_least) {
             const double lower =
                 std::max(2 * found.above_least, std::numeric_limits<double>::min());
@@ -109,7 +110,7 @@ class ChangingCutOf final : public ChangingCut {
   private:
     using Flow = MaxFlow<Topology, double>;
     static constexpr double unlimited = std::numeric_limits<double>::infinity();
-    // changes of at most one node in few_nodes are solved without blocks
+    // blocks are used only if more than one node in few_nodes changes; not tuned
     static constexpr std::int64_t few_nodes = 100;
 
     double& capacity(FlowArc a) { return capacity_[static_cast<std::size_t>(a)]; }
@@ -141,8 +142,8 @@ class ChangingCutOf final : public ChangingCut {
     }
 
     // Write the excess that follows from a cost and from the inflow over the edges. Return its
-    // rounding error, without a unit in the last place of the cost itself, which does not matter
-    // while that cost lasts.
+    // rounding error, without one unit in the last place of the cost itself, which does not matter
+    // while the cost stays the same.
     double write_excess(FlowNode v, double cost) {
         double& excess = flow_.excess(v);
         if (std::isinf(cost)) {
@@ -163,8 +164,8 @@ class ChangingCutOf final : public ChangingCut {
         return std::max(std::abs(sum.value()) - unit, 0.0);
     }
 
-    // Return the median size of the costs. The rounding of excesses of that size is counted in
-    // full.
+    // Return the median size of the costs. Rounding errors of excesses up to this size are counted
+    // in full.
     double usual_cost() {
         std::vector<double> sizes(costs_.size());
         std::transform(costs_.begin(), costs_.end(), sizes.begin(),
@@ -214,9 +215,9 @@ class ChangingCutOf final : public ChangingCut {
     LargeArray<double> capacity_;
     std::vector<double> own_, costs_;  // costs of the graph; costs with the last tilt
     std::vector<FlowNode> wrong_;
-    // A node whose cost exceeds this bound may be a seed, the rounding of whose excess is not
-    // counted while it stays large. When its cost changes, its excess is recomputed from the flow
-    // around it.
+    // A node whose cost exceeds this bound may be a seed. The rounding error of its excess is not
+    // counted while the cost stays large. When its cost changes, its excess is recomputed from the
+    // flow around it.
     double counted_ = 0;
     double largest_ = 0;  // the largest capacity
     bool solved_ = false;

@@ -9,16 +9,16 @@
 
 namespace setwise {
 
-// Digits below the unit are dropped, so no labelling becomes more expensive, and the least energy in
-// units is a lower bound. The unit is about 2^-58 of the largest weight. Therefore few numbers have
-// such digits, and only the terms that the answer pays matter.
+// Digits below the unit are dropped, so no labelling becomes more expensive, and the least energy
+// in units is a lower bound. The unit is about 2^-58 of the largest weight. Therefore few numbers
+// have such digits, and only the terms that the answer incurs matter.
 class CutUnits {
   public:
     CutUnits() = default;
 
     // Weights above `largest` are lowered to it. No node has edges of more than `incident` in all.
-    // Costs beyond that, also infinite ones, are lowered to half as much again: the label is the
-    // same.
+    // Costs beyond that, including infinite ones, are lowered to 1.5 times `incident`, which does
+    // not change the label.
     CutUnits(double largest, double incident) : largest_(largest) {
         // Excesses and residual capacities are less than four times `incident`, below 2^62.
         const int shift = 60 - std::ilogb(std::max(incident, std::numeric_limits<double>::min()));
@@ -42,9 +42,9 @@ class CutUnits {
     double largest_ = 0, scale_ = 1, limit_ = 1;
 };
 
-// Return a bound such that weights may be lowered to it: an edge of more than the energy of some
-// labelling is never cut. The energies are those of one label everywhere, minus the least unary of
-// every node.
+// Return a bound to which weights may be lowered, because an edge whose weight exceeds the energy
+// of some labelling is never cut. The labellings with one label everywhere are used, with energies
+// above the least unary of every node.
 inline double largest_that_matters(double largest, const double* unary, std::int64_t n) {
     double zeros = 0, ones = 0;
     for (std::int64_t v = 0; v < n; ++v) {

@@ -31,13 +31,14 @@ struct FieldCut {
     // energy of the unaries and of the edges, summed in the order of the arrays
     double unary = 0, edges = 0;
     double above_least = 0;  // the energy minus the least unary of every node
-    // by how much another labelling may be better, 0 if that is a few units in the last place
+    // an upper bound on the amount by which another labelling is better, due to rounding; small
+    // amounts, of a few units in the last place, are set to 0
     double lost = 0;
-    double rounding = 0;  // the same bound, also if it is only a few units in the last place
+    double rounding = 0;  // the same bound, in which small amounts are not set to 0
 };
 
-// `border(pay)` calls pay(weight or zero) for the edges in their order, with the weights of all
-// edges between the two labels.
+// `border(pay)` must call pay for the edges in their order, with the weight of an edge between the
+// two labels and with zero for any other edge.
 template <class Label, class Border>
 FieldCut sum_up(const double* unary, const Label* labels, std::int64_t n, const CutUnits& units,
                 Border border, int n_threads, Poll poll) {
@@ -84,7 +85,8 @@ bool cut_grid(const GridNumbering& grid, const double* unary, const double* weig
               BlockShape shape = {}) {
     if (grid.directions().size() != pairs) return false;
     const std::int64_t n = grid.pixels(), count = grid.count();
-    constexpr std::int64_t stretch = std::int64_t(1) << 20;  // of numbers, for one thread at a time
+    // The number of entries per task; not tuned.
+    constexpr std::int64_t stretch = std::int64_t(1) << 20;
     std::vector<double> largest_of(static_cast<std::size_t>(count / stretch + 1), 0.0);
     each_task(count / stretch + 1, n_threads, poll, [&](std::int64_t k, int) {
         double most = 0;
@@ -101,7 +103,7 @@ bool cut_grid(const GridNumbering& grid, const double* unary, const double* weig
         std::copy(known.data() + k * stretch, known.data() + std::min(n, (k + 1) * stretch),
                   labels + k * stretch);
     });
-    // No other thread writes them any more.
+    // At this point no other thread writes the labels.
     const auto* const sides = reinterpret_cast<const unsigned char*>(known.data());
     const auto border = [&](auto pay) {
         grid.for_runs_in_order([&](std::size_t k, const auto&, std::int64_t first, std::int64_t e,

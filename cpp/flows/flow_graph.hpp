@@ -24,11 +24,11 @@ namespace setwise {
 // Excesses are kept as source - sink + inflow. The excess of a node of a true flow lies in [-sink,
 // source]; a change of the problem may leave that range, and make_flow restores it.
 //
-// Rounding. The value is the sum of what was sent, and of min(source, sink) of all nodes. If
-// residual capacities have lost more than a few units in the last place of what is sent, the flow
-// is recomputed from zero, because the loss may come from capacities that have since changed. If
-// that flow loses as much, because some capacities are far above the cut, these are lowered to
-// twice the cut, which changes no minimum cut.
+// Rounding. The value is the sum of the flow that was sent, and of min(source, sink) of all nodes.
+// If the rounding errors of residual capacities exceed a few units in the last place of the flow,
+// it is recomputed from zero, because the errors may come from capacities that have since changed.
+// If the errors of the new flow are as large, because some capacities are far above the cut, these
+// are lowered to twice the cut, which changes no minimum cut.
 template <class Topology, class Capacity>
 class FlowGraph final : public FlowProblem<Capacity> {
   public:
@@ -100,7 +100,8 @@ class FlowGraph final : public FlowProblem<Capacity> {
                 return false;
         total_ = total;
         lift_limit();
-        constexpr std::int64_t ahead = 8;  // nodes between a prefetch and its use; not tuned
+        // The number of nodes between a prefetch and its use; not tuned.
+        constexpr std::int64_t ahead = 8;
         for (std::int64_t k = 0; k < count; ++k) {
             if (started_ && k + ahead < count) prefetch_node(vertex(k + ahead));
             set_terminals_of(vertex(k), {source[k], sink[k]});
@@ -121,7 +122,8 @@ class FlowGraph final : public FlowProblem<Capacity> {
         if constexpr (is_float) {
             if (base_.value() < 1e-30 * largest_base_) count_base();
             if (is_new) largest_change_ = 0;
-            // After large changes that cancelled each other, the flow sent may be a rounding error.
+            // After large changes that cancelled each other, the sum of the flow that was sent may
+            // be a rounding error.
             if (sent_.value() < forgetful * std::exchange(largest_change_, 0)) {
                 const Capacity most = cut_beyond_base().value();
                 if (std::abs(sent_.value() - most) > most_lost * most) {
@@ -145,7 +147,7 @@ class FlowGraph final : public FlowProblem<Capacity> {
         return sum.value();
     }
 
-    // Rounding may only raise the cut.
+    // Rounding errors may raise the cut but never lower it.
     Capacity cut() const override {
         Sum sum = cut_beyond_base();
         sum.add(base_);
@@ -177,8 +179,8 @@ class FlowGraph final : public FlowProblem<Capacity> {
     void read_flows(Capacity* flows, Capacity* residuals, Poll poll) override {
         make_flow(poll);
         if constexpr (is_float) {
-            // Flow returned over large capacities may have lost the digits of what is sent over
-            // them.
+            // Returning flow over large capacities may cause rounding errors in the flow that is
+            // sent over them.
             while (unbalanced() > forgetful * std::max(sent_.value(), least) && lower_limit()) {
                 run(poll, 1, {});
                 make_flow(poll);
@@ -219,8 +221,8 @@ class FlowGraph final : public FlowProblem<Capacity> {
     // A flow below this share of the largest change of capacities may be a rounding error, so it is
     // compared with the cut. Not tuned.
     static constexpr Capacity forgetful = is_float ? Capacity(1e-9) : Capacity(0);
-    // The rounding error of a flow, as a share of it, above which it is computed again: a few roundings
-    // per level of the sums. Not tuned.
+    // If the rounding error of a flow, as a share of the flow, is above this, the flow is computed
+    // again. It allows a few roundings per level of the sums. Not tuned.
     static constexpr Capacity most_lost = 64 * unit;
 
     struct Terminals {
@@ -269,7 +271,7 @@ class FlowGraph final : public FlowProblem<Capacity> {
     Capacity capacity(FlowArc a) const { return capacity_[static_cast<std::size_t>(a)]; }
     const Terminals& terminals(FlowNode v) const { return terminals_[static_cast<std::size_t>(v)]; }
 
-    // Return the capacity as the solver sees it.
+    // Return the capacity that the solver uses, at most `limit_`.
     Capacity usable(FlowArc a) const { return std::min(capacity(a), limit_); }
     Capacity net(FlowNode v) const { return terminals(v).source - terminals(v).sink; }
 
@@ -331,8 +333,8 @@ class FlowGraph final : public FlowProblem<Capacity> {
         return sum;
     }
 
-    // The inflow over the edges minus the outflow. Two levels suffice: where more is lost, the
-    // rounding of the excess is large, and it is recorded.
+    // The inflow over the edges minus the outflow. Two levels of compensation suffice: if their
+    // error is larger, the rounding error of the excess is large too, and it is recorded.
     using Inflow = CompensatedSum<Capacity, 2>;
     Inflow inflow(FlowNode v) const {
         Inflow sum;
@@ -355,8 +357,8 @@ class FlowGraph final : public FlowProblem<Capacity> {
         return {rounded, excess.value()};
     }
 
-    // Return what the source sends to a node beyond min(source, sink): max(net, 0) - max(net +
-    // inflow, 0). An augmentation adds what it sends to the sum of these, so a second solution
+    // Return the flow that the source sends to a node beyond min(source, sink): max(net, 0) -
+    // max(net + inflow, 0). An augmentation adds its flow to the sum of these, so a second solution
     // needs no pass over all nodes.
     Inflow sent(FlowNode v, const Inflow& in) const {
         Inflow sum;
@@ -480,8 +482,9 @@ class FlowGraph final : public FlowProblem<Capacity> {
         largest_change_ = std::max<Capacity>(largest_change_, std::abs(x));
     }
 
-    // Record, before a node's terminals change, the rounding of its excess beyond that of what is
-    // left. It is in the flow, and what the terminals sent no longer covers it.
+    // Before a node's terminals change, record the rounding error of its excess beyond that of the
+    // remaining excess. This error is part of the flow and is no longer covered by the flow of the
+    // terminals.
     void note_rounding(FlowNode v, Inflow excess) {
         if constexpr (is_float) {
             if (is_infinite(net(v))) return;
@@ -496,8 +499,8 @@ class FlowGraph final : public FlowProblem<Capacity> {
     }
 
     // Record the rounding of an excess. A unit in the last place of the node's own terminals does
-    // not matter while part of their flow is left, and is small beside the flow they sent if
-    // nothing is left.
+    // not matter while part of their flow is left, and is small compared with the flow that they
+    // sent if nothing is left.
     void lose(FlowNode v, Capacity rounding) {
         if constexpr (is_float) {
             const Capacity matters = std::abs(rounding) - unit * std::abs(net(v));
@@ -523,9 +526,9 @@ class FlowGraph final : public FlowProblem<Capacity> {
         if (limit_ < unlimited) write(unlimited);
     }
 
-    // Return how much more a node has than its terminal allows, on the source side, or less, on the
-    // sink side. Beside the cost of a hard seed this is lost in the excess, so it is computed from
-    // the inflow.
+    // Return the surplus of a node over its terminal on the source side, or its deficit on the sink
+    // side. For a hard seed this would be lost in the rounding error of the excess, so it is
+    // computed from the inflow.
     Capacity beyond_terminal(FlowNode v, bool on_source) const {
         const Terminals& t = terminals(v);
         if constexpr (is_float) {
@@ -542,8 +545,8 @@ class FlowGraph final : public FlowProblem<Capacity> {
         return solver_.excess(v) - (on_source ? t.source : -t.sink);
     }
 
-    // Turn the pseudoflow into a flow: each side sends back what it cannot send on. The cut, the
-    // value and the optimality stay.
+    // Turn the pseudoflow into a flow: each side sends back the flow that it cannot send on. The
+    // cut and its value do not change.
     void make_flow(Poll poll) {
         for (const bool on_source : {true, false}) {
             const auto here = [&](FlowNode v) { return solver_.source_side(v) == on_source; };
@@ -551,7 +554,7 @@ class FlowGraph final : public FlowProblem<Capacity> {
             Sum all;
             for (FlowNode v = 0; v < nodes(); ++v)
                 if (here(v)) all.add(std::max<Capacity>(on_source ? beyond(v) : -beyond(v), 0));
-            const Capacity most = all.value();  // no node has to take more than this
+            const Capacity most = all.value();  // no node has to receive more than this
             if (most == 0) continue;
             std::vector<std::pair<Capacity, Capacity>> before(static_cast<std::size_t>(nodes()));
             for (FlowNode v = 0; v < nodes(); ++v) {
@@ -580,7 +583,8 @@ class FlowGraph final : public FlowProblem<Capacity> {
         }
     }
 
-    // Return what nodes receive from a flow and cannot send on, or the other way round.
+    // Return the largest imbalance of a node: flow that it receives and cannot send on, or the
+    // reverse.
     Capacity unbalanced() const {
         Sum sum;
         for (FlowNode v = 0; v < nodes(); ++v) {
@@ -601,7 +605,7 @@ class FlowGraph final : public FlowProblem<Capacity> {
     Sum base_, sent_;            // min(source, sink) of all nodes, and the flow sent beyond it
     Capacity total_ = 0, limit_ = unlimited;
     Capacity largest_base_ = 0;  // largest base_ since it was summed
-    // largest change of what is sent since that was last compared with the cut
+    // the largest change of the flow that is sent since it was last compared with the cut
     Capacity largest_change_ = 0;
     Capacity usual_lost_ = 0;   // the share lost by a flow computed from zero
     std::int64_t counted_ = 0;  // number of changes of nodes since sent_ was summed

@@ -11,9 +11,10 @@
 
 namespace setwise {
 
-// A first flow is computed in blocks of nodes. Their number is a power of two, the largest one that
-// leaves blocks neither too small nor too thin for the disturbance of a border. The thickness of a
-// block is the number of rows of the border's size that its nodes fill.
+// A first flow is computed in blocks of nodes. Their number is the largest power of two for which
+// blocks are neither too small nor too thin compared with the region that a border disturbs. The
+// thickness of a block is its number of nodes divided by the size of its border. The sizes are not
+// tuned.
 struct BlockSizes {
     std::int64_t most_blocks = 16, least_nodes = std::int64_t(1) << 16, least_thickness = 32;
     std::int64_t deepest = 2;  // bound on the length of paths, in multiples of the thickness
@@ -51,13 +52,12 @@ class FlowProblem : public AnyFlowProblem {
     // Return the capacity of all arcs out of a node, or into it.
     virtual Capacity through(FlowNode v, bool out) const = 0;
 
-    // These belong to the present problem, so call them while it is solved: read_flows writes the
-    // state.
+    // Call these functions only while the present problem is solved. read_flows changes the state.
     virtual Capacity value() const = 0;  // the flow out of the source
     virtual Capacity cut() const = 0;  // capacity of the cut, from the problem and the sides alone
-    // Return how far the cut may be above the least one, and the flow over edges and terminals,
-    // without the lesser capacity of each node's two terminals: the rounding of sums is a few units
-    // in its last place.
+    // Return the largest possible distance of the cut from the least one, and the flow over edges
+    // and terminals without the lesser capacity of each node's two terminals. Rounding errors of
+    // sums are a few units in the last place of this flow.
     virtual std::pair<Capacity, Capacity> unproved() const = 0;
     virtual void read_sides(bool* on_source_side) const = 0;
     // The sink side of the minimum cut whose sink side is smallest; it is unique.

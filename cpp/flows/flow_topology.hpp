@@ -85,7 +85,7 @@ class CsrTopology {
     FlowArc arcs() const { return static_cast<FlowArc>(head_.size()); }
     std::int64_t edges() const { return static_cast<std::int64_t>(forward_.size()); }
 
-    // Return the arc from tail to head of edge e, and the one back.
+    // Return the arc from tail to head of edge e, and the arc from head to tail.
     FlowArc forward(std::int64_t e) const { return forward_[static_cast<std::size_t>(e)]; }
     FlowArc reverse(std::int64_t e) const { return sister_[static_cast<std::size_t>(forward(e))]; }
     std::pair<FlowNode, FlowNode> ends(std::int64_t e) const {
@@ -93,7 +93,7 @@ class CsrTopology {
                 head_[static_cast<std::size_t>(forward(e))]};
     }
 
-    // Call visit(edge, the arc forward, the arc back) for all edges.
+    // Call visit(edge, forward arc, backward arc) for all edges.
     template <class Visit>
     void for_edges(Visit visit) const {
         for (std::int64_t e = 0; e < edges(); ++e) visit(e, forward(e), reverse(e));
@@ -107,7 +107,7 @@ class CsrTopology {
 };
 
 // A graph whose edges have few different distances between their ends, as those of a grid do. Arc k
-// of every node leads `offsets[k]` further, so heads and sisters are computed and not stored.
+// of node u leads to node u + offsets[k], so heads and sisters are computed and not stored.
 template <int pairs>
 class OffsetTopology {
     static constexpr FlowArc degree = 2 * pairs;
@@ -128,8 +128,8 @@ class OffsetTopology {
         }
     };
 
-    // Return nothing if the edges have more than `pairs` distances, or two edges of one distance
-    // leave one node, or the edges are so few that the empty places would need more memory than
+    // Return nothing if the edges have more than `pairs` distances, if two edges of one distance
+    // leave one node, or if there are so few edges that the unused arcs would need more memory than
     // heads and sisters.
     template <class Index>
     static std::optional<OffsetTopology> recognize(std::int64_t n, EdgeList<Index> edges) {
@@ -167,8 +167,8 @@ class OffsetTopology {
         return g;
     }
 
-    // Make the topology from known, different distances, for a caller who finds the arcs of his
-    // edges himself: arcs 2 k and 2 k + 1 of a node lead distances[k] forwards and backwards.
+    // Make the topology from known, different distances, for a caller that computes the arcs of its
+    // edges: arcs 2 k and 2 k + 1 of a node lead distances[k] forwards and backwards.
     static std::optional<OffsetTopology> of(std::int64_t n, std::int64_t edges,
                                             const std::int64_t* distances) {
         const std::int64_t widest = *std::max_element(distances, distances + pairs);
@@ -180,8 +180,8 @@ class OffsetTopology {
         return g;
     }
 
-    // Make a topology of any distances, in which the caller writes only arcs that he knows to have
-    // heads. `widest` is the largest distance. Unlike those of edges, distances may be negative.
+    // Make a topology of any distances, in which the caller writes only arcs that have heads.
+    // `widest` is the largest distance. Unlike those of edges, distances may be negative.
     static OffsetTopology of_box(std::int64_t n, const std::int64_t* distances,
                                  std::int64_t widest) {
         if ((n + 2 * widest) * degree > most_flow_arcs)
@@ -244,9 +244,9 @@ class OffsetTopology {
             });
     }
 
-    // For a grid: call visit(direction, coordinates of the first pixel, first edge, edges, first
-    // arc, the one back) for every run of edges along the last axis; the next arcs lie `stride`
-    // further.
+    // For a grid: call visit(direction, coordinates of the first pixel, first edge, number of
+    // edges, first arc, its sister) for every run of edges along the last axis. The numbers of the
+    // following arcs are `stride` larger each.
     static constexpr FlowArc stride = degree;
     template <class Visit>
     void for_runs(Visit visit) const {
@@ -262,7 +262,7 @@ class OffsetTopology {
   private:
     OffsetTopology() = default;
 
-    // Return whether the empty places need less memory than heads and sisters would.
+    // Return whether the unused arcs need less memory than heads and sisters would.
     static bool fits(std::int64_t n, std::int64_t edges, std::int64_t widest) {
         return 4 * widest <= n && 3 * edges >= 2 * pairs * n &&
                (n + 2 * widest) * degree <= most_flow_arcs;

@@ -1,13 +1,13 @@
 // The best labelling of a grid with two labels, found in blocks.
 //
-// Each block is the core of a window, which proves labels whatever lies around it (window_cut.hpp).
-// A window starts from the labels that others have proved, and takes in what they have left open
-// beside it. In the end only small groups of voxels are open, and one cut of these, with all others
-// fixed, decides them. The answer is the best labelling with the fewest ones, so it depends neither
-// on the blocks nor on their order, nor on the number of threads.
+// Each block is the core of a window, whose cut proves labels for any labels around it
+// (window_cut.hpp). A window uses the labels that earlier windows have proved, and includes nearby
+// voxels that they have left open. In the end only small groups of voxels are open. One cut of
+// these, with all others fixed, decides them. The answer is the best labelling with the fewest
+// ones, so it depends neither on the blocks nor on their order, nor on the number of threads.
 //
-// Where voxels far from each other decide the labels together, windows prove little. A few blocks
-// show this, and then the whole grid is one window.
+// Windows prove little if labels depend on voxels far away. A few blocks show whether this is so,
+// and then the whole grid is solved as one window.
 #pragma once
 
 #include <algorithm>
@@ -28,14 +28,15 @@
 namespace setwise {
 
 struct BlockShape {
-    // Number of voxels of a core: the state of its window fits into a cache (benchmarks/block_cuts.py).
+    // The number of voxels of a core, such that the state of its window fits into a cache
+    // (benchmarks/block_cuts.py).
     std::int64_t voxels = std::int64_t(1) << 17;
-    // Smaller grids are one block on one thread: the faces of few blocks cost more than the cache
-    // gives (benchmarks/block_cuts.py).
+    // Smaller grids are one block on one thread, because the faces of a few blocks cost more time
+    // than the cache saves (benchmarks/block_cuts.py).
     std::int64_t least = 900'000;
-    // Voxels that an earlier window left open are taken up from this far away. A larger halo decides
-    // more, but every window grows by the few open voxels around it: with 16 the windows of 192^3
-    // blobs had 2.3 times the voxels of the grid, with 2 they have 1.3 times.
+    // Voxels that an earlier window left open are included up to this distance. A larger halo
+    // decides more, but every window grows by the few open voxels around it: with 16 the windows of
+    // 192^3 blobs had 2.3 times the voxels of the grid, with 2 they have 1.3 times.
     std::int64_t halo = 2;
     bool backwards = false;
 };
@@ -61,7 +62,7 @@ class GridCut {
                 voxels *= static_cast<double>(extent(i, side));
             return voxels <= static_cast<double>(shape.voxels);
         };
-        // Find the largest side that fits.
+        // Find the largest side for which a core has at most the given number of voxels.
         std::int64_t side = 1, beyond = *std::max_element(sides.begin(), sides.end()) + 1;
         while (beyond - side > 1) {
             const std::int64_t middle = side + (beyond - side) / 2;
@@ -93,12 +94,14 @@ class GridCut {
     }
 
   private:
-    // Rows along the last axis are longer than the other sides of a core: they are read faster.
+    // Cores are longer along the last axis by this factor, because long rows are read faster. Not
+    // tuned.
     static constexpr std::int64_t long_rows = 4;
-    // Up to one voxel in few_open is left to a graph with lists of its edges, whose nodes need twice
-    // as much memory.
+    // If at most one voxel in few_open is open, the open voxels are solved as a graph with a list
+    // of edges, whose nodes need twice as much memory. Not tuned.
     static constexpr std::int64_t few_open = 8;
-    // After this many blocks, give up if more than one voxel in most_open is left open.
+    // After `samples` blocks, blocks are abandoned if more than one voxel in most_open is left
+    // open. Not tuned.
     static constexpr std::int64_t samples = 4, most_open = 4;
 
     Box core(std::int64_t block) const {
@@ -110,8 +113,8 @@ class GridCut {
         return box;
     }
 
-    // Return the blocks in the order in which they are solved: first a sample, then each thread goes
-    // through a range of its own, in which each block lies beside the one before.
+    // Return the blocks in the order in which they are solved: first a sample, and then a range of
+    // blocks for each thread, in which each block is a neighbour of the block before.
     std::vector<std::int64_t> order(std::int64_t ranges) const {
         std::vector<std::int64_t> blocks;
         std::vector<bool> taken(static_cast<std::size_t>(count_), false);
@@ -147,7 +150,7 @@ class GridCut {
         });
     }
 
-    // Solve voxels whose neighbours are known, or are among them.
+    // Solve the given voxels, whose other neighbours must be known.
     void solve_rest(const std::vector<std::int64_t>& open, Known* known, int n_threads, Poll poll) {
         const auto count = static_cast<std::int64_t>(open.size());
         std::vector<Capacity> costs(open.size()), there, back;
@@ -156,7 +159,7 @@ class GridCut {
         for (std::size_t i = 0; i < open.size(); ++i) costs[i] = energy_.cost(open[i]);
         for (std::size_t k = 0; k < grid_.directions().size(); ++k) {
             const GridNumbering::Direction& d = grid_.directions()[k];
-            std::size_t next = 0;  // no open voxel before it is a neighbour of a later one
+            std::size_t next = 0;  // open voxels before this one are not neighbours of later voxels
             for (std::size_t i = 0; i < open.size(); ++i) {
                 grid_.locate(open[i], pixel);
                 // Label 1 costs `one` beside label 0, and label 0 costs `zero` beside label 1.

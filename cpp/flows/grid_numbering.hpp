@@ -23,7 +23,8 @@ class GridNumbering {
     GridNumbering() = default;
 
     // `steps` has a row of `dimensions` for each of `directions`; no two are equal or opposite. The
-    // grid has fewer than 2^31 pixels. Directions that leave the grid from everywhere have no edges.
+    // grid has fewer than 2^31 pixels. Directions that lead out of the grid from every pixel have
+    // no edges.
     GridNumbering(const std::int64_t* sides, std::int64_t dimensions, const std::int64_t* steps,
                   std::int64_t directions)
         : sides_(sides, sides + dimensions) {
@@ -69,7 +70,7 @@ class GridNumbering {
     void for_runs_in_order(Visit visit) const {
         for (std::size_t k = 0; k < directions_.size(); ++k) walk(k, k + 1, 0, rows(), visit);
     }
-    // Do the same for the runs that begin in some of the pixel rows.
+    // Visit the runs that begin in some of the pixel rows.
     template <class Visit>
     void for_runs_of(std::int64_t first_row, std::int64_t last_row, Visit visit) const {
         walk(0, directions_.size(), first_row, last_row, visit);
@@ -116,7 +117,7 @@ class GridNumbering {
   private:
     // Return the number of runs of a direction in the rows before the one with these coordinates.
     std::int64_t runs_before(const Direction& d, const std::vector<std::int64_t>& at) const {
-        // share: whether rows with the first coordinates have runs
+        // share is 1 if rows with these first coordinates have runs, else 0
         std::int64_t runs = 0, share = 1;
         for (std::size_t i = 0; i + 1 < sides_.size(); ++i) {
             const std::int64_t low = std::max<std::int64_t>(-d.step[i], 0);

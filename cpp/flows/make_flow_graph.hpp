@@ -14,9 +14,9 @@
 namespace setwise {
 
 // Return the graph of a grid whose neighbours have 2, 3, 4 or 13 distances: grids with four, six,
-// eight and twenty-six neighbours. Return nothing for others, and for grids so narrow that arcs
-// would lead nowhere. `fits` says whether the sum of all capacities is small enough; if not, the
-// graph must not be used.
+// eight and twenty-six neighbours. Return nothing for other grids, and for grids so narrow that
+// arcs would have no heads. `fits` receives whether the sum of all capacities is small enough; if
+// not, the graph must not be used.
 template <class Capacity>
 std::unique_ptr<FlowProblem<Capacity>> make_flow_grid(const GridNumbering& grid,
                                                       const GridWeights<Capacity>& there,

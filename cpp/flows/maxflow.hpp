@@ -4,17 +4,18 @@
 // (ESA 2011), and, for pseudoflows and the second solution, Goldberg, Hed, Kaplan, Kohli, Tarjan,
 // Werneck, "Faster and more dynamic maximum flow by incremental breadth-first search" (ESA 2015).
 //
-// A state is a pseudoflow: residual capacities of the arcs and a signed excess of every node (what
-// the source can still send there minus what the sink can still take). A cut (A, B) is closed if no
-// residual arc leads from A to B. It is minimum if in addition A has no deficit and B no excess.
+// A state is a pseudoflow: residual capacities of the arcs and a signed excess of every node (the
+// flow that the source can still send there minus the flow that it can still send to the sink). A
+// cut (A, B) is closed if no residual arc leads from A to B. It is minimum if in addition A has no
+// deficit and B no excess.
 //     1. In A, trees of arcs that lead to deficits grow level by level and take the excess that they
 //        meet. When they cannot grow, their nodes move to B.
 //     2. In B, in the same way, trees that come from excesses grow and meet deficits. When they cannot
 //        grow, their nodes move to A.
 // Each step keeps the cut closed, so the two steps solve the problem from any closed cut. Their
 // cost depends on the errors of that cut and not on the size of the graph. A deep search is
-// continued from both ends: the nodes that were only met so far grow trees of their own, and the
-// step ends when one kind of tree cannot grow.
+// continued from both ends: the excesses or deficits that trees would meet grow trees of their own,
+// and the step ends when one kind of tree cannot grow.
 //
 // Labels are distances in the tree. An orphan, whose arc to its parent was saturated, looks for a
 // parent of the same label, then for the least label; otherwise it leaves the tree. When no node of
@@ -23,11 +24,11 @@
 // no tolerance is used.
 //
 // The flow sent is an exact sum, but residual capacities and excesses are rounded. `lost` is the
-// sum of these rounding errors. The state is that of a pseudoflow for arcs and terminals changed by
-// this much in all, so the minimum cut of the state is above the least one by no more. The rounding
-// of an excess that stays large, as that of a hard seed, does not matter and is not counted. An
-// excess that a change left behind does not stay large: the rounding of such excesses, up to
-// `lent`, is counted in full.
+// sum of these rounding errors. The state is a pseudoflow for arcs and terminals that are changed
+// by at most `lost` in total, so its minimum cut exceeds the least cut by at most `lost`. The
+// rounding of an excess that stays large, as that of a hard seed, does not matter and is not
+// counted. An excess that results from a change does not stay large, so rounding errors of such
+// excesses, up to `lent`, are counted in full.
 #pragma once
 
 #include <algorithm>
@@ -81,9 +82,9 @@ class MaxFlow {
             residual_ = ZeroedArray<Capacity>(std::max(arcs, 2 * residual_.size()));
     }
 
-    // Write the capacities of an edge whose arcs are a and b. At once send the excess of one end to a
-    // deficit of the other: much of the flow goes no further, and here it needs no search and no
-    // branch.
+    // Write the capacities of an edge whose arcs are a and b. At once, send the excess of one end
+    // to a deficit of the other. Much of the flow passes over a single edge, and here it needs no
+    // search and no branch.
     void join(FlowNode tail, FlowNode head, FlowArc a, FlowArc b, Capacity there, Capacity back) {
         static_assert(std::is_integral_v<Capacity>, "the rounding is not counted here");
         Capacity &x = excess(tail), &y = excess(head);
@@ -165,15 +166,15 @@ class MaxFlow {
     void lose(Capacity amount) { lost_ += amount; }
     void forget_lost() { lost_ = lent_ = 0; }
 
-    // The largest excess or deficit that flow left behind when arcs or terminals changed. It flows
-    // back the way it came, and smaller excesses would be rounded away beside it.
+    // The largest excess or deficit that remained when arcs or terminals with flow changed. Such
+    // flow is sent back, and smaller excesses would be lost in its rounding errors.
     static constexpr Capacity most_lent = std::numeric_limits<Capacity>::max() / 64;
     Capacity lent() const { return lent_; }
     void lend(Capacity amount) { lent_ = std::max(lent_, std::min(amount, most_lent)); }
 
     using Sum = CompensatedSum<Capacity>;
 
-    // Abandon a search whose trees grow deeper. What was sent is then valid, but the cut is not.
+    // Abandon a search whose trees grow deeper. The flow is then valid, but the cut is not.
     void give_up_beyond(std::int32_t depth) { deepest_ = depth; }
     bool gave_up() const { return gave_up_; }
 
@@ -200,8 +201,9 @@ class MaxFlow {
         return flow_;
     }
 
-    // Solve from scratch after all edges were written by `join`, which has sent what flows over single
-    // edges. Trees grow from deficits, so that the cut mostly has the smallest sink side at once.
+    // Solve from scratch after all edges were written by `join`, which has sent the flow over
+    // single edges. Trees grow from deficits, so that the cut mostly has the smallest sink side at
+    // once.
     Sum solve_joined(Poll poll) {
         begin(poll);
         const auto [excesses, deficits] = count_roots();
@@ -228,9 +230,9 @@ class MaxFlow {
         return flow_;
     }
 
-    // Send the surplus of the nodes of one side to the nodes of that side that lack flow, and leave
-    // the cut as it is. A surplus on the source side, or a lack on the sink side, is written as an
-    // excess or a deficit, and nodes that can take it have the opposite sign.
+    // Within one side, send the surplus of nodes to nodes that lack flow, without changing the cut.
+    // A surplus on the source side is written as an excess and a lack on the sink side as a
+    // deficit; the nodes that can balance it have the opposite sign.
     void balance(bool source, Poll poll) {
         begin(poll);
         const Label side = source ? on_source_side : on_sink_side;
@@ -252,15 +254,16 @@ class MaxFlow {
     static constexpr FlowArc root = -1, orphan = -2;
     static constexpr FlowNode nobody = -1;
     static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
-    // After one_sided visits per node a search continues from both ends.
+    // After one_sided visits per node a search continues from both ends. Not tuned.
     static constexpr std::size_t one_sided = 3;
-    // With many_nodes nodes per root the search runs from both ends from the start.
+    // If there are many_nodes nodes per root, the search runs from both ends from the start. Not
+    // tuned.
     static constexpr std::size_t many_nodes = 64;
-    // Nodes with more than most_nearby arcs send nothing before trees are grown.
+    // Nodes with more than most_nearby arcs send nothing before trees are grown. Not tuned.
     static constexpr std::size_t most_nearby = 32;
 
     // A solver of neighbouring nodes may read labels and parents at any time. The value does not
-    // matter, because nothing can pass.
+    // matter, because no flow can pass between the two.
     struct Node {  // begins as zeros: without excess, on the source side
         Capacity excess;
         Relaxed<Label> label;
@@ -346,8 +349,8 @@ class MaxFlow {
         back = more;
     }
 
-    // Dissolves the trees, also those of an abandoned search: their nodes belong to the side of
-    // their roots.
+    // A guard that dissolves the trees, also those of an abandoned search: their nodes then belong
+    // to the side of their roots.
     struct Settle {
         MaxFlow& solver;
         ~Settle() {
@@ -361,8 +364,9 @@ class MaxFlow {
         }
     };
 
-    // Send excesses to deficits one arc away, and two arcs away through a node with neither. Much
-    // of the flow goes no further, and this is one pass over memory in its order, without trees.
+    // Send excesses to deficits one arc away, and two arcs away through a node without either. Much
+    // of the flow takes such short paths, and this is one sequential pass over memory, without
+    // trees.
     void send_nearby() {
         const Rows g = topology_->rows();
         std::array<FlowArc, most_nearby> givers, takers;
@@ -375,7 +379,8 @@ class MaxFlow {
                 for (FlowArc a = begin; a < end; ++a) {
                     const Capacity passage = arcs_[a];
                     if (passage == 0)
-                        continue;  // before reading a node that may belong to another solver
+                        // This check comes first, because the node may belong to another solver.
+                        continue;
                     Node& y = node(g.head(v, a));
                     if (!(y.excess < 0)) continue;
                     const Capacity amount = std::min({x.excess, -y.excess, passage});
@@ -480,7 +485,8 @@ class MaxFlow {
             }
             if (both && !seeds && theirs.level.empty()) {
                 sink_side_is_least_ = !sink;
-                // The other trees are closed: what they have not reached lies on our side.
+                // The other trees cannot grow, so all nodes that they have not reached are on this
+                // side.
                 for (Node& v : here())
                     if (v.label == free) v.label = sink ? on_sink_side : on_source_side;
                 break;
@@ -552,7 +558,8 @@ class MaxFlow {
         prefetch(arcs_ + g.begin(v));
     }
 
-    // Move an excess or a deficit towards zero. Rounding does not matter where much is left.
+    // Move an excess or a deficit towards zero. Rounding errors do not matter if much of it is
+    // left.
     template <bool sink>
     void use(Node& v, Capacity amount) {
         const Capacity before = v.excess, change = sink ? amount : -amount;
@@ -627,7 +634,7 @@ class MaxFlow {
                 trees.orphans[trees.lowest] = x.next;
                 ++trees.work;
                 if ((++steps_ & 4095) == 0)
-                    poll_();  // one path may move much of a tree, many times
+                    poll_();  // a single path may change the parents of much of a tree, many times
                 if (!gap && find_parent<sink>(g, v, x)) continue;
                 const FlowArc end = g.end(v);
                 const Label beyond = x.label + 2;
@@ -644,7 +651,8 @@ class MaxFlow {
                         best = a;
                     }
                 }
-                // A path to a root passes every distance below that of its first node.
+                // A path to a root passes through nodes of every distance below that of its first
+                // node.
                 gap |= --trees.size(x.label) == 0 && least >= x.label;
                 if (gap || best == orphan) {
                     x.label = free;
@@ -696,8 +704,7 @@ class MaxFlow {
     Poll poll_ = nullptr;
 };
 
-// Return by how much a node's excess exceeds what its terminals give, or its deficit what they
-// take.
+// Return the amount by which a node's excess exceeds the capacity of its terminals, or its deficit.
 template <class Capacity>
 Capacity beyond_terminals(Capacity excess, Capacity net) {
     return std::abs(excess) - std::max<Capacity>(excess > 0 ? net : -net, 0);

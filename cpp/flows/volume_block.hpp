@@ -24,9 +24,10 @@
 namespace setwise {
 
 struct VolumeBlockSizes {
-    // Number of voxels of a window: its state fits into a cache (benchmarks/block_cuts.py).
+    // The number of voxels of a window, such that its state fits into a cache
+    // (benchmarks/block_cuts.py).
     std::int64_t voxels = std::int64_t(1) << 17;
-    // Voxels that an earlier window left open are taken up from this far away.
+    // Voxels that an earlier window left open are included up to this distance.
     std::int64_t halo = 16;
     // The most open voxels that are cut together, in about 100 bytes each with 6 neighbours.
     std::int64_t budget = std::int64_t(1) << 20;

@@ -1,10 +1,10 @@
-// The best labels of a window of a grid for the worst and the best of what may lie around it.
+// The best labels of a window of a grid for the two extreme labellings around it.
 //
 // E(x) = sum_v cost_v x_v + sum_e there_e [x_u > x_v] + back_e [x_u < x_v]. The window is solved with every open voxel
 // around it fixed to 0, and again with all of them fixed to 1. Let x be the best labelling of the
 // whole with the fewest ones. The best labels of the window grow with those around it, so the first
 // answer with the fewest ones is nowhere above x, and the second is nowhere below. Where the two
-// agree they are x, whatever lies outside. Voxels that are known already are fixed, also those
+// agree they equal x, for any labels outside. Voxels that are known already are fixed, also those
 // inside the window.
 //
 // The second cut starts from the first: an edge to an open voxel outside now favours label 1 where
@@ -31,7 +31,8 @@
 
 namespace setwise {
 
-// A voxel has a known label, or is open: not yet in the core of a window, or left open by one.
+// A voxel has a known label or is open, which means that it was not yet in the core of a window, or
+// that a window left it open.
 enum : unsigned char { known_zero = 0, known_one = 1, open_voxel = 2, left_open = 3 };
 using Known = Relaxed<unsigned char>;  // other threads may read it at any time
 static_assert(sizeof(Known) == 1, "labels of a caller are bytes");
@@ -86,7 +87,7 @@ struct UnitEnergy {
     }
 };
 
-using Box = std::vector<std::pair<std::int64_t, std::int64_t>>;  // range along each axis
+using Box = std::vector<std::pair<std::int64_t, std::int64_t>>;  // a range along each axis
 
 template <int pairs, class Energy = GridEnergy>
 class WindowCut {
@@ -305,8 +306,7 @@ class WindowCut {
                       energy_.row(k, pixel_)};
         const auto [low, high] = both_open(run, size);
         for (FlowNode c = 0; c < low; ++c) write_edge(run, c);
-        // Edges that share a node are written one after the other, so every second stretch comes
-        // first.
+        // Edges that share a node must not be written at once, so every second stretch comes first.
         const FlowNode stretch = std::abs(by) < size ? 2 * std::abs(by) : 1;
         for (FlowNode begin = low; begin < std::min(low + stretch, high); ++begin)
             for (FlowNode c = begin; c < high; c += stretch) join(run, c);
@@ -368,8 +368,8 @@ class WindowCut {
         if (neighbour == outside) faces_.push_back({v, one + zero});
     }
 
-    // Write the ones of the first answer, or the zeros of the second. Return the number of voxels of
-    // the other label that are still open.
+    // Write the ones of the first answer, or the zeros of the second. Return the number of voxels
+    // that are still open.
     std::int64_t write_known(Known* known, bool second) {
         std::int64_t open = 0;
         for_rows([&](FlowNode node, std::int64_t number, const auto& at) {
@@ -395,7 +395,7 @@ class WindowCut {
     Offsets offsets_{};
     std::vector<std::int64_t> low_, size_, at_;  // corner and sides of the window, a place in it
     std::vector<std::int64_t> pixel_;            // a place in the grid
-    Box inner_, core_;  // ranges in the window: of what is solved, and of the core
+    Box inner_, core_;  // the ranges of the solved part and of the core, in the window
     std::int64_t nodes_ = 0;
     std::vector<unsigned char> state_;
     // For each edge to an open voxel outside, the node and how much its cost falls when that voxel

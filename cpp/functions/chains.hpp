@@ -46,7 +46,7 @@ class Marks {
 // F(A) = the weight of the arcs that leave A.
 //
 // Row u lists the neighbours v of u, with leaving = weight of u -> v and entering = weight of
-// v -> u. An undirected edge weighs the same both ways: pass one array as both.
+// v -> u. For undirected edges, pass one array as both.
 template <class Poll>
 bool cut_gains(const SparseRows& neighbors, const double* leaving, const double* entering,
                const std::int64_t* order, std::int64_t m, double* gains, Poll poll) {
@@ -54,8 +54,8 @@ bool cut_gains(const SparseRows& neighbors, const double* leaving, const double*
     for (std::int64_t k = 0; k < m; ++k) {
         const std::int64_t u = order[k];
         if (!neighbors.has(u)) return false;
-        // Arcs that begin to leave the set, and arcs that no longer leave it because u was added,
-        // are summed separately: sums of terms of one sign lose no digits to cancellation.
+        // Arcs that begin to leave the set and arcs that no longer leave it because u was added are
+        // summed separately, because sums of terms of one sign do not cancel.
         double opened = 0.0;
         double closed = 0.0;
         for (std::int64_t e = neighbors.indptr[u]; e < neighbors.indptr[u + 1]; ++e) {

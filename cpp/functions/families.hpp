@@ -76,8 +76,8 @@ struct Ratio {
     struct Chain {
         const Ratio& f;
         double n = 0, q = 0;
-        // Both steps are computed and one is selected, because no branch predictor can foresee
-        // which.
+        // Both steps are computed and one is selected, because a branch would often be
+        // mispredicted.
         double step(bool positive) {
             double gain;
             if (f.part == supermodular) {

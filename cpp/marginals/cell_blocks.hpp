@@ -1,8 +1,8 @@
 // The cells of a table over a few variables, block by block, and where smaller tables lie in them.
 //
-// A block has the cells of the last axes, which are the fastest. Within a block a smaller table is
-// read by a loop without an odometer: contiguous, constant but for the last axis, or through a list
-// of offsets.
+// A block has the cells of the last axes, which change fastest. Within a block a smaller table is
+// read in a simple loop: contiguously, constant except along the last axis, or through a list of
+// offsets.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +36,7 @@ class CellBlocks {
         split_ = scope.size();
         while (split_ > 0 && inner_cells * cards[split_ - 1] <= most_cells)
             inner_cells *= cards[--split_];
-        if (split_ == scope.size()) inner_cells = cards[--split_];  // one axis at least
+        if (split_ == scope.size()) inner_cells = cards[--split_];  // a block has at least one axis
         for (std::size_t k = 0; k < split_; ++k) {
             const bool free = tasks[k] && n_tasks * cards[k] <= most_tasks;
             if (free) n_tasks *= cards[k];
@@ -115,8 +115,8 @@ class CellBlocks {
     }
 
   private:
-    // A block fits into the fastest cache with its inputs. The number of tasks does not depend on
-    // the number of threads, so that sums do not either.
+    // A block of most_cells fits into the fastest cache together with its inputs. The number of
+    // tasks does not depend on the number of threads, so sums do not either. Not tuned.
     static constexpr Index most_cells = 512, most_tasks = 16;
 
     std::vector<Index> scope_, cards_;
@@ -183,7 +183,7 @@ SETWISE_VECTORIZED inline void log_sums_of_rows(const double* __restrict cells, 
         for (TableIndex a = 1; a < count; ++a) top = cells[a] > top ? cells[a] : top;
         for (TableIndex a = 0; a < count; ++a)
             sum += exponential_above(700.0, cells[a] < far ? far : cells[a] - top);
-        out[k] = top + logarithm(sum > 1.0 ? sum : 1.0);  // the largest entry alone gives 1
+        out[k] = top + logarithm(sum > 1.0 ? sum : 1.0);  // the largest entry alone contributes 1
     }
 }
 // Replace each row by its mass times its shares: exp(cells - log_sums), 0 where the mass is 0.

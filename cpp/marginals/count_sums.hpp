@@ -5,8 +5,8 @@
 // by divide and conquer. The distribution of a half's count is the convolution of those of its own
 // halves, and the weight that the rest gives to each count of a half is passed back down. Only
 // positive numbers are added, so nothing cancels: O(n^2) products in all, O(n log n) numbers. Plain
-// numbers suffice unless the relevant choices have less than 1e-200 of all probability; then the
-// same computation uses logarithms.
+// numbers suffice unless the relevant choices have a probability below 1e-200. Then the same
+// computation uses logarithms.
 #pragma once
 
 #include <algorithm>
@@ -50,8 +50,9 @@ struct PlainLaws {
 // Distributions as logarithms.
 struct LogLaws {
     static constexpr double nothing = -std::numeric_limits<double>::infinity();
-    // 3e-20 of the largest: n entries below it change a logarithm by less than its rounding. Most
-    // entries are below it, since the counts of independent elements concentrate around their mean.
+    // The logarithm of 3e-20. If n entries are below this share of the largest, they change a
+    // logarithm by less than its rounding error. Most entries are below it, since the counts of
+    // independent elements concentrate around their mean.
     static constexpr double negligible = -45;
     static double of_log(double x) { return x; }
     static double times(double x, double y) { return x + y; }
@@ -108,7 +109,7 @@ class CountSums {
     }
 
   private:
-    static constexpr double unseen = -460;  // log 1e-200
+    static constexpr double unseen = -460;  // log 1e-200; smaller sums may underflow
 
     // Return log of E exp(least - h(count)) for the elements alone.
     template <class Laws>

@@ -47,15 +47,16 @@ class EliminationOrders {
             total = total_;
             found = true;
         };
-        // A step costs about as much as a cell, so the search may take an eighth of the elimination,
-        // and less as long as there is no order.
+        // A step costs about as much as a cell, so the search may take an eighth of the time of the
+        // elimination, and less while there is no order.
         const auto goes_on = [&] {
             poll_();
             return steps_ < std::clamp(total / (found ? 8 : 64), least_steps, most_steps);
         };
         order = dissection(total);
         keep();
-        // The starts are spread over the variables, whose numbers mostly follow their places.
+        // The starts are spread over the numbers of the variables, which usually reflect their
+        // positions.
         Index stride = std::max<Index>(1, n_ * 5 / 8);
         while (std::gcd(stride, n_) > 1) ++stride;
         for (Index k = 0, start = 0; k < n_ && goes_on(); ++k, start = (start + stride) % n_)
@@ -76,11 +77,14 @@ class EliminationOrders {
 
   private:
     static constexpr double unit = 65536;  // logarithms of cells are whole numbers in this unit
-    static constexpr double few_cells = 1 << 16;  // too few for a search to pay
-    // Limits of the work of a search for orders, which is otherwise a share of the work of the
-    // elimination: at least what takes no noticeable time, at most about a second. Not tuned.
+    // With fewer cells a search for orders is not worthwhile; not tuned.
+    static constexpr double few_cells = 1 << 16;
+    // Limits on the work of a search for orders, which is otherwise a share of the work of the
+    // elimination. The lower limit takes no noticeable time, the upper one about a second. Not
+    // tuned.
     static constexpr double least_steps = 1 << 14, most_steps = 1 << 27;
-    // With more variables no order is searched, and at most this number of random ones is tried.
+    // The largest number of variables for which orders are searched, and the largest number of
+    // random orders that are tried. Not tuned.
     static constexpr Index most_variables = 20000;
     static constexpr int restarts = 50;
 
@@ -143,8 +147,8 @@ class EliminationOrders {
                 near[a].erase(i);
                 resize(a, -bits_[i]);
             }
-            // Without i, one pair less is missing around a for each of a's neighbours that is not a
-            // neighbour of i.
+            // After i is removed, the number of missing pairs around a is smaller by one for each
+            // of a's neighbours that is not a neighbour of i.
             if (rule == Rule::fill)
                 for (const Index a : around) {
                     Index strangers = 0;
@@ -183,7 +187,8 @@ class EliminationOrders {
     }
 
     // Eliminate along a frontier that begins at one variable: the next variable is the one that
-    // brings the fewest new ones into the frontier, or, in turn, the one that has waited longest.
+    // adds the fewest new variables to the frontier or, with `in_turn`, the one that has been in it
+    // longest.
     std::vector<Index> sweep(Index start, bool in_turn, double most) {
         total_ = 0;
         widest_ = 0;
@@ -257,7 +262,7 @@ class EliminationOrders {
                 if (!whole)
                     (fresh_[i] >= 0 ? before : after).push_back(i);
                 else if (fresh_[i] == middle)
-                    order.push_back(i);  // the order is made from its end
+                    order.push_back(i);  // the order is built from its end
                 else
                     (fresh_[i] < middle ? before : after).push_back(i);
             if (!before.empty()) parts.push_back(std::move(before));
@@ -268,7 +273,7 @@ class EliminationOrders {
         return measured(std::move(order), most);
     }
 
-    // Return an order after its tables were counted, or an empty one if they are too much.
+    // Return an order after counting its tables, or an empty order if they have too many cells.
     std::vector<Index> measured(std::vector<Index> order, double most) {
         total_ = 0;
         widest_ = 0;

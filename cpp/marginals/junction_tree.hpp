@@ -185,7 +185,8 @@ class JunctionTree {
         double level = 0;              // the largest entry of the message
     };
 
-    // A table with fewer cells is not divided among threads, whose start would take longer.
+    // A table with fewer cells is not divided among threads, because starting them would take
+    // longer. Not tuned.
     static constexpr double cells_for_threads = 1 << 17;
 
     double cells_of(const Clique& clique, bool of_message) const {
@@ -194,8 +195,8 @@ class JunctionTree {
         return cells;
     }
 
-    // Make the cliques of an order. Children come right before their parents, so that few messages
-    // wait at a time; the answer does not depend on it.
+    // Make the cliques of an order. Children come directly before their parents, so that few
+    // messages are in memory at a time. The answer does not depend on this.
     void make_cliques(const std::vector<std::vector<Index>>& near, const std::vector<Index>& order,
                       Plan& found) {
         std::vector<Index> rank(static_cast<std::size_t>(n_)), parent(rank.size(), -1);
@@ -269,7 +270,7 @@ class JunctionTree {
                     count - 1, static_cast<Index>(sum / total * static_cast<double>(count)));
                 sum += cells[c];
             }
-            // The marginals of the messages that cross the present clique wait too.
+            // The marginals of the messages that cross the present clique take memory too.
             std::vector<double> inside(static_cast<std::size_t>(count), 0.0),
                 change(cells.size() + 1);
             double kept = 0;
@@ -334,7 +335,8 @@ class JunctionTree {
         }
     }
 
-    // The tables of a clique as blocks: what is the same in each block, and the others.
+    // The tables of a clique as blocks, with the parts that are the same in each block and the
+    // other parts.
     struct Inputs {
         CellBlocks blocks;
         std::vector<double> base;
@@ -350,7 +352,7 @@ class JunctionTree {
             cards.push_back(card(i));
             cells *= static_cast<double>(card(i));
         }
-        // Tasks may write to the same child unless its table has the axes that number them.
+        // Tasks may write to the same child unless its table has the axes that number the tasks.
         std::vector<std::uint8_t> tasks(scope.size(), cells >= cells_for_threads);
         if (shared)
             for (const Index child : clique.children)
@@ -402,8 +404,8 @@ class JunctionTree {
         if (rows) add_to_rows(cells, row, count, n / count);
     }
 
-    // Compute the message of a clique. Its largest entry is subtracted where the message is used:
-    // numbers that grew along a chain would lose digits.
+    // Compute the message of a clique. Its largest entry is subtracted, because numbers that grow
+    // along a chain would have large rounding errors.
     template <bool largest>
     void send(Clique& clique, int n_threads, Poll poll) {
         Inputs in = inputs_of(clique, false);
@@ -540,9 +542,9 @@ class JunctionTree {
     }
 
     // Return whether no order keeps the cliques within `most` cells. This holds if in some part of
-    // the graph every variable has too many neighbours, because then the first of them in any order
-    // has. Dense graphs are detected in O(E log N), without an order; `found` receives a lower
-    // bound on the width of that part.
+    // the graph every variable has too many neighbours, because the first of them in any order then
+    // has too large a clique. Dense graphs are detected in O(E log N), without an order; `found`
+    // receives a lower bound on the width of that part.
     bool is_wider(const std::vector<std::vector<Index>>& near, double most, Plan& found,
                   Poll poll) const {
         const double limit = std::log(most) + 1e-6;

@@ -10,7 +10,7 @@
 // for any r. Each factor is a message to a later variable, so a pass over all variables bounds log
 // Z for any r. A backward pass sets r to the messages back. At the fixed point the bound is the
 // tree-reweighted one, max over consistent mu of sum H(mu_i) - sum rho_e I(mu_e) - energy; on a
-// forest, leaves first, it is log Z. If other factors have a part of a variable's entropy, the
+// forest, leaves first, it is log Z. If other factors use a part of a variable's entropy, the
 // shares of its edges sum to at most the remaining part c_i, and b_i / c_i replaces b_i.
 //
 // Variables are visited in blocks. Blocks of one level do not depend on each other, so the result
@@ -204,7 +204,7 @@ class TreeBound : public TreeDual<Real> {
             body(this->run_starts_[run], this->run_starts_[run + 1]);
     }
 
-    // Return what a variable adds to the bound, without the messages that wait.
+    // Return the contribution of a variable to the bound, without queued messages.
     template <class Done>
     double eliminate(Index i, Work& work, const Done& done) {
         this->gather(i, work.b.data());

@@ -114,7 +114,8 @@ inline PairValue binary_pair(const double* p, const double* q, double change, do
     const double inside = half * half - 4 * (1 - squared) * p[1] * q[1];
     const double most = p[1] < q[1] ? p[1] : q[1];
     const double root = 2 * p[1] * q[1] / (half + std::sqrt(inside > 0 ? inside : 0.0));
-    const double both = root < most ? root : most;  // nan, from 0 / 0, gives most, too
+    // The root may be nan (0 / 0), which also gives `most`.
+    const double both = root < most ? root : most;
     const double tail = p[1] - both, head = std::min(q[1] - both, p[0]), none = p[0] - head;
     const auto part = [](double mass, double apart) {
         return mass > tiny_mass ? mass * logarithm(mass / std::max(apart, tiny_mass)) : 0.0;

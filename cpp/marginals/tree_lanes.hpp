@@ -8,13 +8,15 @@
 #include <vector>
 
 #include "marginals/tree_loops.hpp"
-#include "numeric/eight.hpp"
 #include "numeric/exponentials.hpp"
+#include "numeric/vector_of_eight.hpp"
 #include "numeric/vectorized.hpp"
 
 namespace setwise {
 
-constexpr int few_rows = 2;  // with at most this many rows the loops over labels are faster
+// With at most this number of rows the loops over labels are faster; chosen by hand, no measurement
+// is on record.
+constexpr int few_rows = 2;
 constexpr double least_mass = 1e-290;  // quotients of smaller masses are not formed
 
 namespace loops {
@@ -56,7 +58,8 @@ SETWISE_INLINED Eight relative(Eight part, Eight apart) {
 
 }  // namespace loops
 
-// Compute potts_message for x = b - back: out, and what was subtracted from each row. Work (L,).
+// Write the messages of eight Potts edges to `out` and the numbers that were subtracted from its
+// rows to `level`, given x = b - back. `work` has L entries.
 SETWISE_VECTORIZED inline void potts_messages(const double* x, const double* changes,
                                               std::int64_t n, Eight* work, double* out,
                                               double* level) {
@@ -112,8 +115,9 @@ SETWISE_VECTORIZED inline void send_rows(const double* b, const double* changes,
     store_eight(level, levels);
 }
 
-// Compute the distributions of eight variables if those that they sent to have q: mass times the
-// sums of K q / (K' mass), normalised to the sum 1. For three rows (8, L).
+// Compute the distributions of eight variables, given the distributions q of the variables that
+// they sent messages to: mass times the sums of K q / (K' mass), normalised to the sum 1. For three
+// rows (8, L).
 SETWISE_VECTORIZED inline void receive_rows(const double* mass, const double* q,
                                             const double* changes, std::int64_t n, Eight* work,
                                             double* fresh) {

@@ -1,7 +1,7 @@
 // The loops of messages over the labels of a variable, without branches and calls, so that they run
 // in vector instructions. Bodies are inlined into one function per step, each compiled for the
-// instructions of the present machine. Two labels have a path of their own, because a loop would
-// cost more than its body.
+// instructions of the present machine. Two labels have separate code, because a loop would cost
+// more than its body.
 #pragma once
 
 #include <algorithm>

@@ -104,15 +104,16 @@ class TreeMessages {
         }
     }
 
-    // Set which part (N,) of a variable's entropy belongs to the trees from now on; the shares of
-    // the edges to later variables then sum to at most that part.
+    // Set the part (N,) of each variable's entropy that belongs to the trees. The shares of the
+    // edges to later variables then sum to at most this part.
     void set_weights(const double* weights) {
         weights_.resize(static_cast<std::size_t>(n_));
         for (Index i = 0; i < n_; ++i) weights_[i] = weights[order_[i]];
     }
 
   protected:
-    static constexpr Index rows = 1024;  // rows per task: microseconds of work or more
+    // Rows per task, which take at least microseconds; not tuned.
+    static constexpr Index rows = 1024;
     static constexpr double least_change = 1e-260;
 
     struct Work {
@@ -269,7 +270,7 @@ class TreeMessages {
         if (table_at_[e] >= 0) return top + pass_table(arc, work.mass.data(), out);
         const double sum = sum_of(work.mass.data(), n_labels_);
         const double level = std::log(change * (sum - 1) + 1);
-        // a change so expensive that masses would underflow: use logarithms
+        // if a change is so expensive that masses would underflow, use logarithms
         const double fall = -pairs_.weight(arc) / rho_[e];
         for (Index a = 0; a < n_labels_; ++a) {
             const double stay = work.b[a] - static_cast<double>(back[a]) - top;

@@ -91,7 +91,8 @@ class ForestField : public MeanField {
     }
 
   private:
-    static constexpr Index variables_a_task = 2048;  // microseconds of work or more
+    // Variables per task, which takes at least microseconds; not tuned.
+    static constexpr Index variables_a_task = 2048;
 
     struct Work {
         explicit Work(Index n_labels)
@@ -151,7 +152,8 @@ class ForestField : public MeanField {
         table_at_.assign(kept_.size(), -1);
         tables_.clear();
         for (Index e = 0; e < static_cast<Index>(kept_.size()); ++e) {
-            change_[e] = pairs_.is_table(2 * e) ? 1.0 : std::exp(-pairs_.weight(2 * e) / temperature);
+            change_[e] =
+                pairs_.is_table(2 * e) ? 1.0 : std::exp(-pairs_.weight(2 * e) / temperature);
             if (!kept_[e] || !pairs_.is_table(2 * e)) continue;
             table_at_[e] = static_cast<Index>(tables_.size());
             double least = pairs_.at(2 * e, 0, 0);
@@ -232,8 +234,8 @@ class ForestField : public MeanField {
             body(k, std::min(k + eight, layout_.run_starts[run + 1]));
     }
 
-    // Return eight rows of b. Fewer are copied, because those behind them may belong to another
-    // task.
+    // Return eight rows of b. If there are fewer, they are copied, because the rows after them may
+    // belong to another task.
     const double* eight_rows(Index begin, Index end, Work& work) const {
         const double* const b = b_.data() + begin * n_labels_;
         if (end - begin == eight) return b;
@@ -242,9 +244,9 @@ class ForestField : public MeanField {
     }
 
     // Add the messages of a few variables, with no edges between them, to b of their parents, with
-    // the largest entries subtracted: numbers that grew along a chain would lose digits. Their own
-    // b becomes exp(b), up to a factor. Roots have its sum as their message, which is that of an
-    // edge of change 1.
+    // the largest entries subtracted, because numbers that grow along a chain would have large
+    // rounding errors. Their own b becomes exp(b), up to a factor. Roots have its sum as their
+    // message, which is that of an edge of change 1.
     void send(Index begin, Index end, Work& work, CompensatedSum<double, 2>& inner) {
         double* const b = b_.data() + begin * n_labels_;
         for (Index k = begin; k < end; ++k)

@@ -82,7 +82,7 @@ struct ForestLayout {
 
     std::vector<Index> order;  // variables by colour, task and depth
     std::vector<Index> up,
-        above;          // in this order, the arc to the parent and the parent's place; -1 for roots
+        above;          // the arc to the parent and the parent's place, in this order; -1 for roots
     std::vector<Index> task_starts{0},
         run_starts{0};  // starts of tasks and of runs, among the variables
     std::vector<Index> color_starts{0}, task_runs{0};  // tasks of a colour, runs of a task

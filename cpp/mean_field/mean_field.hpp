@@ -3,9 +3,9 @@
 //        L(Q) = H(Q) - E_Q[E] / t <= log Z,
 //
 // is maximised one variable at a time: q_i proportional to exp(-D_i / t), D_ij the expected energy
-// given x_i = j. Counts of small blocks enter exactly (their Poisson binomial distributions are
-// kept), those of large blocks through a tangent to a concave function above h: E h(K) <= h(E K).
-// In both cases no step lowers the bound that it raises.
+// given x_i = j. Counts of small blocks are exact, because their Poisson binomial distributions are
+// stored. Those of large blocks enter through a tangent to a concave function above h: E h(K) <=
+// h(E K). In both cases the bound never decreases.
 #pragma once
 
 #include <algorithm>
@@ -67,8 +67,7 @@ struct CountBlocks {
         return h[k + 1] - h[k];
     }
     // Update the means of a large block after a change of one variable's probabilities (slots,).
-    // The slope is recomputed only if it changes, which is seldom, since reading the table misses
-    // the cache.
+    // The slope is recomputed only if it changes, because reading the table misses the cache.
     void shift_means(Index block, Index slots, const double* before, const double* now) {
         double* const m = mean.data() + block * slots;
         std::int32_t crossed = 0;
@@ -107,9 +106,9 @@ struct CountBlocks {
 struct LabelSetCost {
     double cost;
     std::vector<std::uint8_t> labels;  // (L,)
-    CompensatedSum<double, 2>
-        log_unused{};  // the log of the probability that no variable takes them, without ...
-    std::int64_t certain = 0;  // ... the variables that certainly do
+    // the log of the probability that no variable takes one of them, without those that certainly do
+    CompensatedSum<double, 2> log_unused{};
+    std::int64_t certain = 0;  // the number of these
 
     // Return the probability that a variable takes none of them.
     double avoided(const double* q) const {
@@ -203,7 +202,8 @@ class MeanField {
     // Return H(Q) and E_Q[E], or an upper bound of the latter by Jensen's inequality in blocks of
     // more than `exact`.
     Value value(Index exact, int n_threads, Poll poll) const {
-        constexpr Index rows = 2048;  // per task: microseconds of work or more
+        // Variables per task, which takes at least microseconds; not tuned.
+        constexpr Index rows = 2048;
         // sums with one term per variable, for which a plain sum would lose digits
         CompensatedSum<double, 2> entropy, energy;
         std::vector<Value> parts(static_cast<std::size_t>((n_ + rows - 1) / rows));

@@ -66,7 +66,7 @@ class FactorMessages : public PairMessages {
     }
 
     // Compute the costs, inside the factor, of the members that have a choice: minus their
-    // messages, and with `totals` plus the costs of their variables, which is then everything that
+    // messages, and with `totals` plus the costs of their variables, which then contain all that
     // the variables have.
     void collect_count(Index f, const double* totals) {
         costs_.clear();
@@ -118,11 +118,12 @@ class FactorMessages : public PairMessages {
                              g_.robust_truncations[r]);
     }
 
-    static constexpr int rounds = 2;  // of returning costs; two return nearly all
+    // The rounds in which costs are returned. Two return nearly all; no measurement is on record.
+    static constexpr int rounds = 2;
 
-    std::vector<double> count_;       // (members,): a cost of the labels in the pattern
-    std::vector<double> robust_;      // (members, labels)
-    std::vector<double> clique_;      // (members, labels)
+    std::vector<double> count_;   // (members,): a cost of the labels in the pattern
+    std::vector<double> robust_;  // (members, labels)
+    std::vector<double> clique_;  // (members, labels)
     std::vector<double> costs_, held_, released_;
     std::vector<Index> members_;
     std::vector<std::uint8_t> side_;

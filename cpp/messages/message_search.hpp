@@ -12,9 +12,9 @@
 
 namespace setwise {
 
-// Keeps two sets of messages: those of the dual, whose bound rises from pass to pass, and those of
-// max-product, which give no bound and often find better labellings. The best labelling of both is
-// kept.
+// A search with two sets of messages: those of the dual, whose bound increases from pass to pass,
+// and those of max-product, which give no bound and often find better labellings. The best
+// labelling of both is stored.
 class MessageSearch {
   public:
     MessageSearch(FactorGraph graph, const std::vector<double>& forward,

@@ -19,10 +19,10 @@ class Messages : public CycleMessages {
   public:
     using CycleMessages::CycleMessages;
 
-    // Return sum_i min_x (unary plus messages) + the sum of the minima of what stays in the
-    // factors. It is computed from the messages alone, so the rounding on the way to them does not
-    // matter. If messages are so large that rounding in these sums could matter, a bound on the
-    // rounding error is subtracted.
+    // Return sum_i min_x (unary plus messages) + the sum of the minima of the factors minus their
+    // messages. It is computed from the messages alone, so earlier rounding errors do not matter.
+    // If messages are so large that rounding in these sums could matter, a bound on the rounding
+    // error is subtracted.
     template <class Poll>
     double bound(Poll poll) {
         gather();
@@ -65,8 +65,8 @@ class Messages : public CycleMessages {
 
     // Step along a supergradient of the bound: messages move from the labels that factors choose to
     // those that variables choose (for cycles, that their pairs choose). Coordinate ascent can end
-    // below the highest bound; such a step leads out, and may lower the bound at first. Its length
-    // is that of Polyak: it would raise the bound by `rise`, were the bound linear.
+    // below the highest bound. Such a step leads away from this point, and may lower the bound at
+    // first. It has Polyak's length: if the bound were linear, the step would raise it by `rise`.
     template <class Poll>
     void step(double rise, Poll poll) {
         choose_all(poll);

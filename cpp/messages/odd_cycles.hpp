@@ -64,8 +64,9 @@ class OddCycles {
 
     Index copy_of(Index node) const { return node < n_ ? node + n_ : node - n_; }
 
-    // Search from a node for its copy. A path from u to the copy is, in the other copies, one from
-    // the source to the copy of u: so the search meets itself halfway.
+    // Search from a node for its copy. By symmetry, a path from u to the copy of the source
+    // corresponds to a path from the source to the copy of u, so a search of half the length
+    // suffices.
     bool shortest(Index source, const double* y, double most) {
         for (const Index node : touched_) length_[node] = far;
         touched_.assign(1, source);
@@ -115,8 +116,9 @@ class OddCycles {
         walk_.push_back({meeting_.first % n_, meeting_.by});
         for (Index node = meeting_.second; node != source; node = from_[node])
             walk_.push_back({node % n_, by_[node]});
-        // Where the walk returns to a node after an even number of crossings, what lies between is
-        // left out; where it returns after an odd number, that is a cycle, and the shortest is kept.
+        // If the walk returns to a node after an even number of crossings, the part in between is
+        // left out. If it returns after an odd number, this part is an odd cycle, and the shortest
+        // one is kept.
         cycle_.clear();
         std::vector<Index> places;  // for each kept step: twice the node, plus the crossings so far
         std::vector<Step> kept;

@@ -10,7 +10,8 @@
 
 namespace setwise {
 
-constexpr std::int64_t padding = 4;  // rows of labels are padded to a multiple of this
+// Rows of labels are padded to a multiple of this number, which the sweeps process at a time.
+constexpr std::int64_t padding = 4;
 
 // Energies of unaries and pairs in the layout that the sweeps read. Rows of labels have `stride`
 // entries; those beyond the labels count as forbidden.

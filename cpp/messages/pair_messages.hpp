@@ -167,7 +167,7 @@ class PairMessages {
         const Index L = g_.labels;
         const double* const own = g_.unary_of(i);
         double* const total = total_.data();  // unary plus all messages
-        double* const given = given_.data();  // as total, but given the labels behind
+        double* const given = given_.data();  // the same, given the labels of earlier variables
         for (Index x = 0; x < L; ++x) total[x] = given[x] = own[x] + gathered_[i * L + x];
         const int side = forward ? 1 : 0;     // side of i in the pairs behind it
         each_pair(i, side, [&](Index e) {

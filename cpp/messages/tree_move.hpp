@@ -10,11 +10,11 @@
 
 namespace setwise {
 
-// Uses unaries and pairs only. A forest is grown greedily, in a given order of the variables: a
-// variable joins if no two of its neighbours in the forest are already connected there. On a grid
-// about two thirds of the variables join. Dynamic programming then labels the forest exactly: O(E
-// L^2), O(E L) for Potts. Without noise the energy never rises. Noise on the unaries, which
-// decreases from move to move, lets a walk leave a local optimum.
+// A move that uses unaries and pairs only. A forest is grown greedily, in a given order of the
+// variables: a variable joins if no two of its neighbours in the forest are already connected
+// there. On a grid about two thirds of the variables join. Dynamic programming then labels the
+// forest exactly: O(E L^2), O(E L) for Potts. Without noise the energy never rises. Noise on the
+// unaries, which decreases from move to move, lets a walk leave a local optimum.
 class TreeMove {
   public:
     explicit TreeMove(const FactorGraph& graph) : g_(graph) {}

@@ -162,7 +162,7 @@ SETWISE_VECTORIZED inline void visit_all(Sweep& sweep, std::int64_t begin, std::
 // It gives 1 / max(pairs ahead, pairs behind) of the rest to each pair ahead, which passes on what
 // its energy allows and keeps the least value of that. The messages that a sweep computes and the
 // shares that it gives are a reparametrisation of the energy, whose minima are the values kept. So
-// their sum is a bound after either sweep, and it falls only by rounding.
+// their sum is a bound after either sweep, and it decreases only by rounding errors.
 class TreeReweighted {
   public:
     TreeReweighted(PaddedPairs energies, double constant)
@@ -226,7 +226,8 @@ class TreeReweighted {
   private:
     template <class Poll>
     double sweep(bool forward, Poll poll) {
-        constexpr std::int64_t chunk = 256;  // variables between two checks for an interruption
+        // The number of variables between two checks for an interruption; not tuned.
+        constexpr std::int64_t chunk = 256;
         lanes::Sweep work{&g_, message_.data(), total_.data(), held_.data(), constant_, 0.0};
         for (std::int64_t done = 0; done < g_.n; done += chunk) {
             poll();

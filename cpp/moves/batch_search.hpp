@@ -31,7 +31,7 @@ inline void expand_all(const FieldOfBatch& field, std::int64_t* z, Poll poll) {
 }
 
 // Solve two labels with functions of counts by one swap, which is then the whole problem. Return
-// the proved gap: how much better another answer may be.
+// the proved gap, an upper bound on the amount by which another answer is better.
 inline double swap_both(const FieldOfBatch& field, std::int64_t* z, Poll poll) {
     FieldOfBatch::Terms terms;
     field.write(terms);
@@ -55,7 +55,7 @@ class KeptCut {
         : flow_(std::make_shared<const CsrTopology>(field.n, edges_of(field))) {}
 
     // Solve like `swap_both`. Of all best answers this finds the one with the fewest ones, unless
-    // the numbers are of so different size that one unit cannot hold them.
+    // the numbers differ so much in size that they have no common unit.
     double cut(const FieldOfBatch& field, std::int64_t* z, Poll poll) {
         const FieldCut found =
             cut_edges(flow_, edges_of(field), field.unary, field.weight, z, poll);

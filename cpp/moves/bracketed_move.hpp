@@ -1,7 +1,9 @@
-// Expansions with functions of counts, bracketed between two sets of switches by cuts without hats.
+// Expansions with functions of counts: cuts without auxiliary nodes bracket the best set of
+// switches between two sets.
 //
-// Assume that all best answers lie in U and contain L, and that f(k) is concave in the number k of
-// switches beyond L among the m members that U leaves it. For a set x of switches with counts j:
+// Assume that all best answers lie in U and contain L. Each function f(k) is concave in the number
+// k of switches, where k counts the m members that are in U and not in L. For a set x of switches
+// with counts j:
 //     1. Let every f be linear with the slope (f(m) - f(j)) / (m - j), and x the smallest best answer.
 //        Any b switches outside x, beside up to j within, cost f at least b times that slope. So the
 //        switches outside x can be removed from any answer, and the smallest best one lies in x.
@@ -11,7 +13,7 @@
 // In step 1 the slopes fall while x grows from the empty set, in step 2 they rise while x shrinks
 // from U. Both end at a set that is the answer to its own slopes. The new U makes m smaller, the
 // new L becomes part of the labelling, and the steps are repeated. If U = L the move is solved;
-// otherwise the rest is left to hats.
+// otherwise the hats of move.hpp solve the rest.
 #pragma once
 
 #include <algorithm>
@@ -69,7 +71,7 @@ class BracketedMove : public Move {
             excess += EdgeHalf(field_, e, i, target_).excess;
         return excess;
     }
-    static constexpr int halo = 2;  // levels of neighbours around a change; not tuned
+    static constexpr int halo = 2;  // the number of levels of neighbours around a change; not tuned
     KeptFlows flows_;
 
   private:
@@ -80,8 +82,8 @@ class BracketedMove : public Move {
 
     // ------------------------------------------------------------------ the first U
 
-    // Step 1 over the flow of the field, or over parts if few variables can gain. Return, like the
-    // functions below, whether the rounding error leaves the answer certain.
+    // Step 1 over the flow of the field, or over parts if few variables can gain. Like the
+    // functions below, return whether the answer is certain in spite of rounding errors.
     bool rise_over_field(Poll poll) {
         leave_out_all();
         collect_all_functions();

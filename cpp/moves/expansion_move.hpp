@@ -11,8 +11,8 @@
 // holds for few nodes.
 //
 // Label costs: the cost of a label is first taken as constant. The excess that remains at its
-// variables is the least cost of switching all of them. If that exceeds the label cost, the cost is
-// indeed constant. Otherwise it joins the cut, with an auxiliary node.
+// variables is the least cost of switching all of them. If this exceeds the label cost, the cost is
+// indeed constant. Otherwise it becomes part of the cut, with an auxiliary node.
 #pragma once
 
 #include <cstddef>
@@ -153,7 +153,7 @@ class ExpansionMove : public BracketedMove {
     }
 
     // The energy is submodular in the switches, so a switch gains most when all others switch too.
-    // If even that is a loss, the variable keeps its label.
+    // If the switch is a loss even then, the variable keeps its label.
     bool may_switch(Variable i) const {
         const LabelIndex own_label = field_.label(i);
         if (own_label == target_) return false;
@@ -275,8 +275,8 @@ class ExpansionMove : public BracketedMove {
         const std::int32_t place = local_[at(i)];
         if (place >= 0) return switched_[at(place)] ? 0.0 : excess_[at(place)];
         if (place == settled) return 0.0;
-        // A variable that keeps its label may have given its edges' capacity to the others, and it
-        // resists the costs that are already part of the cut.
+        // Part of the excess of a variable that keeps its label may come from its edges, and part
+        // is needed for the costs that are already part of the cut.
         double excess = row[i] - field_.unary_now(i);
         excess -= excess >= field_.pair_range(i) ? field_.pair_range(i) : field_.dissent(i);
         for (const Layer& layer : field_.layers()) {

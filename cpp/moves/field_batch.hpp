@@ -75,7 +75,7 @@ class FieldOfBatch {
         return has_edges_only() ? sum + pairs : sum + pairs + of_counts(z);
     }
 
-    // Write the label of least unary of each node, the first one of several.
+    // Write the label of least unary of each node; of equal ones, the first.
     void least(std::int64_t* z) const {
         for (std::int64_t i = 0; i < n; ++i) {
             const double* const row = unary + i * labels;

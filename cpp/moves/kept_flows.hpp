@@ -55,7 +55,7 @@ struct EdgeHalf {
 struct NoTilts {
     static constexpr bool any = false;
     double operator()(Variable) const { return 0.0; }  // the whole amount of a variable
-    double change(Variable) const { return 0.0; }      // the change since the flow that is kept
+    double change(Variable) const { return 0.0; }      // the change since the stored flow
 };
 
 class KeptFlows {
@@ -79,9 +79,9 @@ class KeptFlows {
     }
 
     // Call take(i) for the variables of the smallest best set of switches, those from which a
-    // remaining deficit can still be reached. take returns whether i is new. Return how much better
-    // another set may be because of rounding. A flow whose rounding error has grown too large since
-    // it was computed from zero is recomputed.
+    // remaining deficit can still be reached. take returns whether i is new. Return an upper bound
+    // on the amount by which another set is better, because of rounding. A flow whose rounding
+    // error has become too large since it was computed from zero is recomputed.
     template <class Tilts, class Take>
     double solve(LabelIndex target, Poll poll, const Tilts& tilts, Take take) {
         Kept& kept = kept_of(target);
@@ -111,7 +111,7 @@ class KeptFlows {
     }
 
     // Keep the flow just solved, whose switches were made. `since` is the number of changes before
-    // them. With tilts, any switches may have been made.
+    // these switches. With tilts, any other switches may have been made.
     void keep(LabelIndex target, std::int64_t since) {
         if (kept_.size() == 1) return;
         kept_[at(target)].is_valid = true;
@@ -119,7 +119,8 @@ class KeptFlows {
     }
 
   private:
-    // Flows of all labels are kept if they take at most 256 MiB; otherwise one is used for all labels.
+    // Flows of all labels are kept if they take at most 256 MiB; otherwise one flow is used for all
+    // labels. Not tuned.
     static constexpr std::size_t most_bytes = std::size_t(1) << 28;
 
     using Flow = MaxFlow<MoveGraph, double>;

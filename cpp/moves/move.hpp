@@ -213,8 +213,8 @@ class Move {
             flow_.forget_lost();
             unproved_ = unproved(flow_, flow_.solve(poll).value());
             if (unproved_ == 0.0) break;
-            // Capacities beyond twice the cut would round away smaller numbers, and are in no
-            // minimum cut.
+            // Capacities above twice the cut are in no minimum cut, and would hide smaller numbers
+            // in their rounding errors.
             const auto most = capacity_.begin() + graph_->arcs();
             lower = std::max(2.0 * cut(), std::numeric_limits<double>::min());
             if (!(2.0 * lower < std::min(limit, *std::max_element(capacity_.begin(), most)))) break;
@@ -253,10 +253,10 @@ class Move {
 
     // ------------------------------------------------------------------ the answer
 
-    // Compare the answer with the best so far. `unseen` bounds how far the energy may be below the
-    // function that the cut minimised, apart from interpolation. Return whether the move is solved,
-    // up to rounding. The sums are compensated: the cost of a seed's switch to its own label may be
-    // 1e20, say, and smaller numbers must not be lost beside it.
+    // Compare the answer with the best so far. `unseen` is an upper bound on the amount by which
+    // the energy may be below the function that the cut minimised, apart from interpolation. Return
+    // whether the move is solved, up to rounding. The sums are compensated: the cost of switching a
+    // seed to its own label may for instance be 1e20, and smaller numbers must not be lost.
     bool assess(double unseen) {
         double magnitude = 0.0, slack = unseen + unproved_;
         count_answer();
@@ -272,7 +272,7 @@ class Move {
         }
         return gap() <= tolerance_;
     }
-    // Return the gap: how much better another answer may be.
+    // Return the gap, an upper bound on the amount by which another answer is better.
     double gap() const {
         if (!is_bounded_) return std::numeric_limits<double>::infinity();
         return std::max(0.0, difference(best_change_, bound_));

@@ -47,8 +47,8 @@ struct CountFunction {
     std::int64_t members = 0;
     std::int64_t present = 0;  // k at the present labelling
     std::int64_t fixed;        // the count of the group outside the members
-    std::int64_t other_fixed = 0,
-                 rest = 0;     // robust: the count of the second label, the largest of the others
+    // For robust terms: the count of the second label, and the largest of the other counts.
+    std::int64_t other_fixed = 0, rest = 0;
     std::vector<std::int64_t> breaks;  // the interior breakpoints, increasing
     std::int32_t first_hat = 0;        // node of the first hat in the move's graph
     double tilt = 0.0;                 // the slope of the linear part of the function there
@@ -125,7 +125,8 @@ struct CountFunction {
     // Start with all kinks if they are few, so that the interpolation is the function itself;
     // otherwise with the present count.
     void start_breaks() {
-        constexpr std::size_t few = 4;  // kinks, each of which takes an auxiliary node; not tuned
+        // The number of kinks, each of which takes an auxiliary node; not tuned.
+        constexpr std::size_t few = 4;
         breaks.clear();
         double before = members > 0 ? (*this)(1) - (*this)(0) : 0.0;
         for (std::int64_t k = 1; k < members && breaks.size() <= few; ++k) {
@@ -139,7 +140,7 @@ struct CountFunction {
         add_break(present);
     }
 
-    // Return how much the slope falls at the t-th interior breakpoint.
+    // Return the decrease of the slope at the t-th interior breakpoint.
     double fall(std::size_t t) const {
         const std::int64_t low = t == 0 ? 0 : breaks[t - 1], here = breaks[t];
         const std::int64_t high = t + 1 == breaks.size() ? members : breaks[t + 1];

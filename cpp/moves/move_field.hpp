@@ -69,7 +69,7 @@ class MoveField {
     // Return the most that the edges of a variable can gain by a change of its label, whatever its
     // neighbours do.
     double pair_range(Variable i) const { return pair_range_[at(i)]; }
-    // Return the same bound when its neighbours keep their labels or share the cost.
+    // Return the same bound if its neighbours keep their labels or share the cost.
     double dissent(Variable i) const { return dissent_[at(i)]; }
 
     // All changes of a label so far, in order.

@@ -31,8 +31,8 @@ class SwapMove : public Move {
     }
 
     // Swap in rounds, so that a caller can observe them: call offer, then rounds until one returns
-    // true. The best answer changes the energy by at least `bound` and at most `change`. `gap`,
-    // their difference, keeps numbers that are small beside them.
+    // true. The best answer changes the energy by at least `bound` and at most `change`. `gap` is
+    // their difference, which is more accurate than subtracting them.
     void offer(LabelIndex a, LabelIndex b) { offer(a, b, never); }
     bool round(Poll poll) {
         build([](Variable) { return false; });
@@ -96,7 +96,8 @@ class SwapMove : public Move {
     enum class Line { steep, flat, chord };
 
     // A line in the number of edges replaces each transition cost. The best swap for the lines is
-    // made if the energy falls, which for a majorant it does if the sum of the lines falls.
+    // made if the energy decreases. If the lines are majorants, it decreases whenever the sum of
+    // the lines does.
     double majorise(LabelIndex a, LabelIndex b, Poll poll) {
         double total = 0.0;
         for (bool better = true; better;) {

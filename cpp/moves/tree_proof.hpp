@@ -16,15 +16,15 @@
 
 namespace setwise {
 
-// An estimate of how much further a bound will rise, from its rise so far. The rise per doubling of
-// the number of passes falls from doubling to doubling. If it continues by the last factor, the
-// rest is the sum of a geometric series.
+// An estimate of the remaining rise of a bound, from its rise so far. The rise per doubling of the
+// number of passes falls from doubling to doubling. If it continues by the last factor, the rest is
+// the sum of a geometric series.
 class BoundRise {
   public:
     void note(double bound) { bounds_.push_back(bound); }
 
-    // Return whether the gap is expected to stay above the goal, and to fall by a few hundredths at
-    // most.
+    // Return whether the gap is expected to stay above the goal and to decrease by at most a few
+    // hundredths.
     bool is_over(double gap, double goal) const {
         constexpr double little = 0.03;  // LITTLE of _bound_extrapolation.py
         const std::size_t count = bounds_.size();
@@ -40,9 +40,9 @@ class BoundRise {
     std::vector<double> bounds_;  // at equally spaced passes
 };
 
-// Runs moves from the present labels, then sweeps that raise a bound. Every fourth pass decodes
-// labels, from which moves continue when the bound no longer rises. All energies are relative to
-// the least unaries.
+// A search that runs moves from the present labels, and then sweeps that raise a bound. Every
+// fourth pass decodes labels, from which moves continue when the bound no longer rises. All
+// energies are relative to the least unaries.
 class TreeProof {
   public:
     explicit TreeProof(const FieldOfBatch& field) : field_(field), least_(at(field.n)) {
@@ -52,9 +52,9 @@ class TreeProof {
         }
     }
 
-    // Search from the start z, which receives the answer. Return a bound on how much better another
-    // answer may be. `messages` are empty, or those that the last proof for the same edges left
-    // there.
+    // Search from the start z, which receives the answer. Return an upper bound on the amount by
+    // which another answer is better. `messages` are empty, or those that the last proof for the
+    // same edges left there.
     double search(std::int64_t* z, std::vector<double>& messages, Poll poll) {
         expand_all(field_, z, poll);
         best_.assign(z, z + field_.n);
@@ -86,8 +86,7 @@ class TreeProof {
         return sum;
     }
 
-    // Return whether there are few enough labellings to try all of them, which takes a millisecond
-    // or so.
+    // Return whether there are few enough labellings to try all of them, in about a millisecond.
     bool are_few() const {
         constexpr double few = 16384.0;
         return field_.n * std::log(static_cast<double>(field_.labels)) <= std::log(few);

@@ -7,7 +7,7 @@
 
 namespace setwise {
 
-// Return y ? x : -x without a branch: labels are as good as random to a branch predictor.
+// Return y ? x : -x without a branch: a branch predictor cannot predict labels.
 template <class Scalar>
 Scalar with_sign(bool y, Scalar x) {
     using Bits = std::conditional_t<std::is_same_v<Scalar, float>, std::uint32_t, std::uint64_t>;

@@ -13,8 +13,8 @@ Real lost_in_sum(Real x, Real y, Real sum) {
     return (x - (sum - second)) + (y - second);
 }
 
-// Sums the rounding error of each addition, and with three levels also the rounding errors of that
-// sum. Then terms of 1e20 that cancel leave the smaller terms intact.
+// A sum that also adds up the rounding errors of its additions, and with three levels the rounding
+// errors of that second sum. Then terms of 1e20 that cancel leave the smaller terms intact.
 template <class Number, int levels = 3>
 class CompensatedSum {
   public:
@@ -65,7 +65,7 @@ class CompensatedSum {
 
 // A sum of many numbers that is nearly as fast as a plain one. Blocks of `size` numbers are summed
 // plainly and their sums are compensated, so the rounding error is that of a plain sum of `size`
-// numbers.
+// numbers. Not tuned.
 class SumOfBlocks {
   public:
     static constexpr int size = 8;

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "numeric/eight.hpp"
+#include "numeric/vector_of_eight.hpp"
 #include "numeric/vectorized.hpp"
 
 namespace setwise {

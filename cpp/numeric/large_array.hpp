@@ -16,11 +16,12 @@
 
 namespace setwise {
 
-constexpr std::size_t huge_page = std::size_t(1) << 21;  // bytes, on x86-64 and most others
+// The bytes of a huge page on x86-64 and most other machines.
+constexpr std::size_t huge_page = std::size_t(1) << 21;
 
-// Aligns large blocks to huge pages and offers them to the system as such. This causes fewer page
-// faults when they are filled, and fewer TLB misses when they are read in no order. On other
-// systems this is plain memory.
+// An allocator that aligns large blocks to huge pages and asks the system to use these. This causes
+// fewer page faults when blocks are filled, and fewer TLB misses when they are read in no
+// particular order. On other systems this is plain memory.
 template <class T>
 struct LargeAllocator {
     using value_type = T;

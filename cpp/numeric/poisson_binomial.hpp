@@ -28,9 +28,9 @@ inline void remove_event(const double* d, std::int64_t n, double q, double* f) {
     }
 }
 
-// Return a value of at least E h(K), equal to it up to rounding and 1e-18 max |h|: counts whose
-// probability is below 1e-24 leave the window, and their probability counts with the largest h. O(n
-// sqrt n) instead of O(n^2). `work` has space for n + 2 numbers.
+// Return a value of at least E h(K), equal to it up to rounding and 1e-18 max |h|: counts with a
+// probability below 1e-24 are left out, and their probability is multiplied by the largest h
+// instead. O(n sqrt n) instead of O(n^2). `work` has space for n + 2 numbers.
 inline double expected_of_count(const double* q, std::int64_t n, const double* h,
                                 std::vector<double>& work) {
     constexpr double negligible = 1e-24;

@@ -28,7 +28,8 @@ inline void sort_costs(std::vector<Cost>& costs, std::vector<Cost>& space) {
         std::stable_sort(costs.begin(), costs.end(), cheaper);
         return;
     }
-    constexpr int bits = 11, digits = 6;  // 66 bits for 64; counts of 2^11 values stay in the cache
+    // Six digits of 11 bits cover 64 bits; the counts of 2^11 values stay in the cache.
+    constexpr int bits = 11, digits = 6;
     constexpr std::size_t radix = std::size_t(1) << bits;
     static thread_local std::array<std::array<std::size_t, radix>, digits> counts;
     for (auto& count : counts) count.fill(0);

@@ -48,12 +48,12 @@ void each_task(std::int64_t n, int n_threads, Poll poll, const Body& body) {
         if (exception) std::rethrow_exception(exception);
 }
 
-// Thrown to end the work of a helping thread whose result is no longer needed.
+// An exception that ends the work of a helping thread whose result is no longer needed.
 struct Stopped {};
 
 inline thread_local const std::atomic<bool>* asked_to_stop = nullptr;
 
-inline void heed_stop() {
+inline void poll_stop() {
     if (asked_to_stop->load(std::memory_order_relaxed)) throw Stopped{};
 }
 
@@ -85,7 +85,7 @@ void each_long_task(std::int64_t n, int n_threads, Poll poll, const Body& body) 
     };
     const auto help = [&] {
         asked_to_stop = &stop;
-        work(heed_stop);
+        work(poll_stop);
         const std::lock_guard<std::mutex> lock(guard);
         --working;
         ended.notify_one();

@@ -18,7 +18,8 @@ namespace setwise {
 template <class Scalar>
 using LabelOf = std::conditional_t<sizeof(Scalar) == 4, std::int32_t, std::int64_t>;
 
-// The exponential of twice this number, times the number of labels, is still finite.
+// The largest exponent. The exponential of twice this number, times the number of labels, is
+// finite.
 template <class Scalar>
 constexpr double largest_exponent = std::numeric_limits<Scalar>::max_exponent * 0.3;
 

@@ -26,8 +26,8 @@ struct ConvexSlopes {
     }
 };
 
-// Minimises sum_j w_j energies[j] + sum_s g_s(sum_j w_j counts[j, s]), w on the simplex, until no
-// labelling can lower it by more than the tolerance, or the steps end at a kink. counts:
+// A minimiser of sum_j w_j energies[j] + sum_s g_s(sum_j w_j counts[j, s]) over w on the simplex.
+// It ends when no labelling can lower the sum by more than the tolerance, or at a kink. counts:
 // (labellings, functions).
 class LabelingMixture {
   public:

@@ -120,7 +120,7 @@ void project_chain(const Scalar* z, const Scalar* w, std::int64_t n, Scalar* s,
                 lower.shorten(step);
                 ++upper.first;
             } else {
-                break;  // rounding: both walls end at the same point
+                break;  // both walls end at the same point, up to rounding
             }
         }
     }

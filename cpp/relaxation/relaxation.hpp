@@ -65,7 +65,7 @@ class Relaxation {
             for (Index slot = 0; slot < k; ++slot) group.slot_of[group.slot_labels[slot]] = slot;
         }
         group.tasks.assign(1, 0);
-        constexpr Index positions_a_task = 1024;  // microseconds of work or more
+        constexpr Index positions_a_task = 1024;  // microseconds of work or more; not tuned
         for (Index block = 0; block < blocks; ++block)
             if (block + 1 == blocks ||
                 group.starts[block + 1] - group.starts[group.tasks.back()] >= positions_a_task)
@@ -291,7 +291,8 @@ class Relaxation {
     // Call body(begin, size) for runs of entries. This cannot be interrupted.
     template <class Body>
     static void each_run(std::size_t entries, int n_threads, const Body& body) {
-        constexpr Index most = 1 << 15;  // entries per task: microseconds of work or more
+        // Entries per task, which takes at least microseconds; not tuned.
+        constexpr Index most = 1 << 15;
         const auto size = static_cast<Index>(entries);
         each_task((size + most - 1) / most, n_threads, [] {},
                   [&](Index task, int) { body(task * most, std::min(most, size - task * most)); });
@@ -302,7 +303,7 @@ class Relaxation {
     template <class Body>
     void each_softmax(double temperature, int n_threads, Poll poll, const Body& body) const {
         each_task((n_ + rows_a_task - 1) / rows_a_task, n_threads, poll, [&](Index task, int) {
-            // number of rows at a time, so that they stay in the L1 cache
+            // The number of rows at a time, which stay in the L1 cache; not tuned.
             constexpr Index rows = 32;
             std::vector<double> masses(static_cast<std::size_t>(rows * n_labels_)), least(rows);
             const Index last = std::min(n_, (task + 1) * rows_a_task);
@@ -380,8 +381,9 @@ class Relaxation {
     Index n_, n_labels_;
     std::vector<Scalar> unary_, total_, previous_total_;
     std::vector<Group<Scalar>> groups_;
-    static constexpr Index rows_a_task = 2048;  // microseconds of work or more
-    // single precision has few digits to lose, so its total is recomputed after every move
+    static constexpr Index rows_a_task = 2048;  // microseconds of work or more; not tuned
+    // In single precision rounding errors are large, so the total is recomputed after every move.
+    // The number for double precision is not tuned.
     static constexpr int moves_between_sums = sizeof(Scalar) == 4 ? 1 : 16;
     int moves_ = 0;
     std::vector<bool> light_;

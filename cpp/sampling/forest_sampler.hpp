@@ -116,13 +116,13 @@ class ForestSampler {
     // variables.
     void sweep(Index* labels, Index chains, std::uint64_t seed, Index first, Index count,
                double cut, Tally* tallies, int n_threads, Poll poll) const {
-        each_long_task(chains, n_threads, poll, [&](Index c, Poll heed) {
+        each_long_task(chains, n_threads, poll, [&](Index c, Poll poll_chain) {
             Chain chain(*this, labels + c * n_);
             for (Index s = first; s < first + count; ++s)
                 chain.sweep(forests_[s % forests()],
                             PlacedNumbers(seed, static_cast<std::uint64_t>(c),
                                           static_cast<std::uint64_t>(s)),
-                            cut, tallies[c], heed);
+                            cut, tallies[c], poll_chain);
             std::copy(chain.labels.begin(), chain.labels.end(), labels + c * n_);
         });
     }
@@ -327,7 +327,7 @@ class ForestSampler {
                 for (auto& term : terms) term->erase(order[k], labels[order[k]], labels.data());
         }
 
-        // Return the total cost of the terms in the component, minus the cost that the proposal
+        // Return the cost of the terms for the whole component, minus the cost that the proposal
         // assumed.
         double put_in(Index first, Index last) {
             const Index L = field.n_labels_;

@@ -92,7 +92,8 @@ double scan_buckets(const TableBlocks& blocks, std::size_t buckets, Error error,
 // compiler can vectorize it. It is called twice, because that is faster than storing the entries.
 template <class Places, class Scan>
 double count_and_look_up(std::int64_t p, Places places, Scan scan, float* gradient, Buckets& work) {
-    constexpr std::int64_t stretch = 1024;  // places that stay in the L1 cache
+    // The number of places that stay in the L1 cache; not tuned.
+    constexpr std::int64_t stretch = 1024;
     std::int32_t at[stretch];
     for (std::int64_t begin = 0; begin < p; begin += stretch) {
         const std::int64_t length = std::min(stretch, p - begin);
@@ -122,7 +123,8 @@ inline std::int32_t entry_of(float error, float scale, float last, bool valid, b
 
 // Return the least margin g y of the elements that count; 1 if no margin is below 1.
 inline float least_margin(const float* scores, const std::uint8_t* labels, std::int64_t p) {
-    constexpr std::int64_t lanes = 16;  // independent minima, so that the loop is vectorized
+    // The number of independent minima, so that the loop is vectorized; not tuned.
+    constexpr std::int64_t lanes = 16;
     float least[lanes];
     std::fill(least, least + lanes, 1.0f);
     auto see = [&](std::int64_t i, std::int64_t lane) {

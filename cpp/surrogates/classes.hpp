@@ -89,7 +89,8 @@ inline double bucketed_class(const Classes& set, std::int32_t c, std::int64_t ke
     work.clear(buckets);
     const auto scale = static_cast<float>(buckets), last = static_cast<float>(buckets - 1);
     const double width = 1.0 / static_cast<double>(buckets);
-    constexpr std::int64_t stretch = 1024;  // places that stay in the L1 cache
+    // The number of places that stay in the L1 cache; not tuned.
+    constexpr std::int64_t stretch = 1024;
     std::int32_t at[stretch];
     auto each_stretch = [&](auto visit) {
         for (std::int64_t i = 0; i < set.images; ++i) {

@@ -16,12 +16,12 @@ template <class Scalar, class Chain>
 double hinge_of_chain(const Row<Scalar>& row, bool componentwise, Chain chain,
                       const PackedBuffer& items, Scalar* gradient) {
     double value = 0;
-    // sorted elements are scattered over the row, so prefetch them
+    // the distance of prefetches, because sorted elements are scattered over the row; not tuned
     constexpr std::size_t ahead = 24;
     const std::size_t n = items.size();
     // The margin of a float is in its key; that of a double is scattered over the row, too. In a
-    // long row of which most elements count, it is faster to write the gains first and to sum them
-    // in memory order.
+    // long row in which most elements count, it is faster to write the gains first and then sum
+    // them in memory order.
     const bool sum_now =
         std::is_same_v<Scalar, float> || row.p < 100000 || n < static_cast<std::size_t>(row.p) / 8;
     for (std::size_t k = 0; k < n; ++k) {

@@ -171,7 +171,7 @@ void sort_by_margin(const Row<Scalar>& row, PackedBuffer& items, PackedBuffer& o
         rank_sort<32>(items.data(), n);
     else if (n <= 64)
         rank_sort<64>(items.data(), n);
-    // fewer counters to clear, or fewer distant pages to write to
+    // small digits need fewer counters and fewer distant pages; not tuned
     else if (n <= 4096 || n > 500000)
         radix_sort<8>(items, other, poll);
     else
@@ -205,7 +205,7 @@ void order_kept(const Row<Scalar>& row, Keep keep, Workspace& work, Poll poll) {
         const bool positive = row.positive[i] != 0;
         const Scalar margin = with_sign(positive, row.scores[i]);
         items[count] =
-            // overwritten unless it counts, which avoids a mispredicted branch
+            // an element that does not count is overwritten, which avoids a mispredicted branch
             pack(margin, i, positive);
         count += keep(positive, static_cast<double>(margin));
     }

@@ -123,8 +123,8 @@ CountsChoice search_counts(const Family& family, const Workspace& work, Rescalin
         auto rises = [&](std::int64_t q) {
             return q < r && (!rule.slack || positive(q + 1)) && at(q + 1) > at(q);
         };
-        // The answer lies in [low, high], near the previous one: steps of growing length enclose
-        // it.
+        // The answer is near the previous one. Steps of increasing length find an interval [low,
+        // high] that contains it.
         std::int64_t low = peak, high = r;
         const bool up = rises(near);
         (up ? low : high) = up ? near + 1 : near;
@@ -146,7 +146,8 @@ CountsChoice search_counts(const Family& family, const Workspace& work, Rescalin
 }
 
 // Slack rescaling of a function of the false negatives alone, the supermodular part of F-beta:
-// every negative of negative margin helps and no other does, so only the positives are sorted.
+// a negative increases the maximum if and only if its margin is negative, so only the positives are
+// sorted.
 template <class Scalar>
 double slack_of_positives(const Row<Scalar>& row, const Ratio& family, Rescaling rule,
                           Scalar* gradient, Workspace& work, Poll poll) {

@@ -2,8 +2,8 @@
 //
 // The integral image of a channel gives the sum over any rectangle from its four corners.
 // Interpolation gives it between pixels as well, because the image is constant on each pixel.
-// Beyond the border the outermost pixel is repeated. A frame is integrated once, for any number of
-// boxes.
+// Outside the image, the pixels at its border are repeated. A frame is integrated once, for any
+// number of boxes.
 #pragma once
 
 #include <algorithm>
@@ -23,6 +23,8 @@ struct Box {
 
 class BoxImage {
   public:
+    // The grids of pixels and of histograms, and the directions of a histogram. Nine directions are
+    // usual for such histograms; the grids are not tuned.
     static constexpr int pixel_cells = 16, hog_cells = 4, directions = 9;
     static constexpr int pixels = pixel_cells * pixel_cells;
     static constexpr int blocks = hog_cells - 1, hog = blocks * blocks * 4 * directions;
@@ -120,7 +122,7 @@ class BoxImage {
 
   private:
     static constexpr int lanes = 12;  // the directions, padded with zeros to fill registers
-    // least squared length of a block that has a direction
+    // blocks with a smaller squared length have no direction; above rounding errors, not tuned
     static constexpr double least_square = 1e-12;
     using Sums = std::array<double, lanes>;
 

@@ -37,7 +37,7 @@ SETWISE_VECTORIZED inline void masked_scale(double* values, const std::int8_t* m
     for (std::int64_t k = 0; k < n; ++k) values[k] *= mask[k] == side ? factor : 1.0;
 }
 
-// Minimises 1'w + C/m sum_i tau log sum_y exp(s_iy / tau) over w >= 0 by exact steps along one
+// A minimiser of 1'w + C/m sum_i tau log sum_y exp(s_iy / tau) over w >= 0 by exact steps along one
 // weight.
 class BoxDescent {
   public:
@@ -80,7 +80,7 @@ class BoxDescent {
   private:
     const std::int8_t* response(std::int64_t k) const { return responses_ + k * rows_; }
 
-    // Recompute the odds from the weights, because sums of many steps would lose digits.
+    // Recompute the odds from the weights, because many steps accumulate rounding errors.
     void restart(const double* w) {
         std::fill(odds_.begin(), odds_.end(), 0.0);
         for (std::int64_t k = 0; k < stumps_; ++k)
@@ -123,7 +123,7 @@ class BoxDescent {
                            static_cast<std::int8_t>(-h[begin]));
         }
         const double largest_step =
-            10.0 * tau_;  // bound on one step, so that odds keep their digits
+            10.0 * tau_;  // a limit on one step, so that the odds stay accurate; not tuned
         const double lowest = std::max(-w[k], -largest_step);
         double low = lowest, high = largest_step, d = 0;
         bool low_is_known = false, high_is_known = false;
@@ -142,8 +142,8 @@ class BoxDescent {
             (slope > 0 ? high_is_known : low_is_known) = true;
             if (slope == 0 || high - low <= 1e-7 * tau_) break;
             if (slope > 0 ? d <= lowest : d >= largest_step) break;
-            // Newton's step; if it leaves the bracket, the end of the bracket if that was not
-            // tried, otherwise the middle
+            // Newton's step. If it leaves the bracket, take the end of the bracket if it was not
+            // tried, otherwise the middle.
             double next = d - slope / std::max(bend, 1e-300);
             if (next <= low) next = low_is_known ? 0.5 * (low + high) : low;
             if (next >= high) next = high_is_known ? 0.5 * (low + high) : high;
@@ -178,7 +178,7 @@ class BoxDescent {
 
 struct ByteStump {
     double gain = 0;    // its sign is the prediction above the threshold
-    int threshold = 0;  // above it: values > threshold
+    int threshold = 0;  // values > threshold are above it
 };
 
 // For every feature, find the stump of largest |sum_r u_r h(x_r)|: codes (features, rows).

@@ -16,13 +16,14 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "figures.md"
 HEAD = """# Where every figure comes from
 
-Every figure of the documentation was printed by a script of the repository. A script keeps what it
-found in the folder `results` beside it, under its own name, with the versions and the commit that
-it ran with; tables in the documents are filled in from there by `benchmarks/tables.py`, and goals
-with their verdicts are in `benchmarks/README.md`. `make bench` and `make experiments` run the
-scripts, and `docs/figures/sources.py` writes this page. *changed* after a commit: the library
-differed from it when the script ran. Pictures beside a result are of the same script; those of the
-pages have a table at the end, and those of the gallery are drawn when the site is built.
+Every figure of the documentation was printed by a script of the repository. A script stores its
+results in the folder `results` beside it, under its own name, with the versions and the commit that
+it ran with. `benchmarks/tables.py` copies tables from there into the documents, and
+`benchmarks/README.md` lists all goals and whether they are met. `make bench` and `make experiments`
+run the scripts, and `docs/figures/sources.py` writes this page. The word *changed* after a commit
+means that the library had changed since that commit when the script ran. Pictures beside a result
+are made by the same script. The pictures of the pages are listed at the end, and those of the
+gallery are drawn when the site is built.
 """
 PICTURES = {
     "conformal": "docs/figures/conformal.py",
@@ -42,7 +43,7 @@ def commit_of(result: Path) -> str:
 
 
 def last(path: Path, what: str) -> str:
-    """Ask git about the last commit that changed the file: "%cs" for its date."""
+    """Return a property of the last commit that changed the file, such as "%cs" for its date."""
     command = ["git", "-C", str(ROOT), "log", "-1", f"--format={what}", "--", str(path)]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 

@@ -106,7 +106,8 @@ def calibration(pictures: Sequence[Picture], strength: float) -> tuple[float, fl
     """
     parts, hits, weights = [], [], []
     for picture in pictures:
-        some = np.flatnonzero(picture.valid)[::7]  # a sample is enough: neighbours are alike
+        # A seventh of the pixels is enough, because neighbours are alike.
+        some = np.flatnonzero(picture.valid)[::7]
         z = _logit(picture.probabilities[strength][:, some]).ravel()
         parts.append(z)
         hits.append(picture.truth[:, some].ravel())
@@ -149,7 +150,7 @@ def decide_with_presence(p: np.ndarray, loss: str, q: np.ndarray, policy: str) -
 def evaluate(
     fit: tuple[Picture, ...], asked: tuple[Picture, ...], decide: Decide = decide_columns
 ) -> dict[tuple[str, str], Verdict]:
-    """Return the verdict of each (probabilities, rule) on ``asked``, with settings from ``fit``."""
+    """Return scores of each (probabilities, rule) on ``asked``; ``fit`` chooses the settings."""
     strengths = sorted(fit[0].probabilities)
     several = len(fit[0].truth) > 1
     found = {}

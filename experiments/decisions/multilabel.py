@@ -172,7 +172,7 @@ def of_all(found: dict[str, list[dict]], measures: list[str]) -> Table:
 
 
 def behind(found: dict[str, list[dict]], measures: list[str]) -> str:
-    """Return a note on where a rival on the same probabilities leads by over a standard error."""
+    """Return a note on rivals on the same probabilities that are ahead by over a standard error."""
     lost = []
     for kind in sorted(PROBABILITIES):
         for measure in measures:

@@ -1,4 +1,4 @@
-"""Bags of elements, and one linear model for all elements that cutting planes learn.
+"""Bags of elements, and one linear model of all elements, learned by cutting planes.
 
 A bag is a set of elements with a label each. The model is one weight vector, so that a bag may have
 any number of elements. The last feature is a constant 1: its weight is the intercept, which is

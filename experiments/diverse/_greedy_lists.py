@@ -1,4 +1,4 @@
-"""Lists of labellings by each diversity, over a grid of its parameters, and by other methods.
+"""Lists of labellings by each diversity, for a grid of its parameters, and by other methods.
 
 All lists are kept in the cache, under ``lists``. Delete them after a change of the library.
 """
@@ -74,7 +74,7 @@ def concatenated(
 
 
 def equal_biases(case: Case, m: int, setting: Setting) -> np.ndarray:
-    """Return the MAP labellings under m equally spaced biases, as a loop over biases gives them."""
+    """Return the MAP labellings under m equally spaced biases."""
     (spacing,) = setting
     biases = spacing * (np.arange(m) - 0.5 * (m - 1))
     unary = case.field.unary
@@ -130,7 +130,7 @@ def sampled(case: Case, m: int, setting: Setting) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """All lists of all cases: what they get right, and the seconds per list.
+    """All lists of all cases: their scores, and the seconds per list.
 
     ``scores[name][setting]`` has an entry per case. ``seconds[name]`` is the mean processor time
     over cases and settings.

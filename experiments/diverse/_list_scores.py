@@ -15,7 +15,7 @@ SEGMENTS = 60  # requested number of the larger regions that diversities over re
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """An image as a field of its S superpixels, with what is needed to score a labelling.
+    """An image as a field of its S superpixels, with the data to score a labelling.
 
     Attributes
     ----------
@@ -151,6 +151,6 @@ def corpus_overlap(lists: Sequence[ListScores]) -> float:
 
 
 def shares_of(m: int, parts: int) -> list[int]:
-    """Return how many of the m - 1 labellings after the best one each of the parts makes."""
+    """Return the number of the m - 1 labellings after the best one that each part contributes."""
     each, more = divmod(m - 1, parts)
     return [each + (k < more) for k in range(parts)]

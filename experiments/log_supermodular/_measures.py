@@ -1,4 +1,4 @@
-"""Inference by every model in many images, and the measures of Table 1 over all of them."""
+"""Inference by every model in many images, and the measures of Table 1 over all images."""
 
 from __future__ import annotations
 

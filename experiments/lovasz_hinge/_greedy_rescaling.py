@@ -19,7 +19,7 @@ import setwise as sw
 
 
 class GreedyRescaling:
-    """A greedy search in place of a surrogate, for losses whose set function does not depend on y.
+    """A greedy search in place of a surrogate, for losses whose set function is the same for all y.
 
     Parameters
     ----------

@@ -1,10 +1,11 @@
-"""Lovász hinge paper, Table 1: the scores with an intercept, and data nearer to the printed figures.
+"""Lovász hinge paper, Table 1, with an intercept, and on data nearer to the printed figures.
 
     python experiments/lovasz_hinge/table1_other_data.py [--quick]
 
-The published generator, and one whose figures for 0-1 are near the printed ones: five early points,
-a share of 0.57 of the bags that change, and noise of 0.85. Its numbers were chosen so, by hand; the
-paper does not state them. The intercept is a third feature, which is regularised like the others.
+The data are those of the published generator, and of one whose figures for 0-1 are near the printed
+ones: five early points, a share of 0.57 of the bags that change, and noise of 0.85. These numbers
+were chosen by hand for this purpose; the paper does not state them. The intercept is the weight of
+a third feature, which is regularised like the others.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class Weights:
 
 @dataclass(frozen=True, eq=False)
 class Images:
-    """Photographs of one shape, in the form that the layers take."""
+    """Photographs of one shape, in the form that the layers of fields expect."""
 
     places: list[int]
     """The indices of the images."""
@@ -121,7 +121,7 @@ def scores_of(case: tuple[Weights, int, int]) -> dict[str, np.ndarray]:
 
 
 def _kept(case: tuple[object, ...]) -> Path:
-    """Return a cache file whose name depends on everything that the answer depends on."""
+    """Return a cache file whose name contains all arguments of the computation."""
     key = hashlib.sha256(repr((case, ALPHA, TOLERANCE, START, MOST)).encode()).hexdigest()[:16]
     return Path(cache_folder()) / "msrc_weights" / f"{key}.npz"
 

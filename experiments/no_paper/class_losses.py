@@ -1,4 +1,4 @@
-"""Which loss trains a network of several classes: with rare classes, void pixels, wrong labels.
+"""Losses that train a network of several classes, with rare classes, void pixels and wrong labels.
 
     python experiments/no_paper/class_losses.py [--quick] [--device cuda] [--seconds 400]
 

@@ -3,7 +3,7 @@
     python experiments/no_paper/unet_horses.py [--quick]
 
 Needs weizmann_horses/ (60 photographs with masks). Every other photograph is for training and for
-the choice of the step size, the rest for the test. No paper has this table. It asks whether a loss
+the choice of the step size, the rest for the test. No paper has this table. It shows whether a loss
 made for a measure improves that measure; the control continues with cross-entropy for the same
 number of steps.
 """

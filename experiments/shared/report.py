@@ -112,9 +112,9 @@ def report(
 ) -> None:
     """Print everything, and write NAME.md and NAME.json to results/ unless ``quick`` is set.
 
-    ``script`` is the caller's ``__file__``: its results lie beside it, under its own name.
-    ``choices`` gives the seed, the split, the grid and all that the paper left open. ``data`` holds
-    the figures behind the tables, and may contain ``Estimate`` and arrays.
+    ``script`` is the caller's ``__file__``: the results are stored in the folder beside it, under
+    its name. ``choices`` gives the seed, the split, the grid and all that the paper left open.
+    ``data`` holds the figures behind the tables, and may contain ``Estimate`` and arrays.
     """
     lines = [f"# {title}", ""]
     for table in tables:
@@ -192,7 +192,7 @@ def _environment() -> dict[str, str]:
 
 
 def _commit() -> str:
-    """Return the commit, marked if the library differs from it."""
+    """Return the commit, marked if the library has changed since."""
 
     def git(*words: str) -> str:
         command = ["git", "-C", str(REPOSITORY), *words]

@@ -9,7 +9,7 @@ import numpy as np
 import setwise as sw
 from experiments.struct_boost._horse_graphs import Horse
 
-# A function from a constant that is added to the foreground to labels.
+# A function that maps a constant, which is added to the foreground's score, to labels.
 Label = Callable[[float], list[np.ndarray]]
 
 
@@ -45,7 +45,7 @@ def precision(counts: np.ndarray) -> float:
 
 
 def even_out(horses: Sequence[Horse], label: Label) -> np.ndarray:
-    """Return counts at the constant where precision equals recall.
+    """Return the counts at the constant at which precision equals recall.
 
     At that constant, as many pixels are labelled foreground as belong to it.
     """

@@ -28,7 +28,7 @@ class Run:
 
 
 class AdaBoostTracker(sw.StructBoostTracker):
-    """A tracker that boosts boxes of overlap over 0.8 against those of at most 0.3, with AdaBoost.
+    """A tracker by AdaBoost: boxes of overlap over 0.8 against boxes of overlap of at most 0.3.
 
     Boxes and features are those of our tracker.
     """

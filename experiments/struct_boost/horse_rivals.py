@@ -189,9 +189,9 @@ def learnt(name: str, given: Half, grid: Sequence[Sequence[float]]) -> Answer:
 
 
 def held_out(model: sw.FieldSVM | sw.FieldBoost, X: Sequence[tuple], given: Half) -> float:
-    """Return the mean pixel IoU on parts of the training images, learning the row without them.
+    """Return the mean pixel IoU on parts of the training images that the row is not trained on.
 
-    Only its C was chosen with these parts in view, by another measure, as a rival's weights were.
+    Only its C was chosen on these parts, by another measure, as were the weights of a rival.
     """
     found: list[np.ndarray] = [np.empty(0)] * len(X)
     for rest, held in KFold(PARTS).split(X):

@@ -59,7 +59,7 @@ def main() -> None:
         [table],
         choices={
             "sequences": f"{given.repeats} of each kind and half, {length} frames of 320 x 240; "
-            "judged where half of the patch is seen",
+            "evaluated where half of the patch is visible",
             "given boxes": "that of the first frame",
             "settings": "the defaults everywhere, but for 'sizes', which tries 0.96, 1 and 1.04 "
             "times the last size",

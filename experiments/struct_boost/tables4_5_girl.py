@@ -127,7 +127,7 @@ def main() -> None:
         "StructBoost, Tables 4 and 5: the girl sequence",
         [table],
         choices={
-            "frames": f"{length}; judged in those with a box that was not given to anyone",
+            "frames": f"{length}; evaluated in those with a box that no tracker was given",
             "given boxes": f"frames {LABELED}, the first three with a box; 'one box' and OpenCV's "
             "trackers have the first alone",
             "spread": "standard deviation over frames, as in the paper",

@@ -1,4 +1,4 @@
-"""setwise: learn with the loss you are judged by.
+"""setwise: learn with the loss you are evaluated by.
 
 ``import setwise`` loads NumPy and SciPy only; each part is loaded when it is first used.
 """
@@ -76,10 +76,11 @@ __all__ = [
     "thin",
 ]
 
-# Parts that need an extra: `from setwise import *` must work without it.
+# Parts that need an extra. They are not in `__all__`, because `from setwise import *` must work
+# without the extras.
 _EXTRAS = ("app", "dask", "torch")
 
-# The public names of this module that are no modules, and the modules that define them.
+# The public names of this module that are not modules, with the modules that define them.
 _HOMES = {
     "FieldBoost": "estimators._fields._field_boost",
     "FieldSVM": "estimators._fields._field_svm",
@@ -103,7 +104,7 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         found = getattr(load(f"setwise.{_HOMES[name]}"), name)
-        globals()[name] = found  # the next access does not come here
+        globals()[name] = found  # later accesses find the attribute without calling this function
         return found
     if name in __all__ or name in _EXTRAS:
         return load(f"setwise.{name}")

@@ -1,4 +1,4 @@
-"""``python -m setwise`` and the command ``setwise``: what the library does, from a terminal."""
+"""The command ``setwise``, also as ``python -m setwise``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _PARTS = ("click", "rich", "PIL")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; the answer is its exit code."""
+    """Run a command and return its exit code."""
     try:
         from setwise._commands import run
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""Compiled kernels. Sizes are checked, meanings are not; outputs are arrays the caller made."""
+"""Compiled kernels, which check sizes but not meanings, and write into arrays of the caller."""
 
 from collections.abc import Callable, Sequence
 from typing import Generic, Self, TypeVar
@@ -774,7 +774,7 @@ class AveragePrecisionRisk:
     def plane(self, scores: _Doubles, losses: _Doubles, slopes: _Doubles) -> None: ...
 
 class Stop:
-    """Ends what runs under it, in other threads, with a ``CancelledError`` at the next poll."""
+    """A flag that ends the calls that run under it in other threads with a ``CancelledError``."""
 
     def __init__(self) -> None: ...
     def ask(self) -> None: ...
@@ -785,16 +785,16 @@ class Stop:
 def poll() -> None:
     """Raise ``CancelledError`` if the thread's ``Stop`` was set, and call the thread's check."""
 
-def heed(
+def run_with_check(
     check: Callable[[], object] | None, function: Callable[..., _Answer], /, *arguments: object
 ) -> _Answer:
-    """Return ``function(*arguments)``, whose polls in this thread call ``check``, if given."""
+    """Return ``function(*arguments)``; its polls in this thread call a given ``check``."""
 
-def heeds() -> bool:
+def has_check() -> bool:
     """Whether the polls of this thread call a check."""
 
 def watch_polls(function: Callable[[], object] | None) -> None:
-    """Call the function at every poll, which then checks for Ctrl-C each time; for tests."""
+    """Call the function at every poll, and check for Ctrl-C each time. This is for tests."""
 
 class DenseRows:
     def __init__(self, X: _Doubles, intercept: bool) -> None: ...

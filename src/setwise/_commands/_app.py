@@ -26,7 +26,7 @@ from setwise._foundation._imports import load
 def app(
     image: str | None, guarantee: str | None, port: int, no_browser: bool, as_json: bool
 ) -> None:
-    """Open the page: draw strokes on a photograph, and see mask, certificate and alternatives.
+    """Open a page for drawing strokes on a photograph, with mask, certificate and alternatives.
 
     The page is served to this machine only, until Ctrl-C. The first line printed is its address.
     """

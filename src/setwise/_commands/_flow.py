@@ -24,10 +24,11 @@ from setwise._commands._output import (
 @json_option
 @quiet_option
 def flow(file: str, output: str | None, as_json: bool, quiet: bool) -> None:
-    """Find a largest flow of a graph, and a smallest cut.
+    """Find a maximum flow of a graph, and a minimum cut.
 
-    FILE.max is a problem of the DIMACS challenge, packed by gzip or not, or - for stdin. The answer
-    has their format too: a line "s VALUE", and a line "f FROM TO FLOW" for each arc with a flow.
+    FILE.max is a problem in the DIMACS format, possibly compressed by gzip, or - for stdin. The
+    answer has the same format: a line "s VALUE", and a line "f FROM TO FLOW" for each arc with a
+    flow.
     """
     check_stdout(as_json, output)
     # imported here, so that other commands start faster

@@ -44,7 +44,7 @@ def info(as_json: bool) -> None:
 
 
 def gathered() -> dict[str, Any]:
-    """Gather versions of setwise and what it uses, the processor, and any graphics card."""
+    """Return the versions of setwise and its dependencies, the processor, and any graphics card."""
     return {
         "setwise": __version__,
         "python": platform.python_version(),

@@ -55,8 +55,8 @@ def map_(
 ) -> None:
     """Find the best labelling of a model, with a bound on the energy of every labelling.
 
-    MODEL.uai is a file of the UAI competitions, or - for stdin. The answer has their format too:
-    MPE, the number of variables, and a label for each.
+    MODEL.uai is a file in the UAI format, or - for stdin. The answer is in the UAI format too: MPE,
+    the number of variables, and a label for each.
     """
     check_stdout(as_json, output)
     field, _ = _read(model, evidence)
@@ -111,9 +111,8 @@ def marginals(
 ) -> None:
     """Compute the probabilities of a model's labels, and bounds on its partition function.
 
-    MODEL.uai is a file of the UAI competitions, or - for stdin. The answer has their format too:
-    MAR, the number of variables, and for each variable its number of labels and their
-    probabilities.
+    MODEL.uai is a file in the UAI format, or - for stdin. The answer is in the UAI format too: MAR,
+    the number of variables, and for each variable its number of labels and their probabilities.
     """
     check_stdout(as_json, output)
     field, cards = _read(model, evidence)

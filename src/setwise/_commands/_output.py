@@ -43,7 +43,7 @@ def shows_progress(quiet: bool) -> bool:
 
 
 def print_json(answer: dict[str, Any]) -> None:
-    """Print an object on one line; numbers that JSON does not have become null."""
+    """Print an object as one line of JSON; infinite numbers and NaN become null."""
     click.echo(json.dumps(_plain(answer), allow_nan=False))
 
 
@@ -77,7 +77,7 @@ def write_bytes(data: bytes, output: str | None) -> None:
 def read_bytes(source: str) -> bytes:
     """Return the bytes of a file, or of stdin for ``-``."""
     if source == "-":
-        if sys.stdin is None:  # closed by the caller
+        if sys.stdin is None:  # the caller has closed stdin
             raise ValueError("stdin must be open to be read, got none")
         return sys.stdin.buffer.read()
     return Path(source).read_bytes()

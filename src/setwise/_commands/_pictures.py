@@ -43,7 +43,7 @@ def read_marks(source: str) -> NDArray[np.int64]:
 
 
 def check_output(output: str, shape: tuple[int, ...], *, colors: bool) -> None:
-    """Raise unless numbers or colours of this shape can be written to the output; - is stdout."""
+    """Raise an error unless numbers or colours of this shape can be written; - is stdout."""
     if output == "-":
         output = ".png"
     check_writable(output, (*shape, 3) if colors else shape, channels=colors)
@@ -52,7 +52,7 @@ def check_output(output: str, shape: tuple[int, ...], *, colors: bool) -> None:
 def write_output(
     values: NDArray[Any], output: str, like: Picture | None = None, *, colors: bool = False
 ) -> None:
-    """Write an image in the format of its name, with the metadata of another; to stdout as PNG."""
+    """Write an image in the format of its name, with the metadata of another; on stdout as PNG."""
     if output == "-":
         write_bytes(encoded(values), output)
     else:

@@ -1,4 +1,4 @@
-"""`setwise segment`: masks of images with scribbles, one or many."""
+"""`setwise segment`: masks of one or many images with scribbles."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ def _places(
 
 
 def _mask_of(image: str, output: str | None, many: bool) -> str | None:
-    """Return the path of the mask if it is there."""
+    """Return the path of the mask if the mask exists."""
     place = _place(output, image, "_mask", many)
     return place if place != "-" and Path(place).exists() else None
 
@@ -264,7 +264,7 @@ def _write(
 
 
 def _check_names(images: tuple[str, ...]) -> None:
-    """Check that outputs have different names."""
+    """Raise an error if two outputs have the same name."""
     seen: dict[str, str] = {}
     for image in images:
         other = seen.setdefault(_stem(image), image)
@@ -315,14 +315,14 @@ def _scribbles_of(
 
 
 def _namesake(image: str, drawn: str | Path) -> str | Path:
-    """Return the scribble file, which has the image's name if a folder is given."""
+    """Return the scribble file; in a folder it is the file with the image's name."""
     if isinstance(drawn, str):
         return drawn
     for ending in ENDINGS:
         path = drawn / (_stem(image) + ending)
         if path.exists():
             return path
-    if Path(image).is_dir():  # of slices, and so are the scribbles
+    if Path(image).is_dir():  # a folder of slices, and so are the scribbles
         return drawn
     raise ValueError(f"{drawn} must hold scribbles for {image}, such as {_stem(image)}.png")
 

@@ -20,15 +20,18 @@ BoolArray = NDArray[np.bool_]
 
 # The largest number that is accepted: sums of a hundred million such numbers stay finite.
 LARGEST = 1e300
-# The largest number that may enter products: those of three such numbers stay finite, with room for
-# sums of a hundred million of them.
+# The largest number that may enter products: a sum of a hundred million products of three such
+# numbers stays finite.
 SQUARABLE = 1e100
-# The entries of temporary arrays that are made at once, 8 MB of floats. It limits memory alone.
+# The most entries of a temporary array: 8 MB of floats. It limits the memory and does not change
+# results. Chosen by hand; no measurement is on record.
 BATCH = 1 << 20
 # The most entries of an array whose size follows from a few numbers, such as a weight that repeats
-# an element. An allocation may succeed beyond the memory of the machine, so its failure cannot
-# serve as the check. Fewer entries may still not fit, but then an error says so.
-MOST_ENTRIES = 1 << 31
+# an element. Linux may grant an allocation beyond the memory of the machine, so the check cannot
+# rely on its failure. Smaller arrays that do not fit raise a MemoryError.
+MOST_ENTRIES = 1 << 30
+# The same for arrays that are results which a caller asks for: half a terabyte of numbers.
+MOST_RESULTS = 1 << 36
 # The most axes of an array: NumPy 1 has 32, and some arrays need one for directions or tables.
 MOST_AXES = 31
 
@@ -48,7 +51,7 @@ def as_array(values: ArrayLike, name: str) -> NDArray[Any]:
 
 
 def refuse_masked(values: object, name: str) -> None:
-    """Raise a ``TypeError`` for a masked array, or rows of them: NumPy would drop the masks."""
+    """Raise a ``TypeError`` for masked arrays and sequences of them: NumPy would drop the masks."""
     if type(values) is np.ndarray:
         return  # the usual case is fast: a call for one small set takes a few microseconds
     kinds = {type(values)}
@@ -100,7 +103,7 @@ def check_callback(callback: object) -> None:
 
 
 def _short(value: int | np.integer[Any]) -> str:
-    """Return an integer as text. Python refuses to convert a very long one."""
+    """Return an integer as text, also a very long one, which Python refuses to convert."""
     return str(value) if abs(int(value)) < 10**30 else "a number of more than 30 digits"
 
 
@@ -114,7 +117,7 @@ def as_list(values: object, name: str, what: str) -> list[Any]:
     if not isinstance(values, str | bytes | Mapping) and isinstance(values, Iterable):
         try:
             return list(values)
-        except TypeError:  # an array without dimensions
+        except TypeError:  # an array without dimensions cannot be iterated
             pass
     raise TypeError(f"{name} must be a sequence of {what}, got {type(values).__name__}")
 
@@ -157,7 +160,7 @@ def as_number(
     largest: float = LARGEST,
     smallest: float = 1 / LARGEST,
 ) -> float:
-    """Return a finite number of size at most ``largest``, if positive at least ``smallest``."""
+    """Return a finite number of size at most ``largest``, and at least ``smallest`` if positive."""
     if type(value) is not float:
         if isinstance(value, bool | np.bool_) or not isinstance(
             value, int | float | np.integer | np.floating

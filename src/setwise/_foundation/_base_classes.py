@@ -1,4 +1,4 @@
-"""Base classes: pickles that carry a version, records with short reprs, immutable objects."""
+"""Base classes: objects whose pickles carry a version, records with short reprs, immutables."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Versioned:
             if MADE_BY in self.__dict__ and not name.startswith("_"):
                 words = f"{type(self).__name__!r} object has no attribute {name!r}"
                 raise AttributeError(f"{words}: {self._origin()}", name=name)
-            return self.__getattribute__(name)  # raises the usual error
+            return self.__getattribute__(name)  # this raises the usual error
 
 
 def this_version() -> str:
@@ -94,7 +94,7 @@ class Record(Versioned):
     def _with(self, **changes: object) -> Self:
         """Return a copy with other values of some fields, without the checks of ``__init__``.
 
-        It takes a tenth of the time of ``dataclasses.replace``, which counts in calls of a few
+        It takes a tenth of the time of ``dataclasses.replace``, which matters in calls of a few
         microseconds.
         """
         copy = object.__new__(type(self))

@@ -16,24 +16,26 @@ import numpy as np
 EPS = float(np.finfo(np.float64).eps)
 INTEGERS = 2 / EPS  # float64 represents all integers up to this one, 2**53
 
-# A bound, not tuned, on the rounding errors of a number in a few operations of a kernel, and on
-# those of the values of a Python callable: log is off by one or two, short formulas by a few.
+# An upper bound, in units of EPS, on the relative rounding error of a number after a few operations
+# of a kernel, or of a value of a Python callable. An error of log is one or two units, and that of
+# a short formula a few. Not tuned.
 FEW_ROUNDINGS = 8.0
-# The same for a number that enters sums of sums, such as the value of a formula, a risk, a flow, or
-# a table that was split into parts (which differed from it by up to 45 roundings of its largest
-# entry).
+# The same bound for a number that results from sums of sums, such as a risk, a flow, or a table
+# that was split into parts. The largest error that was seen is 45 units of the largest entry of a
+# table.
 MANY_ROUNDINGS = 64.0
-# The largest share of an objective, or of the least number of a set function, that counts as
-# rounding, whatever the bounds above give: a gap or a number must not be mistaken for it. In a
-# trial of 188 functions all shares from 2.5e-7 to 1 give the same claims, and 0 loses 13 of them.
+# The largest share of an objective, or of the smallest number of a set function, that may be
+# attributed to rounding, even if the bounds above are larger. Otherwise a true gap could be
+# mistaken for a rounding error. In a trial of 188 functions all shares from 2.5e-7 to 1 gave the
+# same claims, and 0 lost 13 of them.
 HIDDEN = 1e-6
 
 
 def relative_gap(gap: float, gap_scale: float, rounding: float = 0.0) -> float:
     """Return the gap as a share of ``gap_scale``, the largest possible gain, in [0, 1].
 
-    It is 0 if the gap is at most the rounding error of its sums, and ``inf`` for a gap of ``inf``,
-    that is without any bound.
+    It is 0 if the gap is at most the rounding error of its sums, and ``inf`` if there is no bound,
+    so that the gap is ``inf``.
     """
     if gap <= rounding:
         return 0.0
@@ -46,7 +48,7 @@ def gap_over_value(gap: float, value: float, unit: float = 1.0) -> float:
 
 
 class Certificate:
-    """An answer, or a state of a search, with a bound on its distance from the optimum.
+    """An answer, or the state of a search, with a bound on its distance from the optimal value.
 
     Records with ``value``, the objective of the answer, and ``bound``, a bound for all answers,
     inherit from it and add ``relative_gap``.
@@ -55,7 +57,7 @@ class Certificate:
     _sense: ClassVar[float] = 1.0
     """1 for a minimum, where the bound is below the value, and -1 for a maximum."""
 
-    if TYPE_CHECKING:  # fields of some records, properties of others
+    if TYPE_CHECKING:  # these are fields of some records and properties of others
 
         @property
         def value(self) -> float: ...
@@ -74,14 +76,14 @@ class Certificate:
 
 
 class Measured(Certificate, ABC):
-    """A certificate that knows the largest possible gain, and the rounding error of its sums."""
+    """A certificate that stores the largest possible gain, and the rounding error of its sums."""
 
     certified: bool
     """Whether the bound is proved."""
 
     @abstractmethod
     def _measures(self) -> tuple[float, float, float]:
-        """Return the error of the answer, at most the gap, the possible gain, and the rounding."""
+        """Return the excess (at most the gap), the largest possible gain, and the rounding."""
 
     @property
     def relative_gap(self) -> float:

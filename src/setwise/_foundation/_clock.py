@@ -1,8 +1,8 @@
 """Time limits, and the seconds of a call per phase.
 
 A deadline is polled, and ends a search like Ctrl-C does: searches end at ``KeyboardInterrupt`` with
-the best answer so far, and ``TimeUp`` is a subclass. The call that was given the limit tells the
-two apart and reports the time limit in ``reason``.
+the best answer so far, and ``TimeUp`` is a subclass. The call that was given the limit
+distinguishes the two and reports the time limit in ``reason``.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Deadline:
         if self.over():
             raise TimeUp
         try:
-            return _core.heed(self.check, function, *arguments)
+            return _core.run_with_check(self.check, function, *arguments)
         except KeyboardInterrupt:  # an inner call may have caught TimeUp and raised this instead
             if self.expired:
                 raise TimeUp from None
@@ -71,7 +71,7 @@ class Deadline:
 
     @property
     def inherited(self) -> Any:
-        """The deadline itself, as the ``time_limit`` of an inner call."""
+        """The deadline itself, for passing it on as the ``time_limit`` of an inner call."""
         return self
 
     @property
@@ -85,19 +85,23 @@ class Deadline:
 
 
 def as_time_limit(time_limit: object) -> float | None:
-    """Return nonnegative seconds, or None for no limit."""
+    """Return a number of seconds after checking that it is nonnegative, or None for no limit."""
     if time_limit is None:
         return None
     return as_number(time_limit, "time_limit", nonnegative=True)
 
 
 def without_time_limit(function: Callable[..., R], *arguments: Any) -> R:
-    """Return ``function(*arguments)`` of a user's function, without the present time limit.
+    """Return ``function(*arguments)`` of a user's function, unaffected by the present time limit.
 
     Otherwise a search that the function calls could end early, and the function might use an
     incomplete answer.
     """
-    return _core.heed(None, function, *arguments) if _core.heeds() else function(*arguments)
+    return (
+        _core.run_with_check(None, function, *arguments)
+        if _core.has_check()
+        else function(*arguments)
+    )
 
 
 class Timings(Mapping[str, float]):

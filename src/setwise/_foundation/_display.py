@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 Bytes = NDArray[np.uint8]
 Row = tuple[str, object]
 
-# The accepted formats of pictures from outside. Pillow starts other programs for some others.
+# The accepted formats of picture files. Pillow starts external programs to read some other formats.
 FORMATS = ("PNG", "JPEG", "TIFF")
 
 # The colours of Okabe and Ito, which most people can distinguish, also in grey.
@@ -74,7 +74,7 @@ def png(picture: Bytes) -> bytes:
     """Return a picture, (H, W) grey or (H, W, 3), as a PNG file."""
     height, width = picture.shape[:2]
     kind = 0 if picture.ndim == 2 else 2
-    rows = np.zeros((height, 1 + picture[0].size), np.uint8)  # each begins with filter type 0
+    rows = np.zeros((height, 1 + picture[0].size), np.uint8)  # each row begins with filter type 0
     rows[:, 1:] = picture.reshape(height, -1)
     header = struct.pack(">IIBBBBB", width, height, 8, kind, 0, 0, 0)
     parts = ((b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes(), 6)), (b"IEND", b""))
@@ -93,7 +93,7 @@ def data_uri(picture: Bytes, side: int = 320) -> str:
 
 
 def shown(value: object) -> str:
-    """Return a value in a few characters."""
+    """Return a value as a short text."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):

@@ -1,4 +1,4 @@
-"""Files that are written completely or not at all, and unpacked within limits."""
+"""Files that are written completely or not at all, and decompressed within limits."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from secrets import token_hex
 from threading import current_thread, main_thread
 from typing import BinaryIO
 
-# The most memory that a file of a few bytes may ask for, packed or by a header that announces large
-# arrays: 256 MiB, which any machine has.
+# The most memory that a small file may require, by compressed data or by a header that announces
+# large arrays: 256 MiB, which any machine has.
 MOST_UNPACKED = 1 << 28
-# A larger file may ask for a multiple: of its size, as gzip packs text with numbers by a factor of
-# two to ten, or of the memory of its numbers.
+# A larger file may require up to this multiple of its size, or of the memory of its numbers. gzip
+# compresses text with numbers by a factor of two to ten. Not tuned.
 _MOST_TIMES = 32
 # The most bytes of a word that may be a number. The exact decimal expansion of a float64 has at
-# most 1077 bytes, and a longer word is the sign of a file without spaces, which need not be read.
+# most 1077 bytes. A longer word shows that the file has no spaces, so that the rest need not be
+# read.
 LONGEST_WORD = 1 << 12
 # Paths of open streams. A file behind one of them must not be replaced.
 _STREAMS = ("/dev/fd/", "/dev/std", "/proc/")
@@ -50,7 +51,7 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
     except FileNotFoundError:
         mode = None
     if str(Path(path).absolute()).startswith(_STREAMS) or not (mode is None or stat.S_ISREG(mode)):
-        with target.open("wb") as file:  # a folder raises an error here
+        with target.open("wb") as file:  # this raises an error if the target is a folder
             file.write(data)
         return
     beside = target.with_name(f".setwise-{token_hex(8)}.tmp")
@@ -89,7 +90,7 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextmanager
 def removed_by_signals(remove: Callable[[], object]) -> Iterator[None]:
-    """Remove something temporary at an exception, and before a signal ends the process.
+    """Call ``remove`` at an exception, and before a signal ends the process.
 
     Signals that the program handles itself are left to it.
     """
@@ -119,7 +120,8 @@ def removed_by_signals(remove: Callable[[], object]) -> Iterator[None]:
 def unpacked(file: BinaryIO, size: int, name: str, *, packed: bool) -> Iterator[bytes]:
     """Yield a text in pieces of 64 kilobytes.
 
-    A packed file of ``size`` bytes must not unpack to more than a limit that grows with ``size``.
+    A compressed file of ``size`` bytes must not expand to more than a limit that grows with
+    ``size``.
     """
     most = max(MOST_UNPACKED, _MOST_TIMES * size)
     total = 0
@@ -138,9 +140,9 @@ def unpacked(file: BinaryIO, size: int, name: str, *, packed: bool) -> Iterator[
 
 
 def affords(n_numbers: int, entries: int) -> bool:
-    """Return whether a file of ``n_numbers`` numbers may ask for arrays of that size.
+    """Return whether a file of ``n_numbers`` numbers may require arrays of that size.
 
-    A number takes eight bytes, and an entry as many again for a copy of its array.
+    A number takes eight bytes. An entry takes twice as many, because its array is copied once.
     """
     return 16 * entries <= max(MOST_UNPACKED, _MOST_TIMES * 8 * n_numbers)
 

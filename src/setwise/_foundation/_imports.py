@@ -15,7 +15,7 @@ def load(name: str) -> Any:
     """Return the module of this name. Ctrl-C during its import is delayed until it is complete.
 
     Compiled modules turn ``KeyboardInterrupt`` into ``ImportError`` while they are initialised, and
-    many cannot be initialised a second time, so that the process could not import them any more.
+    many cannot be initialised a second time, so that the process could not import them again.
     """
     if name in sys.modules:
         return import_module(name)
@@ -25,7 +25,7 @@ def load(name: str) -> Any:
 
 @contextmanager
 def _held_back() -> Iterator[None]:
-    """Delay Ctrl-C until the end. Only the main thread receives signals and can handle them."""
+    """Delay Ctrl-C until the end. This is for the main thread, which alone receives signals."""
     handler = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(handler):
         yield

@@ -28,23 +28,23 @@ MARK = "[methods]"
 
 
 class HasTerms(Protocol):
-    """The part of a field that the record of a method uses."""
+    """The protocol for what the record of a method needs to know about a field."""
 
     def _terms(self) -> Iterable[tuple[object, object]]:
-        """Return pairs of a potential and one of its terms."""
+        """Return all pairs of a potential and one of its terms."""
 
 
 def taken(_: object) -> None:
-    """Return None: the condition that everything meets."""
+    """Return None, which stands for "no obstacle": a condition that every field meets."""
 
 
 def always(_: object) -> bool:
-    """Return True: "auto" chooses the method whenever possible."""
+    """Return True, so that "auto" chooses the method whenever it supports the field."""
     return True
 
 
 def refused(reason: str) -> Condition:
-    """Return a condition that nothing meets, for the given reason."""
+    """Return a condition that no field meets, with the given reason."""
     return lambda _: reason
 
 
@@ -88,7 +88,7 @@ class Method(Generic[Run]):
     """The method that "auto" also runs if this one does not converge; "" means none."""
 
     def obstacle(self, field: HasTerms) -> str | None:
-        """Return why the method cannot handle the field, in one sentence, or None."""
+        """Return why the method cannot handle the field, in one sentence, or None if it can."""
         lack = self.needs(field)
         if lack is not None:
             return f"{self.name} needs {lack}"

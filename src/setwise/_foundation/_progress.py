@@ -76,7 +76,8 @@ class Progress(Record, Certificate):
 class ForwardingCallback(Generic[P]):
     """A callback that adds information to a round and passes it on by calling ``stops`` itself.
 
-    ``stops`` does not log a round that it passes to such a callback, because that logs it.
+    ``stops`` does not log a round that it passes to such a callback, because the inner call of
+    ``stops`` logs it.
     """
 
     forward: Callable[[P], bool]
@@ -197,7 +198,7 @@ def _display(done: Callable[[Progress], float], what: str) -> Iterator[Callable[
 
 
 def _share(gap: float, tol: float) -> float:
-    """Return the share done from a gap of 1 to the tolerance, on a logarithmic scale."""
+    """Return the progress of the gap from 1 to the tolerance, as a share on a logarithmic scale."""
     if gap <= max(tol, 1e-300):
         return 1.0
     if gap >= 1.0:

@@ -21,8 +21,8 @@ from setwise._foundation._progress import is_observed, stops
 P = TypeVar("P")
 R = TypeVar("R")
 
-# The gap stagnates if more than this share of it is left after ``Search.patience`` rounds. At
-# such a rate a tolerance is out of reach: a factor of ten takes more than 200 times as many rounds.
+# A search stagnates if more than this share of the gap is left after ``Search.patience`` rounds. At
+# such a rate a gap ten times as small takes more than 200 times as many rounds. Not tuned.
 STANDS_STILL = 0.99
 
 
@@ -55,7 +55,7 @@ class Search(ABC, Generic[P]):
     def progress(self, n_iter: int, seconds: float) -> P | None:
         """Return the record of the state of the search, for the callback and the history.
 
-        Return None if there is nothing to report.
+        The record is None if there is nothing to report.
         """
         return None
 
@@ -67,12 +67,12 @@ class Search(ABC, Generic[P]):
         """Do the work after the last round, for instance a proof. Ctrl-C may end it like a step."""
 
     def reassess(self) -> None:
-        """Measure what was not measured, where a callback, Ctrl-C or the time limit ended it."""
+        """Compute what is missing in the answer after a callback, Ctrl-C or the time limit."""
 
 
 @dataclass(eq=False)
 class Control(Generic[P]):
-    """The options of the caller of a search."""
+    """The options that the caller of a search sets."""
 
     tol: float = 0.0
     max_iter: float = inf

@@ -18,9 +18,9 @@ T = TypeVar("T")
 S = TypeVar("S")
 
 MOST_THREADS = 1024  # larger values of ``n_jobs`` are reduced to this, far above any machine
-# Seconds between two checks of something to wait for, such as the time limit while the threads of
-# a pool work. A person does not notice the delay, so that a result may also wait so long for a
-# better one, and the checks cost nothing that can be measured.
+# The seconds between two checks while a thread waits, for instance for a pool within a time limit.
+# It is also the time by which the app delays a preview if the full mask may come first. A person
+# does not notice the delay, and the cost of the checks cannot be measured.
 PAUSE = 0.02
 
 
@@ -96,14 +96,15 @@ class Pool:
 
 
 def _result(future: Future[S]) -> S:
-    """Return the result of a thread, and check the time limits of this one while waiting."""
-    while _core.heeds() and not wait([future], PAUSE).done:
+    """Return the result of a thread. While waiting, check the time limit of the calling thread."""
+    while _core.has_check() and not wait([future], PAUSE).done:
         _core.poll()
     return future.result()
 
 
 _lock = threading.Lock()
-_users: list[Any] = []  # per thread in ``one_thread``: the limit, then None
+# One entry per thread inside ``one_thread``: the limit for the first, None for the others.
+_users: list[Any] = []
 
 
 @cache
@@ -116,7 +117,7 @@ def _controller() -> Any:
 
 
 def _open_to_all() -> None:
-    """Let any thread set the next limit.
+    """Release control of the limits, so that any thread can set the next one.
 
     From threadpoolctl 3.8 on, only the first thread that sets a limit may change it until it
     releases control. The calls of all other threads are ignored.

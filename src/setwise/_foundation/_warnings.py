@@ -1,4 +1,4 @@
-"""Warnings that point at the first caller outside the library, or are gathered instead."""
+"""Warnings that are attributed to the first caller outside the library, or collected in a list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A web page and a notebook widget: scribble on a photograph and get the mask of least energy.
+"""A web page and a notebook widget that turn scribbles on a photograph into the best mask.
 
 Both need an extra: ``pip install 'setwise[app]'``. They share one core, which is independent of
 HTTP and of notebooks.

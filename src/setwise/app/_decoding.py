@@ -18,7 +18,7 @@ from setwise._foundation._imports import load
 from setwise.app._drawing._memory import MemoryBudget
 from setwise.app._drawing._strokes import BLOCK_SIDE, WORKING_PIXELS
 
-MOST_BYTES = 64 * 2**20  # the most bytes of a file; photographs of MOST_PIXELS take fewer as JPEG
+MOST_BYTES = 64 * 2**20  # the most bytes of a file; JPEG photographs of MOST_PIXELS are smaller
 # The most pixels of a file, below the size at which Pillow warns of a decompression bomb.
 MOST_PIXELS = 64_000_000
 SAMPLES = ("astronaut", "coffee", "chelsea", "rocket", "page", "coins")
@@ -27,7 +27,8 @@ SAMPLES = ("astronaut", "coffee", "chelsea", "rocket", "page", "coins")
 # progressive JPEG (8). Encoding a mask takes less.
 CODING_BYTES = 12
 
-# Pillow reports decompression bombs through Python's warnings, which all threads share.
+# Only one thread decodes, because Pillow reports decompression bombs through Python's warnings,
+# whose filters all threads share.
 _ONE_AT_A_TIME = Lock()
 
 
@@ -44,7 +45,7 @@ def decode(
 ) -> tuple[NDArray[np.uint8], tuple[int, int]]:
     """Return a picture (H, W, 3) from the bytes of a file, and the original height and width.
 
-    Only one picture at a time is decoded and reduced. ``memory`` counts the bytes for it.
+    Only one picture at a time is decoded and reduced. Its bytes are counted in ``memory``.
     """
     if len(data) > MOST_BYTES:
         raise Refused(f"a file must have at most {MOST_BYTES >> 20} MiB", 413)

@@ -16,8 +16,8 @@ from setwise.app._drawing._jobs import Work, WorkQueue
 from setwise.app._drawing._memory import MemoryBudget
 
 MEMORY_LIMIT = 2 * 2**30  # enough for one picture of the largest working size
-MOST_DRAWINGS = 200  # limits uncounted memory, such as the objects of each drawing
-# The number of threads. With three, two slow jobs leave one thread for masks of other drawings.
+MOST_DRAWINGS = 200  # limits the uncounted memory, such as the objects of each drawing; not tuned
+# The number of threads. With three, two slow jobs leave one thread for the masks of other drawings.
 _THREADS = 3
 
 
@@ -114,7 +114,7 @@ class Entry:
         self._watchers: list[Callable[[Event | Changed], None]] = []
         self._lock = Lock()
         self.work = Work(drawing, workers, self.emit)
-        self.work.pause()  # until there is a watcher
+        self.work.pause()  # no jobs run until there is a watcher
 
     @property
     def watched(self) -> bool:

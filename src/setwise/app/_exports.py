@@ -86,7 +86,7 @@ def coco(labels: Labels, name: str) -> dict[str, Any]:
                 "id": label + 1,
                 "image_id": 1,
                 "category_id": label + 1,
-                "iscrowd": 1,  # COCO's mark of run lengths
+                "iscrowd": 1,  # COCO's flag for run lengths
                 "area": int(mask.sum()),
                 "bbox": box,
                 "segmentation": {"size": [height, width], "counts": run_lengths(mask)},
@@ -210,7 +210,7 @@ def _members(text: str) -> dict[str, Any]:
 
 
 def _after(text: str, at: int, mark: str) -> int:
-    """Return the position after ``mark``, which must be at ``at``, and after spaces."""
+    """Return the position after ``mark``, which must be at ``at``, and the spaces behind it."""
     if not text.startswith(mark, at):
         raise ValueError(f"there must be {mark!r} at {at}")
     space = _SPACE.match(text, at + len(mark))

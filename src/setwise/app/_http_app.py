@@ -83,8 +83,9 @@ class PageKeys:
     """The access control of the page: a token, a code, and cookies in exchange for them.
 
     The token is in the printed address, for people and programs. The code is in the address with
-    which a browser is started, which other users can read in the list of processes. It works once.
-    If it is used a second time, the cookie that was given for it becomes invalid.
+    which a browser is started. Other users can read this address in the list of processes, so the
+    code works only once. If it is used a second time, the cookie that was given for it becomes
+    invalid.
     """
 
     def __init__(self, token: str, port: int) -> None:
@@ -157,9 +158,9 @@ class Guard:
         """Return the response to a request that is refused or redirected, else None."""
         headers = Headers(scope=scope)
         if headers.getlist("host") not in [[host] for host in self._hosts]:
-            return _said(421, "the Host of a request must be this page's own")
+            return _text_response(421, "the Host of a request must be this page's own")
         if headers.getlist("origin") not in [[], *([f"http://{host}"] for host in self._hosts)]:
-            return _said(403, "the Origin of a request must be this page's own")
+            return _text_response(403, "the Origin of a request must be this page's own")
         query = QueryParams(scope.get("query_string", b""))
         if scope["type"] == "http" and scope["path"] == "/" and scope["method"] == "GET":
             cookie = self._keys.opened(query)
@@ -168,11 +169,13 @@ class Guard:
                     status_code=303, headers={**_SAFETY, "location": "/", "set-cookie": cookie}
                 )
         if not self._keys.fit(query, headers):
-            return _said(403, "this page is opened by the address that was printed: it has a token")
+            return _text_response(
+                403, "this page is opened by the address that was printed: it has a token"
+            )
         return None
 
 
-def _said(status: int, words: str) -> Response:
+def _text_response(status: int, words: str) -> Response:
     return PlainTextResponse(words, status, headers=_SAFETY)
 
 
@@ -329,7 +332,7 @@ def _unless_closed(entry: Entry, name: str) -> tuple[bytes, str]:
             raise CancelledError
 
     try:
-        return _core.heed(check, exported, entry, name)
+        return _core.run_with_check(check, exported, entry, name)
     except CancelledError as error:
         raise Refused("the drawing was closed in the meantime", 503) from error
 
@@ -344,7 +347,7 @@ def exported(entry: Entry, name: str) -> tuple[bytes, str]:
     """Return the content and media type of an export."""
     drawing, work = entry.drawing, entry.work
     if name == "drawing.json":
-        # Memory for the picture as text, the steps as text, and their concatenation.
+        # This reserves memory for the picture as text, the steps as text, and their concatenation.
         with _memory_for_export(drawing, 3 * drawing.nbytes):
             return _exports.drawing_bytes(drawing), "application/json"
     height, width = drawing.original
@@ -410,14 +413,14 @@ async def _exchange(socket: WebSocket) -> None:
     writer = asyncio.create_task(_write(socket, session, ready, own))
     try:
         if socket.app.state.drawings.get(entry.key) is not entry:
-            await socket.close(4404, "there is no such drawing any more")  # it was closed
+            await socket.close(4404, "there is no such drawing any more")  # the drawing was closed
             return
         await _in_thread(session.begin, limiter=own)
         # receive_text() would raise an error of its own after the writer could not send a message.
         while (message := await socket.receive())["type"] == "websocket.receive":
             if message.get("text") is None:  # the page sends no binary messages
                 return
-            await _in_thread(_received, session, message["text"], limiter=own)  # may be slow
+            await _in_thread(_received, session, message["text"], limiter=own)  # this may be slow
     finally:
         writer.cancel()
         session.close()
@@ -439,7 +442,8 @@ async def _write(
         while True:
             await ready.wait()
             ready.clear()
-            # Framed one by one, so that a slow client needs memory for one message only.
+            # The messages are framed one by one, so that a slow client needs memory for only one
+            # message.
             for message, buffers in await _in_thread(session.messages, limiter=own):
                 data = await _in_thread(framed, message, buffers, limiter=own)
                 await socket.send_bytes(data)

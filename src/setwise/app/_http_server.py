@@ -18,10 +18,11 @@ from websockets.exceptions import InvalidState
 from setwise.app._drawing._strokes import MOST_STROKE_BYTES
 from setwise.app._drawings import Drawings
 
-# The seconds within which a client must send a request. 64 MiB on one machine take about 1 s.
+# The seconds within which a client must send a request. 64 MiB on one machine take about 1 s. Not
+# tuned.
 PATIENCE = 60.0
-# The seconds for which the server still sends responses after Ctrl-C, because a client may never
-# read them.
+# The seconds after Ctrl-C within which responses are still sent. There is a limit because a client
+# may never read them. Not tuned.
 GRACE = 1.0
 
 
@@ -109,7 +110,7 @@ class _Requests(H11Protocol):
 
 
 class _Sockets(WebSocketsSansIOProtocol):
-    """A WebSocket whose errors caused by the client are answered and not logged."""
+    """A WebSocket that answers errors caused by the client and does not log them."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)

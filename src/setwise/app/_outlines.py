@@ -67,7 +67,8 @@ def _following(start: NDArray[np.int64], way: NDArray[np.int64], wide: int) -> N
     order = np.argsort(keys)
     end = start + np.array([1, wide, -1, -wide])[way]
     following = np.empty(len(start), np.int64)
-    for turn in (3, 0, 1):  # left, straight on, right: the last one possible wins
+    # Left, straight on, right: a later possible turn replaces an earlier one.
+    for turn in (3, 0, 1):
         wanted = 4 * end + (way + turn) % 4
         place = np.searchsorted(keys, wanted, sorter=order)
         place = order[np.minimum(place, len(order) - 1)]

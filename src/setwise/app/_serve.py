@@ -129,10 +129,10 @@ def _run_beside(server: Any, listening: socket.socket) -> None:
 
 
 def as_guarantee(guarantee: Any) -> Any:
-    """Return a predictor of masks of fields, of a file if it is a path; None for none."""
+    """Return a predictor of masks of fields, loaded from its file if a path is given, or None."""
     if guarantee is None:
         return None
-    conformal = load("setwise.conformal")  # it needs scikit-learn
+    conformal = load("setwise.conformal")  # loaded on demand, because it needs scikit-learn
     model = guarantee
     if isinstance(guarantee, str | os.PathLike):
         try:
@@ -149,7 +149,7 @@ def as_guarantee(guarantee: Any) -> Any:
         raise ValueError(f"guarantee must be calibrated on fields, got one for {model.kind_}")
     own: Any = copy(model)
     own.__dict__.pop("estimator_", None)
-    return own.set_params(estimator=None)  # the page makes the fields
+    return own.set_params(estimator=None)  # the page itself makes the fields
 
 
 def _first(image: ArrayLike | str | os.PathLike[str] | None) -> Drawing | None:

@@ -31,11 +31,11 @@ Message = tuple[dict[str, Any], Sequence[bytes]]
 
 # The longer side of the thumbnail of an alternative, in pixels, on screens with two per point.
 _THUMBNAIL = 240
-# The number of points per message of a history. A message has about 0.2 MB and is written in some
-# milliseconds.
+# The number of points per message of a history. Such a message has about 0.2 MB and is written in
+# some milliseconds. Not tuned.
 _POINTS_PER_MESSAGE = 10_000
-# The error messages that wait for the host, the last ones. A host that never reads them shall not
-# fill the memory, and nobody reads more.
+# The number of latest error messages that are kept for the host. It bounds the memory if the host
+# never reads them. Not tuned.
 _MOST_ERRORS = 16
 _FIRST = "drawing", "history"
 
@@ -44,8 +44,8 @@ class Session:
     """A connection that passes messages of a host to a drawing, and events to the host.
 
     When there are new messages, ``wake`` is called from any thread, and ``messages`` returns them.
-    Only the latest event of each kind waits. A slow host therefore gets fewer messages, and a host
-    that does not ask leaves only a few waiting.
+    Only the latest event of each kind waits. A slow host therefore gets fewer messages, and if a
+    host reads none, only a few wait.
     """
 
     def __init__(self, entry: Entry, wake: Callable[[], None]) -> None:
@@ -215,7 +215,7 @@ class Session:
             "smoothness": drawing.smoothness,
         }
         if message["empty"]:
-            self._shown = None  # the host removes the mask
+            self._shown = None  # after this change the host shows no mask
         steps = drawing.steps
         pairs = zip(self._listed, steps, strict=False)
         same = next((k for k, (number, step) in enumerate(pairs) if number != step.number), None)

@@ -1,4 +1,4 @@
-"""Guarantees about new data: masks, label sets and lists whose expected error is controlled."""
+"""Conformal prediction: masks, label sets and lists whose expected error on new data is bounded."""
 
 import os
 from typing import Any
@@ -28,10 +28,10 @@ def load(path: str | os.PathLike[str], estimator: Any = None) -> Any:
     Parameters
     ----------
     path : str or path
-        The file. It holds numbers and words, so a file from elsewhere can do no harm.
+        The file. It holds only numbers and words, so a file from an unknown source cannot run code.
     estimator : object, optional
         The function or fitted classifier of the predictor, which is not in the file. It must be the
-        one that was calibrated: the guarantee is for its answers.
+        one that was calibrated, because the guarantee holds for its predictions only.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What all conformal predictors share: groups, their levels, and files."""
+"""The base class of conformal predictors: groups, their levels, and files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Calibrate = Callable[[BoolArray, str], RiskControl]
 
 
 class Conformal(Versioned, BaseEstimator):  # type: ignore[misc]
-    """The base of the predictors: levels for each part and each group."""
+    """The base class of the predictors, with a level for each part and each group."""
 
     # The parameters that a file holds: all that predictions depend on, except the estimator.
     _stored: ClassVar[tuple[str, ...]] = ()
@@ -117,7 +117,7 @@ class Conformal(Versioned, BaseEstimator):  # type: ignore[misc]
 
 
 def as_groups(groups: ArrayLike | None, n: int) -> list[str | int] | None:
-    """Return the group of each example, a word or an integer."""
+    """Return the group of each example, which is a string or an integer."""
     if groups is None:
         return None
     array: NDArray[Any] = as_array(groups, "groups")
@@ -132,7 +132,7 @@ def as_groups(groups: ArrayLike | None, n: int) -> list[str | int] | None:
 
 def as_examples(X: Any, y: Any = None, *, given: bool = False) -> tuple[list[Any], list[Any]]:
     """Return the examples, and their truths if they are ``given``, as lists of one length."""
-    if hasattr(X, "__array__"):  # rows of a table, too, whose own iteration may be over columns
+    if hasattr(X, "__array__"):  # rows also for a DataFrame, whose iteration would be over columns
         X = as_array(X, "X")
     examples = as_list(X, "X", "examples")
     if not examples:
@@ -165,7 +165,7 @@ def _written(control: RiskControl) -> dict[str, Any]:
 
 
 def _number_out(value: Any) -> Any:
-    """Return a number for JSON, which has no infinite ones and no NaN: these become words."""
+    """Return a number for JSON, with infinite numbers and NaN as words, because JSON lacks them."""
     return value if value is None or np.isfinite(value) else repr(float(value))
 
 

@@ -1,4 +1,4 @@
-"""Nested masks as scores: a mask holds all elements of at least a level."""
+"""Families of nested masks, stored as one score per element."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from setwise.inference import bias_path
 from setwise.inference._diverse._path._nested_path import BiasPath
 
 PATH, PROBABILITIES, STACK = "bias path", "probabilities", "stack of masks"
-# The level of the prediction without a guarantee: no bias, or an even chance. A stack has none.
+# The level of the prediction without a guarantee: bias 0, or probability 1/2. A stack has none.
 _NEUTRAL = {PATH: 0.0, PROBABILITIES: 0.5}
 
 
@@ -25,8 +25,9 @@ class NestedMasks:
     """The nested masks {i : score_i >= level} of one example, and its shape.
 
     Along a bias path, a score is the largest bias against the object at which the element is still
-    in the best mask: infinite if it is at r = ``max_bias``, and -inf if it is not at -r, so that
-    the full mask ends the family on one side and the smallest mask on the other.
+    in the best mask: inf if it still is at ``max_bias``, and -inf if it is not even at
+    ``-max_bias``. So the family ends with the full mask on one side and the smallest mask on the
+    other.
     """
 
     kind: str
@@ -80,7 +81,7 @@ def scores_of_path(path: BiasPath) -> FloatArray:
 
 
 def scores_of_stack(masks: BoolArray, name: str) -> FloatArray:
-    """Return for each element the number of masks (K, ...) that hold it, each within the next."""
+    """Return for each element the number of nested masks (K, ...) that contain it."""
     if masks.ndim < 2 or 0 in masks.shape:
         raise ValueError(
             f"{name} must hold stacks of masks of shape (K, ...), none of them 0, got {masks.shape}"
@@ -123,7 +124,7 @@ class Profile:
     ----------
     scores : increasing array of shape (U,)
     objects, others : arrays of shape (U,)
-        The numbers of elements of this score in the truth and beside it.
+        The numbers of elements of each score inside and outside the truth.
     """
 
     scores: FloatArray
@@ -150,7 +151,7 @@ class Profile:
 
     @property
     def complement(self) -> Profile:
-        """The counts for the background as the object, with scores that order its masks."""
+        """The profile with the background in place of the object, with negated scores."""
         return Profile(-self.scores[::-1], self.others[::-1], self.objects[::-1])
 
     @property

@@ -117,15 +117,16 @@ class ConformalLabels(Conformal):
 
     @hints_at_names
     def fit(self, X: Any, y: ArrayLike) -> Self:
-        """Fit the classifier, and the order in which levels are tested, which some risks need.
+        """Fit the classifier and, for risks that need it, the order in which levels are tested.
 
-        Not needed for "false_negative_rate" with a fitted classifier or with probabilities.
+        It need not be called for "false_negative_rate" with a fitted classifier or with
+        probabilities.
 
         Parameters
         ----------
         X : n rows in any form that the estimator takes
         y : array of shape (n, p)
-            Not the rows of ``conformalize``.
+            The labels. The rows must not be those of ``conformalize``.
 
         Returns
         -------
@@ -210,7 +211,7 @@ class ConformalLabels(Conformal):
         Raises
         ------
         ValueError
-            If nothing was certified, which is possible with ``delta``.
+            If no level was certified, which is possible with ``delta``.
         """
         self._calibrated()
         self._checked()
@@ -311,7 +312,8 @@ class ConformalLabels(Conformal):
 def expected_shares(p: FloatArray) -> FloatArray:
     r"""Return :math:`E [j \in y] / |y|` for independent labels with probabilities (n, p).
 
-    The integrand is a polynomial of degree p - 1, for which Gauss's rule of p / 2 nodes is exact.
+    The integrand is a polynomial of degree p - 1, for which the Gauss-Legendre rule with p / 2
+    nodes is exact.
     """
     n, width = p.shape
     nodes, weights = np.polynomial.legendre.leggauss(max((width + 1) // 2, 1))

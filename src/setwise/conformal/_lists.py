@@ -1,4 +1,4 @@
-"""How many alternatives a list needs so that one of them is good."""
+"""The number of alternatives that a list needs to contain a good one with high probability."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from setwise.inference._diverse._diverse import diverse
 
 
 class ConformalLists(Conformal):
-    r"""Lists of alternatives, as long as it takes for one of them to be good.
+    r"""Lists of alternatives just long enough to contain a good one with high probability.
 
     An item is good if its intersection over union with the truth is at least tau. The lists of
     ``sw.diverse`` are cut to the least length k for which conformal risk control certifies
@@ -40,8 +40,8 @@ class ConformalLists(Conformal):
     All lists are prefixes of one list of ``length`` items, because ``diverse`` chooses the items of
     a shorter list differently. If no length reaches alpha on the calibration images,
     ``conformalize`` raises an error with the least alpha that is possible, and no list is issued.
-    The probability counts such calibrations as no failure; given that a list is issued, it may be
-    larger.
+    In this probability, a calibration without a length does not count as a failure. The probability
+    of failure given that a list is issued may therefore be larger.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ class ConformalLists(Conformal):
 
 
 def _overlaps(masks: BoolArray, truth: NDArray[Any], length: int) -> FloatArray:
-    """Return the intersections over unions with the truth, (length,); 0 for items not there."""
+    """Return the intersections over unions with the truth, (length,); 0 beyond the list's end."""
     array = as_array(truth, "y")
     if array.shape != masks.shape[1:] and array.size != masks[0].size:
         raise ValueError(f"y must hold a mask of shape {masks.shape[1:]}, got {array.shape}")

@@ -48,18 +48,19 @@ _COLORS: Bytes = np.array([[0, 114, 178], [230, 159, 0]], np.uint8)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MaskSet(Record):
-    r"""The masks of one image that the guarantees speak of.
+    r"""The masks of one image to which the guarantees apply.
 
-    If the risks asked for are so large that the outer mask would lie within the inner one, the two
-    change places: a larger outer and a smaller inner mask keep both guarantees.
+    If ``alpha`` is so large that the outer mask would lie within the inner one, the two are
+    exchanged. Both guarantees still hold, because the outer mask becomes larger and the inner one
+    smaller.
 
     Attributes
     ----------
     mask : boolean array
-        The plain prediction, or the one with a certified precision, Jaccard or Dice; None if that
-        was asked for and nothing is certified.
+        The plain prediction, or the one with a certified precision, Jaccard or Dice; None if a
+        measure was requested and no level is certified.
     inner, outer : boolean array or None
-        The inner and the outer mask, in the shape of the image; None if not asked for.
+        The inner and the outer mask, in the shape of the image; None if it was not requested.
     words : str
         What is guaranteed, in one sentence for each mask.
 
@@ -86,15 +87,15 @@ class MaskSet(Record):
 
     @property
     def band(self) -> BoolArray | None:
-        """The elements of the outer mask that are not in the inner one; None without both."""
+        """The elements of the outer mask that are not in the inner one; None unless both exist."""
         if self.inner is None or self.outer is None:
             return None
         return self.outer & ~self.inner
 
     def overlay(self, image: ArrayLike, *, opacity: float = 0.5) -> NDArray[np.uint8]:
-        """Return an image (H, W) or (H, W, 3) with the inner mask in blue, the band in orange.
+        """Return an image (H, W) or (H, W, 3) with the inner mask in blue and the band in orange.
 
-        Without both masks, the one that there is takes the colour of its own.
+        If only one of the masks exists, it has its own colour.
         """
         share = as_number(opacity, "opacity", nonnegative=True)
         if share > 1:
@@ -143,9 +144,9 @@ class ConformalMasks(Conformal):
     =========  =======================  ==========================================================
 
     The averages are over images and calibration sets. Nothing is guaranteed for a single pixel, a
-    kind of image, or images of another source than the calibration images. Precision, Jaccard and
-    Dice are not monotone along the family: they need ``delta``, and ``fit`` on other images, which
-    fixes the order in which levels are tested. If no level passes, nothing is certified.
+    kind of image, or for images from another source than the calibration images. Precision, Jaccard
+    and Dice are not monotone along the family: they need ``delta``, and ``fit`` on other images,
+    which fixes the order in which levels are tested. If no level passes, nothing is certified.
 
     Parameters
     ----------
@@ -237,10 +238,10 @@ class ConformalMasks(Conformal):
 
     @hints_at_names
     def fit(self, X: Any, y: Any) -> Self:
-        """Fit the classifier if there is one, and fix the order of levels for precision and others.
+        """Fit the classifier, if any, and fix the order in which levels of ``mask`` are tested.
 
-        Not needed for inner and outer masks of fields, probabilities or a fitted classifier. The
-        images must not be those of ``conformalize``.
+        It need not be called for inner and outer masks of fields, probabilities or a fitted
+        classifier. The images must not be those of ``conformalize``.
 
         Parameters
         ----------
@@ -339,7 +340,7 @@ class ConformalMasks(Conformal):
         Parameters
         ----------
         X : sequence of n images, fields, paths, maps or stacks
-            Of the kind that ``conformalize`` was given.
+            The entries, of the same kind as in ``conformalize``.
         groups : array-like of int or str of shape (n,), optional
             The group of each image, if there were groups in ``conformalize``.
 
@@ -369,7 +370,7 @@ class ConformalMasks(Conformal):
             mask = None if masks.kind == "stack of masks" else masks.plain
         elif levels["mask"] is not None:
             mask = masks.outer(levels["mask"])
-        # The inner level is that of the complement, whose scores are those with minus.
+        # The inner level was chosen for the complement, whose scores are negated.
         small = None if inner is None else masks.inner(-inner)
         large = None if outer is None else masks.outer(outer)
         if small is not None and large is not None:
@@ -406,7 +407,7 @@ class ConformalMasks(Conformal):
         return words[0].upper() + words[1:] + "."
 
     def _checked(self) -> tuple[dict[str, float], float | None]:
-        """Return alpha for each part that is asked for, and delta."""
+        """Return alpha for each requested part, and delta."""
         asked: dict[str, float] = {}
         for part, risks in (("outer", OUTER), ("inner", INNER), ("mask", MASK)):
             risk = getattr(self, part)
@@ -456,7 +457,7 @@ class ConformalMasks(Conformal):
                 "estimator must be a function or a classifier with predict_proba, got "
                 f"{type(model).__name__}"
             )
-        # A path with max_bias 0 is the best mask alone, in one cut.
+        # A path with max_bias 0 consists of the best mask alone and takes one cut.
         max_bias = 0.0 if plain else self.max_bias
         name = "X" if model is None else "what estimator returns"
         return all_nested(examples, make, name, max_bias, self.resolution, threads(self.n_jobs))
@@ -539,7 +540,7 @@ def _losses(profile: Profile, levels: FloatArray, measure: str) -> FloatArray:
 
 
 class _Threshold:
-    """The level of an outer mask: a share of the object is missed, or any of it (``whole``)."""
+    """The level of an outer mask; the loss is the missed share, or whether any part is missed."""
 
     def __init__(
         self,
@@ -602,7 +603,8 @@ class _MaskLevels:
         certified = np.sort(self._order[np.logical_and.accumulate(passed)])
         best = None
         if certified.size and self._measure != "precision":
-            best = int(certified[sums[certified].argmin()])  # all of them are guaranteed at once
+            # The guarantee holds for all certified levels at once.
+            best = int(certified[sums[certified].argmin()])
         return control_of(
             sums[None], n, (self._alpha,), self._delta, self._levels, certified, True, best
         )

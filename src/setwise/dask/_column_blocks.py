@@ -98,7 +98,7 @@ def _hashes(X: Any) -> NDArray[np.uint64]:
     factors = 2 * factors + 1
     values = _filled(X, np.inf)
     if not issparse(values):
-        bits = np.ascontiguousarray(values + 0.0).view(np.uint64)  # -0.0 is 0.0
+        bits = np.ascontiguousarray(values + 0.0).view(np.uint64)  # -0.0 becomes 0.0
         return np.stack([(bits * own).sum(axis=1, dtype=np.uint64) for own in factors], axis=1)
     bits = np.ascontiguousarray(values.data + 0.0).view(np.uint64)
     ones = np.ones(X.shape[1], np.uint64)

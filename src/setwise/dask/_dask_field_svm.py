@@ -194,7 +194,7 @@ class DaskFieldSVM(DaskEstimator, FieldSVM):
         return [call(part, local) for part in _as_delayed(X, "X")]
 
     def score(self, X: Any, Y: Any, node_weights: Any = None) -> float:
-        """Compute the weighted share of the nodes whose label is right."""
+        """Return the weighted share of the nodes whose label is right."""
         check_is_fitted(self)
         executor = self._executor()
         rows = executor.place(_partitions(X=X, Y=Y, node_weights=node_weights))

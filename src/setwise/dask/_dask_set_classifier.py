@@ -218,12 +218,13 @@ class DaskSetClassifier(DaskEstimator, SetClassifier):
         return self._lazily(X, self.classes_.dtype, labels=True)
 
     def score(self, X: Any, y: Any, *, groups: Any = None, sample_weight: Any = None) -> float:
-        """Compute 1 - the mean over the sets of (loss / loss of everything wrong)."""
+        """Return 1 - the mean over the sets of loss / (loss if all labels are wrong)."""
         check_is_fitted(self)
         executor, loss = self._executor(), own_loss(self.surrogate, self.loss)
         sample = gather(executor, X, y=y, groups=groups, sample_weight=sample_weight)
         kind = sample.kind(self.sets, groups)
-        # As in score_of_sets: the share of mistakes is a mean over samples for any sets.
+        # For the loss that counts mistakes, the score is a mean over samples for any sets, as in
+        # score_of_sets.
         separate = loss._traits.is_count and groups is None
         reading = Reading(self._encoding, self.sets, None, separate)
         if kind == "groups" and not separate:

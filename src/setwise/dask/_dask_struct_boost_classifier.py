@@ -183,7 +183,7 @@ class DaskStructBoostClassifier(DaskBoosted, StructBoostClassifier):  # type: ig
         return self._lazily(X, "predict", None, self.classes_.dtype)
 
     def score(self, X: Any, y: Any, *, sample_weight: Any = None) -> float:
-        """Compute the weighted accuracy.
+        """Return the weighted accuracy.
 
         With a taxonomy, the score is 1 - the weighted mean of ``cost_`` / ``cost_.max()``.
         """

@@ -154,7 +154,7 @@ class DaskStructBoostRanker(DaskBoosted, StructBoostRanker):  # type: ignore[mis
     def score(  # type: ignore[override]
         self, X: Any, y: Any, *, groups: Any = None, sample_weight: Any = None
     ) -> float:
-        """Compute 1 - the loss from all scores.
+        """Return 1 - the loss of all scores.
 
         Depending on ``loss``, this is the area under the ROC curve, or the mean over the queries of
         average precision or normalised discounted gain.

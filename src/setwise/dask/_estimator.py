@@ -67,7 +67,7 @@ class DaskEstimator:
         return model
 
     def _to_send(self) -> Any:
-        """Return the local model for the workers, without display."""
+        """Return the local model that is sent to workers, with ``verbose`` off."""
         return self.to_local().set_params(verbose=False)
 
     def _params(self) -> dict[str, Any]:
@@ -119,7 +119,7 @@ class Phases:
         return ForwardingCallback(report)
 
     def whole(self, history: H) -> H:
-        """Return the history of the search with seconds counted from the start of the fit."""
+        """Return the history of the search with seconds since the start of the fit."""
         return replace(history, seconds=history.seconds + self._before)
 
 
@@ -153,7 +153,7 @@ class DaskBoosted(DaskEstimator):
                     "categorical_features must be 'from_dtype', None, a mask or indices on dask, "
                     f"got {columns!r}"
                 )
-            columns = None  # all columns are numbers here
+            columns = None  # all columns are numeric here
         mask = as_categorical(columns, seen.width)
         self._categorical = mask
         self.categories_: list[Any] = []

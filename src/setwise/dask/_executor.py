@@ -24,12 +24,13 @@ from setwise.learning._tree_sum import tree_level, tree_sum
 T = TypeVar("T")
 S = TypeVar("S")
 # The number of levels of the tree that one summing task covers. More levels make fewer tasks for
-# the scheduler, but one worker then waits for more vectors: large vectors get half as many levels.
-# The client adds up as many levels at the top if the vectors are small: workers would wait for one
-# another, and sending a small vector costs no more than the message around it. A sum of 1000 small
-# vectors takes 79 tasks on the workers with 4 levels, 333 with 2 and 1000 with 1.
+# the scheduler, but one worker then waits for more vectors. Therefore tasks with large vectors
+# cover half as many levels. If the vectors are small, the client itself adds up the top _LEVELS
+# levels: workers would wait for one another, and sending a small vector costs no more than the
+# message around it. A sum of 1000 small vectors takes 79 tasks on the workers with 4 levels, 333
+# with 2 and 1000 with 1.
 _LEVELS = 4
-# Arrays of at most _SMALL bytes are sent with every task instead of once per worker.
+# Arrays of at most _SMALL bytes are sent with every task instead of once per worker. Not tuned.
 _SMALL = 1 << 15
 # The number of attempts per round. An attempt fails if the scheduler forgets the tasks
 # (``Client.restart``), or if workers die more often than the scheduler allows.
@@ -172,7 +173,7 @@ class DaskExecutor:
                 if attempt + 1 == ATTEMPTS:
                     raise
                 placed.renew()
-            except BaseException:  # after Ctrl-C, for instance, the workers need not continue
+            except BaseException:  # for instance after Ctrl-C, when the workers need not continue
                 cancel(self.client, futures)
                 raise
         raise AssertionError("unreachable")

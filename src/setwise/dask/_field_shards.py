@@ -1,4 +1,4 @@
-"""The part of a linear field on the workers: they hold graphs and label them in every round."""
+"""The oracle of a linear field on the workers, which hold graphs and label them in every round."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class ColdMaps:
         return self._make()(unary, weights)
 
     def afresh(self, unary: FloatArray, weights: FloatArray) -> IntArray:
-        """Return the same as a call, which never uses a warm start."""
+        """Return the result of a call, because a call never uses a warm start."""
         return self._make()(unary, weights)
 
     def prove(self, unary: FloatArray, weights: FloatArray) -> BoundedLabels:

@@ -13,8 +13,8 @@ from dask.delayed import Delayed, delayed
 from distributed import Client, Future
 from scipy.sparse import issparse
 
-# The least number of blocks per thread, if there are enough of them: fast threads can then take
-# blocks over from slow ones.
+# The least number of blocks per thread, if there are enough shards. With more than one, fast
+# threads can take over blocks from slow ones. Not tuned.
 BLOCKS_PER_THREAD = 2
 
 # All placed shards of all executors.
@@ -30,9 +30,9 @@ class Placed(Sequence[Any]):
     their values. Neighbouring blocks go to one worker. Blocks that are lost with a worker are
     computed again from the tasks.
 
-    If a task prefers a worker, no worker is present when the task is due, and the preferred worker
-    does not come back, the scheduler holds the task for ever. Therefore blocks prefer a worker only
-    when they are placed for the first time.
+    Suppose that a task prefers a worker, that no worker is present when the task is due, and that
+    the preferred worker does not come back. Then the scheduler never starts the task. Therefore
+    blocks prefer a worker only when they are placed for the first time.
     """
 
     def __init__(self, client: Client, tasks: Sequence[Delayed], name: str) -> None:
@@ -120,9 +120,9 @@ def _gathered(*shards: Any) -> list[Any]:
 def aligned(value: Any) -> Any:
     """Return the value with every array in it aligned in memory.
 
-    An array that was received over the network may begin at any byte. NumPy does not pass such an
-    array to BLAS and sums in another order. Arrays inside of records are replaced in place, so that
-    they are copied once.
+    An array that was received over the network may begin at any address. NumPy does not pass such
+    an array to BLAS and sums in another order. Arrays inside of records are replaced in place, so
+    that they are copied once.
     """
     if isinstance(value, np.ndarray):
         return value if value.flags.aligned else value.copy()

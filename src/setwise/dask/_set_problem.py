@@ -222,7 +222,7 @@ class WholeSetRisk:
         given = self._sets.gather(scores if self._sets.kind != "sample" else scores[:, 0])
         values, slopes = self._surrogate._of_labels(self._labels, given)
         by_row = np.zeros(scores.shape)
-        # A row of weight 2 appears twice in its set.
+        # A row of weight 2 appears twice in its set, so its slopes are added up.
         own = slopes.T if self._sets.kind == "columns" else slopes
         np.add.at(by_row, self._sets.order, own.reshape(-1, scores.shape[1]))
         each = np.split(by_row, self._ends[:-1])

@@ -79,7 +79,8 @@ def read_rows(part: Mapping[str, Any], place: int) -> SetRows:
 def summarize(rows: SetRows) -> SetSummary:
     """Return the summary of a part."""
     labels, counts = np.unique(rows.y, return_counts=True)
-    few = slice(None) if rows.y.ndim == 1 else slice(5)  # a matrix needs them for messages only
+    # For a matrix they are needed in messages only.
+    few = slice(None) if rows.y.ndim == 1 else slice(5)
     return SetSummary(
         n=len(rows.y),
         width=rows.X.shape[1],
@@ -166,7 +167,7 @@ def labels_of_rows(rows: SetRows, reading: Reading) -> tuple[Any, ...]:
 
 
 def truths(rows: SetRows, reading: Reading, loss: Loss) -> list[NDArray[np.bool_]]:
-    """Return one truth per class of truths that the loss treats alike."""
+    """Return one truth per class of truths on which the loss depends in the same way."""
     if not rows.weight.any():
         return []
     return list(reading.arranged(rows).distinct(loss._key))

@@ -13,7 +13,7 @@ from dask.utils import format_time, parse_timedelta
 from distributed import Client, Future
 
 # The seconds between two checks of the cluster. Each check sends one request to the scheduler.
-# A round of milliseconds ends before the first check.
+# A round of milliseconds ends before the first check. Not tuned.
 _INTERVAL = 1.0
 # The time to wait for a worker if dask's configuration does not set one: the queue of a cluster
 # can take minutes to start a worker.

@@ -12,7 +12,7 @@ from setwise._foundation._certificate import EPS, FEW_ROUNDINGS
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """A flat mask, and per set the expected loss, a bound, its error, and whether it is optimal."""
+    """A flat mask and, per set, the expected loss, its error, a bound, and whether it is proved."""
 
     mask: BoolArray
     expected: FloatArray

@@ -10,26 +10,27 @@ from setwise.decisions._presence import Law
 from setwise.losses import Loss
 
 # The largest number of elements for which all counts are enumerated, with O(n^3) values of the
-# loss: 17 million.
+# loss: 17 million. Not tuned.
 MOST_FOR_COUNTS = 256
 
 
 def by_counts(loss: Loss, law: Law) -> Answers | None:
     r"""Return the best set of the k most probable elements, or None if another may be better.
 
-    It also returns None if the loss is no function of the two counts.
+    It also returns None if the loss is not a function of the two counts.
 
     Such a set is optimal if :math:`l(n + 1, q + 1; m, r) \ge l(n, q; m, r)`: exchanging a predicted
     element j for an element i that is not predicted, with p_i > p_j, changes the expectation by
-    (p_j - p_i) times the expectation of that difference. With independent numbers of H hits among
-    the first k and G positives among the others, the loss is l(G, k - H; H + G, n - H - G). The
-    cost is O(n^3) after the two distributions. For an empty truth all sets of k elements have the
-    same loss, so its probability does not matter.
+    (p_j - p_i) times the expectation of that difference. With H, the number of positives among the
+    first k, and G, that among the others, which are independent, the loss is l(G, k - H; H + G, n -
+    H - G). The cost is O(n^3) after the two distributions. For an empty truth all sets of k
+    elements have the same loss, so its probability does not matter.
     """
     p, n = law.chances, len(law)
     order = np.argsort(-p, kind="stable")
     hits = _distributions(p[order])  # hits[k, h]: the probability of h positives among the first k
-    others = _distributions(p[order][::-1])[::-1]  # others[k, g]: that of g among the last n - k
+    # Others[k, g]: the probability of g positives among the last n - k.
+    others = _distributions(p[order][::-1])[::-1]
     risks, largest = np.zeros(n + 1), 0.0
     for m in range(n + 1):
         grid = loss._grid_of_counts(m, n - m)

@@ -85,7 +85,7 @@ def decide(
     temperature: float = 1.0,
     n_jobs: int | None = None,
 ) -> Decision | LabelDecision:
-    r"""Find the set of least expected loss, with a bound on that of every other set.
+    r"""Find the set of least expected loss, with a lower bound on the expected loss of every set.
 
     .. math:: z^* = \arg\min_z \; E_{y} \, \Delta(y, z), \qquad y_i \sim \text{Bernoulli}(p_i)
 
@@ -114,17 +114,17 @@ def decide(
 
     With ``classes="exclusive"`` every element has one class, as in semantic segmentation, and the
     answer is the label map with the least mean over the classes of the expected loss. Elements are
-    independent of each other. Finding the best map is hard, so ``bound`` tells how far the map that
-    was found can be from it. The bound holds for fixed class weights, where a class that is neither
-    true nor predicted has a loss of 0. The mean over the classes that occur in an image has a
-    random denominator and is not bounded. ``classes="present"`` maximises a near relative of it,
-    with a bound: the expected sum of the scores of the classes that occur, divided by their
-    expected number.
+    independent of each other. Finding the best map is NP-hard in general, so the map that was found
+    comes with ``bound``, a lower bound for all maps. The bound holds for fixed class weights, where
+    a class that is neither true nor predicted has a loss of 0. The mean over the classes that occur
+    in an image has a random denominator and is not bounded. For that mean,
+    ``classes="present"`` maximises a similar quantity, with a bound: the expected sum of the scores
+    of the classes that occur, divided by their expected number.
 
     Parameters
     ----------
     probabilities : array-like of shape (p,) or (n, p), MarginalsResult or DiverseResult
-        The probability of each element to be in the truth. For exclusive classes, the shape is
+        The probability that each element is in the truth. For exclusive classes, the shape is
         (B, C, ...) for B images, or (n, C) for n elements, and the C probabilities of an element
         sum to 1. A SciPy sparse matrix (n, p) gives a mask in CSR format and is otherwise decided
         like the same matrix in dense form. For marginals, the probabilities are the column of
@@ -151,10 +151,10 @@ def decide(
         classes in the mean.
     presence : array-like, optional
         The probability that a set is not empty, one number per set. If it contradicts the
-        probabilities, these are lowered to it, or raised in proportion until they sum to it.
-        Increasing losses that do not depend on the truth are no longer decided by "majority" then,
-        unless they are sums over the elements. For exclusive classes: the probability (C,) that a
-        class occurs, or (B, C) with ``sets="rows"``.
+        probabilities, probabilities above it are lowered to it, or all are raised in proportion
+        until they sum to it. The method "majority" then applies only to losses that are sums over
+        the elements. For exclusive classes: the probability (C,) that a class occurs, or (B, C)
+        with ``sets="rows"``.
     ignore : boolean array-like, optional
         For exclusive classes: the elements, (B, ...) or (n,), that are left out.
     label : int

@@ -9,8 +9,8 @@ from setwise.decisions._answers import Answers, rounding
 from setwise.decisions._presence import Law
 from setwise.losses import Loss
 
-# The largest number of elements if the loss depends on the mistakes only: O(n 2^n) for all
-# decisions, which is 5 million operations at 18.
+# The largest number of elements if the loss depends on the mistakes only. The cost for all
+# decisions is O(n 2^n), which is 5 million operations for 18 elements. Not tuned.
 MOST_FOR_MISTAKES = 18
 
 
@@ -45,8 +45,9 @@ def expected_losses(loss: Loss, law: Law) -> tuple[FloatArray, float]:
 
     If l does not depend on the truth, :math:`R(z) = \sum_y P(y) \, l(y \oplus z)` is a convolution
     with a product: element i changes v to :math:`v + c p_i D_i v`, where :math:`D_i v(s) = v(s
-    \oplus i) - v(s)`. So the part of an empty truth plus 1 / c times the change by independent
-    elements is :math:`l + \sum_i p_i D_i v_i`.
+    \oplus i) - v(s)`. With a presence (``_presence.py``), R is the sum of the contribution of an
+    empty truth and 1 / c times the change by independent elements. Since c cancels, :math:`R = l +
+    \sum_i p_i D_i v_i`, with :math:`v_i` the table before the step of element i.
     """
     p, n = law.p, len(law)
     masks = all_masks(n)

@@ -13,8 +13,8 @@ from setwise.losses._labels import Labels
 def among_candidates(loss: Loss, masks: BoolArray, energies: FloatArray, t: float) -> Answers:
     r"""Find the candidate of least expected loss under :math:`P(y_i) \propto e^{-E_i / t}`.
 
-    The distribution is on the list only. If the loss is a metric (Jaccard, Hamming), l(z, y) + l(z,
-    y') >= l(y, y'), so that no set at all, in the list or not, has an expected loss below half the
+    The distribution is on the list only. If the loss is a metric (Jaccard, Hamming), then l(z, y) +
+    l(z, y') >= l(y, y'). Therefore no set, in the list or not, has an expected loss below half the
     mean loss between two draws.
     """
     logits = -(energies - energies.min()) / t
@@ -22,7 +22,7 @@ def among_candidates(loss: Loss, masks: BoolArray, energies: FloatArray, t: floa
     chances /= chances.sum()
     m, n = masks.shape
     pairs = np.empty((m, m))
-    for i in range(m):  # truth i, every candidate
+    for i in range(m):  # the truth is labelling i, for every candidate
         truth = np.tile(masks[i], m)
         labels = Labels(truth.view(np.uint8), np.arange(m + 1) * n, "rows", (m, n))
         pairs[i] = loss._values(labels, truth != masks.reshape(-1))

@@ -41,7 +41,7 @@ def _expected(loss: Loss, wrong: FloatArray, sampler: Sampler) -> tuple[float, f
 
 
 def _of_term(loss: Loss, wrong: FloatArray, sampler: Sampler) -> tuple[float, float] | None:
-    """Return expected loss and error of a term, or None if its samples have no known range."""
+    """Return the expected loss of a term and its error, or None if samples have no known range."""
     n, truth = len(wrong), _truth(wrong)
     labels = Labels(truth.view(np.uint8), np.array([0, n]), "single", (n,))
     function = loss.function_of(truth)

@@ -29,7 +29,7 @@ from setwise._foundation._arguments import BoolArray, FloatArray
 from setwise._foundation._certificate import EPS, FEW_ROUNDINGS, MANY_ROUNDINGS
 
 # The least c, about 1e-13. The probability that two elements occur at once is proportional to c. At
-# this value it is lost in the rounding of the probability of one.
+# this value it is smaller than the rounding error of the probability of one element.
 LEAST_SCALE = FEW_ROUNDINGS * MANY_ROUNDINGS * EPS
 # A set with a smaller presence counts as empty, since c is up to 1 / presence, which must not
 # overflow.
@@ -38,9 +38,10 @@ LEAST_PRESENCE = float(np.finfo(np.float64).tiny)
 
 @dataclass(frozen=True, eq=False)
 class Law:
-    """The distribution of the truth of one set: ``p``, c, and the probability of the empty set.
+    """The distribution of the truth of one set: ``p``, ``scale``, and the chance of an empty set.
 
-    If ``empty`` is None, elements are independent and c is 1.
+    ``scale`` is the c of the docstring of the module. If ``empty`` is None, elements are
+    independent and c is 1.
     """
 
     p: FloatArray

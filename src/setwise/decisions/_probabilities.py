@@ -1,4 +1,4 @@
-"""Probabilities, read once: one set, a batch of rows, groups, or sets of different sizes."""
+"""The probabilities of one set, of a batch of rows, of groups, or of sets of different sizes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ from setwise.losses._labels import _read_offsets, as_csr
 class SetProbabilities:
     """The probability of each element, flat: set i is at [offsets[i], offsets[i + 1]).
 
-    ``order`` is the position of each flat entry in the given array, None for the same order.
+    ``order`` is the position of each flat entry in the given array, or None if the order is the
+    same.
     ``single`` is true for a single set. ``scale`` and ``presence`` belong to each set's
     distribution (``_presence.py``), None for independent elements. For a sparse matrix the flat
     entries are those that are stored, ``pattern`` is the matrix in CSR format, and ``kind`` says
@@ -64,7 +65,7 @@ class SetProbabilities:
         return Law(p, float(self.scale[i]), float(1 - self.presence[i]))
 
     def with_presence(self, presence: FloatArray) -> SetProbabilities:
-        """Return the probabilities with set i not empty with probability presence[i]."""
+        """Return the probabilities under which set i is not empty with probability presence[i]."""
         number = np.repeat(np.arange(self.n), np.diff(self.offsets))
         flat, scale, presence = believed(self.flat, number, presence)
         return replace(self, flat=flat, scale=scale, presence=presence)

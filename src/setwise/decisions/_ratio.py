@@ -28,7 +28,7 @@ def by_integrals(
     Q) after sorting, with Q about 100 nodes.
 
     If ``presence`` is given, the expected score of a nonempty set is 1 / c times that under
-    independent elements of c p (``_presence.py``), and the empty set is right if the truth is
+    independent elements of c p (``_presence.py``), and the empty set has score 1 if the truth is
     empty.
 
     With different weights the best set need not be such a prefix. Then there is a bound by moments

@@ -1,4 +1,4 @@
-"""Risk control: the least cautious level of a nested family whose risk is at most a given one."""
+"""Risk control: the boldest level of a nested family at which the risk is at most alpha."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ from setwise._foundation._arguments import (
 from setwise._foundation._base_classes import Record
 from setwise._foundation._keywords import hints_at_names
 
-# Sums of losses are compared with limits up to this relative error, which their rounding has.
+# The relative tolerance for comparing sums of losses with limits, which is above their rounding
+# error. Not tuned.
 _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RiskControl(Record):
-    r"""A level of a nested family, and what is guaranteed for its risk.
+    r"""A level of a nested family, and the guarantee for its risk.
 
     Attributes
     ----------
     level : float or None
         The boldest certified level; None if no level is certified.
     alpha : float or tuple of float
-        The risk that was asked for; a tuple for several risks at once.
+        The risk that was requested; a tuple for several risks at once.
     delta : float or None
         The probability with which a guarantee "in probability" may fail; None for one in
         expectation.
@@ -153,7 +154,7 @@ def p_values(sums: FloatArray, n: int, alpha: float) -> FloatArray:
 
 
 def passes(sums: FloatArray, n: int, alpha: float, delta: float | None) -> BoolArray:
-    """Return whether levels with these sums of n losses are certified; True for small sums."""
+    """Return whether levels with these sums of n losses are certified: True up to some sum."""
     if delta is None:
         return np.asarray(sums + 1 <= alpha * (n + 1) * (1 + _ROUNDING))
     return np.asarray(p_values(sums, n, alpha) <= delta)
@@ -164,7 +165,7 @@ def bound_of(total: float, n: int, delta: float | None) -> float:
     if delta is None:
         return (total + 1) / (n + 1)
     low, high = min(total / n, 1.0), 1.0
-    for _ in range(60):  # to the last bit: p-values decrease in alpha
+    for _ in range(60):  # bisection to the last bit, because p-values decrease in alpha
         middle = (low + high) / 2
         if 0 < middle < 1 and p_values(np.array([total]), n, middle)[0] <= delta:
             high = middle
@@ -194,10 +195,10 @@ def control_risk(
     on average over the calibration examples and the new one, which must be exchangeable. If the
     examples are independent and the losses do not jump, the risk is at least alpha - 2 / (n + 1).
 
-    With ``delta`` this is learn-then-test: levels are tested in the given order, fixed without a
-    look at these examples, by Hoeffding-Bentkus p-values, until the first of them exceeds delta.
-    With probability 1 - delta, all levels that passed have a risk of at most alpha. The losses may
-    be of any form, such as Jaccard, but the examples must be independent.
+    With ``delta`` this is learn-then-test: levels are tested by Hoeffding-Bentkus p-values in the
+    given order, which must not depend on these examples, until a p-value exceeds delta. With
+    probability 1 - delta, all levels that passed have a risk of at most alpha. The losses need not
+    be monotone, as for Jaccard, but the examples must be independent.
 
     Parameters
     ----------
@@ -212,7 +213,8 @@ def control_risk(
     order : array-like of int, optional
         The positions of the levels in the order of the tests, chosen on other data; it may leave
         levels out. By default from the last level to the first. For losses that first fall and then
-        rise, start where they are least on other data: from either end nothing is certified.
+        rise, start with the level at which they are least on other data: from either end nothing
+        would be certified.
 
     Returns
     -------
@@ -286,7 +288,7 @@ def control_of(
     single: bool,
     chosen: int | None = None,
 ) -> RiskControl:
-    """Return the record for sums (R, K), where ``chosen`` is by default the first certified."""
+    """Return the record for sums (R, K); ``chosen`` is by default the first certified level."""
     alpha = alphas[0] if single else alphas
     if not certified.size:
         return RiskControl(None, alpha, delta, n, None, None, levels[certified])
@@ -311,12 +313,12 @@ def highest_threshold(
     alpha: float,
     delta: float | None,
 ) -> RiskControl:
-    r"""Return the highest certified threshold, above which the elements of a set score.
+    r"""Return the highest certified threshold; a set holds the elements that score at least this.
 
     The loss of an example is the sum of the weights of its elements below the threshold, at most 1.
-    It falls as the threshold falls, so that the largest threshold, which is always a score or
-    infinite, is exact: no grid of levels is needed. ``scores`` and ``weights`` are those of all
-    examples together; elements without a weight may be left out.
+    It falls as the threshold falls, so the largest threshold is a score or infinite, and is found
+    exactly, without a grid of levels. ``scores`` and ``weights`` are those of all examples
+    together; elements without a weight may be left out.
     """
     order = np.argsort(scores, kind="stable")
     ordered = scores[order]

@@ -19,12 +19,13 @@ from setwise.losses._labels import Labels
 # root of its logarithm, so a small value costs little.
 _FAILURE = 1e-6
 # The number of truths in each of the two samples of a decision. Four times as many halve the error.
+# Chosen by hand; no measurement is on record.
 _SAMPLES = 2000
 # The largest number of sizes of candidate sets. Each size costs one evaluation of the loss on all
-# samples. With up to 64 elements all sizes are tried.
+# samples. With up to 64 elements all sizes are tried. Not tuned.
 _MOST_SIZES = 65
-# The largest number of samples times elements for which each element is tried alone, which takes n
-# losses of all samples: 1048 elements with the default of 2000 samples.
+# The largest number of samples times elements for which a change of each single element is tried:
+# 1048 elements with 2000 samples. It takes n evaluations of the loss on all samples. Not tuned.
 _SEARCHED = 1 << 21
 
 
@@ -46,7 +47,7 @@ class Sampler:
             yield law.draws(self.rng, rows)
 
     def width(self, events: int = 1) -> float:
-        """Return the error, in units of the range, that holds for ``events`` means at once."""
+        """Return the error bound of a mean relative to the range, for ``events`` means at once."""
         return sqrt(log(2 * events / _FAILURE) / (2 * self.n_samples))
 
     def expected_of_mistakes(self, function: SetFunction, wrong: FloatArray) -> tuple[float, float]:
@@ -56,7 +57,7 @@ class Sampler:
         return total / self.n_samples, largest * self.width()
 
     def decide(self, loss: Loss, law: Law) -> Answers:
-        """Find a good set by one half of the samples, and estimate its loss by the other.
+        """Find a good set with one half of the samples, and estimate its loss with the other half.
 
         Candidates are the k most probable elements and, if that is affordable, changes of single
         elements of the best candidate. An increasing loss is at least the loss of any single

@@ -15,7 +15,7 @@ from setwise.fields._potentials._cardinality import CardinalityPotential
 
 
 class Addition(Immutable):
-    r"""Minus the gain of a labelling, up to a constant, in the parts that a search distinguishes.
+    r"""The negative gain of a labelling up to a constant, in the parts that a search distinguishes.
 
     .. math:: -d(y \mid S) = \sum_s \sum_{i : y_i = a_{si}} p_{si}
               + \sum_s T_s(\mathrm{Ham}(y, c_s)) + \sum_k \varphi_k(y) + \mathrm{const}
@@ -70,7 +70,7 @@ class Addition(Immutable):
 
     @property
     def is_empty(self) -> bool:
-        """Whether it changes no field."""
+        """Whether the addition changes no field."""
         return not (self.prices or self._in_order)
 
     def added_to(self, field: Field) -> Field:

@@ -1,4 +1,4 @@
-"""Lists without settings: alternatives that differ visibly."""
+"""The default diversity, which needs no settings: alternatives that differ visibly."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ class Alternatives(Immutable):
     r"""The default of ``diverse`` without a diversity: labellings that differ visibly.
 
     Every two items differ in at least a share of the variables, and in one connected part of at
-    least another share, if such labellings are found; otherwise ``reason`` reports it. No labelling
-    is listed twice.
+    least another share, if such labellings are found; otherwise ``reason`` says that they were not.
+    No labelling is listed twice.
 
     For two labels and a submodular energy, the items are chosen among all labellings that are
     optimal under some bias b against label 1, from -r to r = ``max_bias`` (``bias_path``), and
@@ -19,8 +19,8 @@ class Alternatives(Immutable):
 
     .. math:: \min_S \int_{-r}^{r} \min_{y \in S} \mathrm{Ham}(y, y_b) \, db ,
 
-    where the best labelling is one of them. The labellings are nested, so this is a problem of
-    medians on a line, which dynamic programming solves exactly for the labellings that were found.
+    where the best labelling is one of them. The labellings are nested, so this is a k-median
+    problem on a line, which dynamic programming solves exactly for the labellings that were found.
     If up to two cuts per variable are affordable (4e7 variables and edges in total, grids of about
     2,500 pixels), all labellings are found, so that the list is the best one with such differences
     and ``probabilities`` are exact up to rounding. On larger fields the path is followed for 2e6
@@ -30,14 +30,14 @@ class Alternatives(Immutable):
     these gaps. A path with fewer labellings than items is followed up to four times the default
     ``max_bias``; then the list ends.
 
-    For other fields, greedy steps of ``DivMBest`` are made, each with the least weight for which
-    the item differs enough, found by bisection among ten. If there is none, for instance because
+    For other fields, greedy steps of ``DivMBest`` are made, each with the least of ten weights,
+    found by bisection, for which the item differs enough. If there is none, for instance because
     every label has been listed equally often, the step takes the best of all labellings that differ
     enough from the earlier items, if there are at most 16,384 labellings. Otherwise connected
     regions of the best labelling, or finally single variables, take another label. Such an item has
     method "candidate", no gain and the bound of the best labelling, and ``reason`` counts them. The
     list has fewer than m items only if all labellings are listed, or if potentials forbid all
-    others that differ from an item in one variable; ``reason`` reports it.
+    others that differ from an item in one variable; ``reason`` says so.
 
     Parameters
     ----------
@@ -46,9 +46,8 @@ class Alternatives(Immutable):
     least_part : float
         The smallest share of the variables in the largest connected part of every difference.
     max_bias : float, optional
-        r, in the units of the energy. By default it is the upper quartile of the variables'
-        preferences for a label, without seeds, or the weight of their pairs if they have no
-        preference.
+        r, in the units of the energy. By default it is the upper quartile of the differences of the
+        variables' unaries, without seeds, or the weight of their pairs if all differences are 0.
 
     Examples
     --------

@@ -24,8 +24,8 @@ def ball_intersections(n: int, n_labels: int, radius: int) -> list[int]:
     r"""Return the number of labellings in two Hamming balls, for each distance of their centers.
 
     A labelling z has distance at most k from both y and y' if it differs from both in e of the N -
-    D variables where they agree and in c of the D others, only from y in b variables, and only from
-    y' in a:
+    D variables where they agree and from both in c of the D others, from only y in b of them, and
+    from only y' in a of them:
 
     .. math:: I(D) = \sum_{e} \binom{N - D}{e} (L - 1)^e \sum_{c} \binom{D}{c} (L - 2)^c
               \sum_{\substack{a + b = D - c \\ \max(a, b) + c + e \le k}} \binom{D - c}{a}
@@ -52,7 +52,7 @@ def ball_intersections(n: int, n_labels: int, radius: int) -> list[int]:
     n_labels = as_count(n_labels, "n_labels", least=1)
     k = min(as_count(radius, "radius"), n)
     if n_labels == 1:
-        return [1] + [0] * n  # a single labelling: no two differ
+        return [1] + [0] * n  # there is only one labelling
     prefix = [[0, *accumulate(comb(m, a) for a in range(m + 1))] for m in range(2 * k + 1)]
     counts = []
     for d in range(min(2 * k, n) + 1):

@@ -75,7 +75,7 @@ class Diversity(Immutable, ABC):
 
         :math:`d(y \mid S + m \cdot y) \le d(y \mid S + S')` for all S and all S' of m items. The
         guarantee of a list needs it in addition to ``is_submodular``, to bound how much the gain of
-        an item may decrease by other items. None, the default, means that it is not known.
+        an item may decrease by other items. The default, None, means that this is not known.
         """
         return None
 
@@ -125,7 +125,7 @@ class Diversity(Immutable, ABC):
         return scaled
 
     def _shares_of(self, m: int) -> list[tuple[Diversity, int]]:
-        """Return the diversities of a list of m items, each with the number of its items."""
+        """Return the diversities that make a list of m items, each with its number of items."""
         return [(self, m - 1)]
 
     def _obstacle(self) -> str | None:
@@ -142,7 +142,7 @@ class Diversity(Immutable, ABC):
     def _depends_on_labels(self, n_earlier: int) -> bool:
         """Return whether the gain given ``n_earlier`` items depends on the number of labels.
 
-        The default is True.
+        Subclasses whose gain never depends on it return False.
         """
         return True
 
@@ -150,7 +150,7 @@ class Diversity(Immutable, ABC):
         r"""Return the convex :math:`\varphi(n)`, n = 0..m, whose sum over variables is minus d.
 
         :math:`-d(S) = \sum_v \sum_l \varphi(n_{vl})` for lists of m items, :math:`n_{vl}` of which
-        have label l at variable v; None where d is no such sum. Joint lists need it.
+        have label l at variable v; None if d is not such a sum. Joint lists need it.
         """
         return None
 
@@ -256,7 +256,8 @@ def _as_list(labelings: ArrayLike, n_labels: int | None) -> tuple[IntArray, int]
 
 def distances(labels: IntArray, labelings: IntArray) -> IntArray:
     """Return Hamming distances (m,) of labels (N,) to each of the labellings (m, N)."""
-    counts = [np.count_nonzero(row != labels) for row in labelings]  # faster than along an axis
+    # Faster than count_nonzero along an axis.
+    counts = [np.count_nonzero(row != labels) for row in labelings]
     return np.array(counts, np.int64)
 
 

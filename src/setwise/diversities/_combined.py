@@ -14,8 +14,9 @@ from setwise.diversities._base import Diversity, as_diversities
 class CombinedDiversity(Diversity):
     r"""The sum of diversities, one list under all of them: the paper's circled plus.
 
-    ``d1 + 2.0 * d2`` makes one. It is submodular and monotone if all summands are. If one is not,
-    the sum may still be, and the property is None. The step adds the potentials of all summands.
+    ``d1 + 2.0 * d2`` creates such a sum. It is submodular (or monotone) if all summands are.
+    Otherwise the sum may still have the property, and the attribute is None. The step adds the
+    potentials of all summands.
 
     Parameters
     ----------

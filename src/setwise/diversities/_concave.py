@@ -18,7 +18,7 @@ _NAMED: dict[str, Callable[[FloatArray], FloatArray]] = {
 
 
 class ConcaveCount(Immutable):
-    """A concave function h of the number of items in a group, given by name or as a callable.
+    """A concave function h of the number of items in a group, given as a name or a callable.
 
     A callable takes an array of counts. It is checked to be increasing, concave and finite on every
     range of counts that is used.
@@ -36,7 +36,7 @@ class ConcaveCount(Immutable):
 
     @property
     def flattens(self) -> bool | None:
-        """Whether its steps decrease to zero; None for a callable, where it is not known."""
+        """Whether its steps decrease to zero; None for a callable, for which this is not known."""
         return True if isinstance(self.h, str) else None
 
     def steps(self, most: int) -> FloatArray:

@@ -56,7 +56,7 @@ class _Counted(Diversity):
     def is_monotone(self) -> bool | None:
         if self.parsimony == 0 or self.weight == 0:
             return True
-        # With a price and steps that decrease to zero, gains become negative.
+        # If w > 0 and the steps of h decrease to zero, gains become negative.
         return False if self.h.flattens else None
 
     @property

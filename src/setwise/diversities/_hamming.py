@@ -16,9 +16,9 @@ class DivMBest(Diversity):
     .. math:: d(y \mid S) = \lambda \sum_{y' \in S} \mathrm{Ham}(y, y')
 
     (Batra, Yadollahpour, Guzman-Rivera and Shakhnarovich, *Diverse M-Best Solutions in Markov
-    Random Fields*, 2012.) The step changes unaries alone, so it is as easy as MAP inference itself;
-    with two labels and a submodular energy it is one cut, exact. It is monotone, but gains grow
-    with the list, so it is not submodular and the list has no guarantee. The cost is O(m N).
+    Random Fields*, 2012.) The step changes only the unaries, so it is as easy as MAP inference
+    itself; with two labels and a submodular energy it is one cut, exact. It is monotone, but gains
+    grow with the list, so it is not submodular and the list has no guarantee. The cost is O(m N).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Diversity by pairs of labels that are adjacent."""
+"""Diversity by pairs of adjacent labels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from setwise.fields._potentials._label_transition import LabelTransition
 
 
 class TransitionDiversity(CountedLabels):
-    r"""A reward for items with adjacent labels that are adjacent in few earlier items.
+    r"""A reward for items with pairs of adjacent labels that few earlier items have.
 
     .. math:: d(S) = \lambda \sum_{a < b} \Bigl( h(n_{ab}(S)) - h(0) - w \, n_{ab}(S) \Bigr)
 

@@ -1,4 +1,4 @@
-"""Diversity per variable: labels that a variable has not had yet."""
+"""Diversity per variable: a reward for labels that a variable did not have in earlier items."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class VariableCoverage(Diversity):
     ``DivMBest`` it changes only the unaries, but gains decrease as the list grows, which gives a
     guarantee. The second sum is a price for every region that an item splits. With superpixels, or
     the connected parts of a segmentation, as regions, whole objects change their label. The price
-    is a ``RobustPn`` potential, for two labels a part of the cut. It is submodular, and monotone
-    without regions. The cost is O(m N).
+    is a ``RobustPn`` potential, which a cut minimises exactly for two labels. It is submodular, and
+    monotone without regions. The cost is O(m N).
 
     Parameters
     ----------

@@ -38,25 +38,26 @@ class NeedsCalibrate:
                 values = " or ".join(map(repr, self.methods))
                 given = f"calibrate={model.calibrate!r}"
                 words = f"{name} of {kind} needs calibrate={values}, got {given}"
-            raise AttributeError(words, name=name)  # a name suppresses Python's own suggestion
+            # Passing a name suppresses Python's own suggestion.
+            raise AttributeError(words, name=name)
         return self.function.__get__(model, owner)
 
 
 def words_of(calibrate: object) -> tuple[Any, ...]:
-    """Return the words that a value of ``calibrate`` consists of."""
+    """Return the words in a value of ``calibrate``."""
     if calibrate is None:
         return ()
     return tuple(calibrate) if isinstance(calibrate, list | tuple) else (calibrate,)
 
 
 def needs_calibrate(*methods: str) -> Callable[[Callable[..., Any]], Any]:
-    """Decorate a method that a model has only with one of these values of ``calibrate``."""
+    """Make a method exist only with one of these values of ``calibrate``."""
     return partial(NeedsCalibrate, methods=methods)
 
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """A map of probabilities for each label: Platt's sigmoid of the logits, or a monotone one."""
+    """A map of probabilities per label: Platt's sigmoid of the logits, or a monotone function."""
 
     maps: tuple[Any, ...]
 
@@ -73,7 +74,7 @@ class Calibration:
         return cls(tuple(_map_of(method, x, y, weight) for x, y in columns))
 
     def __call__(self, p: FloatArray) -> FloatArray:
-        """Return calibrated probabilities, in the shape given."""
+        """Return calibrated probabilities of the same shape."""
         mapped = [g(x) for g, x in zip(self.maps, np.atleast_2d(p.T), strict=True)]
         return np.stack(mapped, axis=1).reshape(p.shape)
 

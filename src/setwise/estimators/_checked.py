@@ -21,8 +21,8 @@ from setwise._foundation._warnings import callers_level
 def checked(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) -> Any:
     """Return X, or X and y, as ``validate_data`` gives them.
 
-    The texts of its errors are kept, because users know them. If a text does not name the argument,
-    the name is added in front.
+    The messages of its errors are kept, because users know them. If a message does not name the
+    argument, the name is put in front.
     """
     refuse_masked(X, "X")
     refuse_masked(y, "y")
@@ -77,7 +77,7 @@ def _culprit(X: Any, words: str) -> str:
 def naming_x(X: object) -> Iterator[None]:
     """Name X in errors of another estimator that do not say which argument was wrong.
 
-    The other estimator checks X itself; only input that no estimator accepts is refused here.
+    The other estimator checks X itself. Only input that no estimator accepts raises an error here.
     """
     refuse_masked(X, "X")
     scalar = str | bytes | bool | int | float | complex
@@ -131,13 +131,13 @@ def checked_labels(y: Any) -> Any:
 
 
 def check_sparse_labels(y: Any) -> None:
-    """Raise unless sparse labels are a matrix; some versions of SciPy cannot convert others."""
+    """Raise an error unless sparse labels are a matrix; not every SciPy can convert others."""
     if y.ndim != 2:
         raise ValueError(f"y must have shape (n, p) when it is sparse, got {y.shape}")
 
 
 def check_targets(y: Any) -> None:
-    """Raise unless y holds classes rather than measurements."""
+    """Raise an error unless y holds classes rather than measurements."""
     try:
         check_classification_targets(y)
     except (TypeError, ValueError) as error:
@@ -146,7 +146,7 @@ def check_targets(y: Any) -> None:
 
 
 def check_size(X: Any, name: str) -> None:
-    """Raise if products of features with weights would overflow."""
+    """Raise an error if products of features with weights would overflow."""
     entries = X.data if issparse(X) else X
     largest = float(max(entries.max(initial=0.0), -entries.min(initial=0.0)))
     if largest > SQUARABLE:

@@ -10,7 +10,7 @@ from setwise.learning._executors import Executor
 
 
 def threads(n_jobs: int | None) -> int:
-    """Return the number of threads: None is one. joblib limits it in its own workers."""
+    """Return the number of threads, which is one for None; joblib's workers limit it further."""
     return min(int(effective_n_jobs(as_jobs(n_jobs))), MOST_THREADS)
 
 

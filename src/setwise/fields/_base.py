@@ -17,9 +17,9 @@ class Potential(Immutable, ABC):
     r"""A summand of an energy over N variables with L labels each; added to a field with ``+``.
 
     A potential of your own is a subclass with one method, ``terms``, which returns the potential as
-    a sum of terms of the kinds that inference supports. Every method that takes these terms then
-    takes the potential. Three more members are optional: ``check`` refuses a field with its own
-    message; ``energies`` computes energies faster or more accurately than the terms;
+    a sum of terms of the kinds that inference supports. Every method that supports these terms then
+    supports the potential. Three more members are optional: ``check`` raises an error of its own if
+    the field does not fit; ``energies`` computes energies faster or more accurately than the terms;
     ``is_submodular`` is defined if it does not depend on the field. A potential is immutable, so a
     frozen dataclass is the shortest way to define one. An ``__init__`` of your own sets fields by
     ``self._set(price=price)``, since ``self.price = price`` raises an error.
@@ -67,9 +67,9 @@ class Potential(Immutable, ABC):
         :math:`E(x) = F(\{(i, x_i)\})` with F submodular on all N L pairs: the model of
         log-supermodular inference, whose Lovász relaxation bounds every labelling's energy. F is
         the function of the potential's terms: half a cut for each label, concave functions of
-        counts. (Some submodular F exists for every energy, since a concave function of the number
-        of pairs is constant on labellings, but its bound would be useless.) None means that it
-        depends on the field; use ``Field.is_submodular`` then.
+        counts. (A submodular F exists for every energy: one can always add a concave function of
+        the number of pairs, which is constant on labellings. But its bound would be useless.) None
+        means that the answer depends on the field; use ``Field.is_submodular`` then.
         """
         return None
 
@@ -88,7 +88,7 @@ class Potential(Immutable, ABC):
     def _pair_tables(
         self, n_variables: int, n_labels: int
     ) -> Iterator[tuple[list[int], FloatArray]] | None:
-        """Return an edge and a table for each pair of variables; None if it is no sum of pairs."""
+        """Return an edge and a table per pair of variables; None if it is not a sum over pairs."""
         found = [term._pair_tables(n_labels) for term in self._terms(n_variables, n_labels)]
         tables = [pairs for pairs in found if pairs is not None]
         return chain.from_iterable(tables) if len(tables) == len(found) else None
@@ -98,7 +98,7 @@ class Potential(Immutable, ABC):
 
 
 def range_in_repr(values: FloatArray) -> str:
-    """Return ``"2"``, ``"1..3"``, or ``"[]"`` for none."""
+    """Return a range of counts as text: ``"2"``, ``"1..3"``, or ``"[]"`` if it is empty."""
     if values.size == 0:
         return "[]"
     low, high = values.min(), values.max()

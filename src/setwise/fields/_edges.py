@@ -33,8 +33,8 @@ class Grid(NamedTuple):
         return max(tail, head)
 
 
-# Read-only edge arrays of grids, by identity. A slice, copy or reordering is another array, so it
-# is never mistaken for the grid.
+# The read-only edge arrays of grids, by identity. A slice, copy or reordering is another object, so
+# it is never mistaken for the edges of the grid.
 _GRIDS: dict[int, tuple[ref[IntArray], Grid]] = {}
 
 

@@ -14,7 +14,7 @@ T = TypeVar("T", bound=np.generic)
 
 
 class Favourites(NamedTuple):
-    """The least unary of each row, its label, and the largest finite excess of the others."""
+    """The least unary of each row, its label, and the largest finite excess over it in all rows."""
 
     least: FloatArray
     """(N,)"""

@@ -28,7 +28,7 @@ from setwise.fields._pixels._grid import as_sides
 from setwise.fields._terms._base import Term
 from setwise.fields._terms._fold import Folded, fold
 
-_LARGEST = sqrt(LARGEST)  # sums of squares of energies stay finite
+_LARGEST = sqrt(LARGEST)  # with this bound, sums of squares of energies stay finite
 
 
 class Field(Immutable):
@@ -42,8 +42,8 @@ class Field(Immutable):
         ``+inf`` forbids a label; each row needs a finite entry.
     shape : sequence of int, optional
         The sides of the image or volume whose pixels are the variables, in C order. By default it
-        is the shape of the first ``grid_edges`` over all variables in a potential that is added.
-        Results also have the shape, and return their labels in it.
+        is the shape of the grid of the first added potential whose edges are ``grid_edges`` over
+        all variables. Results also have this shape, and return their labels in it.
 
     Attributes
     ----------
@@ -144,7 +144,7 @@ class Field(Immutable):
         return energies
 
     def _given(self) -> list[tuple[Potential, Term]]:
-        """Return pairs of a potential and one of its terms, with the numbers of the potential."""
+        """Return pairs of a potential and one of its terms, before any splitting of tables."""
         return self._remember(
             "given", lambda: [(p, term) for p in self.potentials for term in self._given_of(p)]
         )
@@ -155,7 +155,7 @@ class Field(Immutable):
         return potential._remember(("given", n, labels), lambda: potential._terms(n, labels))
 
     def _terms(self) -> list[tuple[Potential, Term]]:
-        """Return pairs of a potential and one of the terms of it that searches read.
+        """Return pairs of a potential and one of the terms that searches use for it.
 
         Tables that are unaries plus Potts are split into these, which may round their entries.
         """
@@ -170,7 +170,7 @@ class Field(Immutable):
         return self._remember("terms", split)
 
     def _terms_of(self, potential: Potential) -> tuple[Term, ...]:
-        """Return the terms of a potential that searches read, cached in the potential."""
+        """Return the terms that searches use for a potential, cached in the potential."""
         n, labels = self.n_variables, self.n_labels
 
         def split() -> tuple[Term, ...]:
@@ -203,7 +203,7 @@ class Field(Immutable):
 
 
 def _warn_of_mistakes(unary: FloatArray) -> None:
-    """Warn if energies (N, L) look like probabilities or scores, judging by a few rows."""
+    """Warn if a few rows of the energies (N, L) look like probabilities or scores."""
     n, labels = unary.shape
     if labels > 256 and labels > 8 * n:
         message = (
@@ -231,7 +231,7 @@ def _are_probabilities(rows: FloatArray) -> bool:
 
 
 def _as_shape(shape: Sequence[int] | None, n_variables: int) -> tuple[int, ...] | None:
-    """Return the sides of an image with a pixel for each variable."""
+    """Return the sides of an image that has one pixel per variable."""
     if shape is None:
         return None
     sides = as_sides(shape)
@@ -277,7 +277,7 @@ def _as_unary(unary: ArrayLike) -> FloatArray:
 
 
 def _checked(array: NDArray[Any]) -> FloatArray | None:
-    """Return a copy of energies (N, L) by one pass over them; None if some are not valid."""
+    """Return a copy of energies (N, L), made in one pass; None if an energy is not valid."""
     source = array if array.dtype == np.float64 and array.flags.c_contiguous else as_float64(array)
     copy = np.empty(array.shape)
     return copy if _core.copy_unary(source, _LARGEST, copy) else None

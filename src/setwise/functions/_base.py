@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from setwise.functions._families._compose import Complement, Contraction, Restriction, Sum
     from setwise.functions._families._counts import Counts
 
-# The most elements of functions that may be enumerated: 65536 values, which take tens of
-# milliseconds for compiled families and below a second for a Python callable.
+# The most elements of a function whose sets may all be enumerated. The 65536 values take tens of
+# milliseconds for compiled families and less than a second for a Python callable. Not tuned.
 ENUMERABLE = 16
 
 
@@ -68,7 +68,8 @@ class SetFunction(Immutable, ABC):
 
     n: int
 
-    # An array times a set function raises an error instead of making an array of set functions.
+    # With this, an array times a set function raises an error instead of making an array of set
+    # functions.
     __array_ufunc__ = None
 
     @abstractmethod
@@ -114,7 +115,7 @@ class SetFunction(Immutable, ABC):
         return None
 
     def _all_values(self) -> FloatArray | None:
-        """Return all values of F, that of the empty set first, or None if they are too many."""
+        """Return all values of F, beginning with the empty set, or None if there are too many."""
         from setwise.functions._families._table import tabulate
 
         return tabulate(self).values if self.n <= ENUMERABLE else None
@@ -139,15 +140,15 @@ class SetFunction(Immutable, ABC):
 
     @property
     def _split(self) -> BoolArray | None:
-        """The set P (n,) if F is a function of the counts inside and outside P, else None."""
+        """The mask P (n,) if F depends only on the counts inside and outside P, else None."""
         return None
 
     def _on_counts(self, positive: BoolArray, scale: float) -> FloatArray | None:
-        """Return scale * F on the grid (m + 1, r + 1) of counts in a split, if F has one."""
+        """Return scale * F on the grid (m + 1, r + 1) of counts inside and outside P, or None."""
         return None
 
     def _as_counts(self) -> Counts | None:
-        """Return a sum of functions of the same counts as one function, else None."""
+        """Return a sum of functions of the same counts as one such function, else None."""
         return None
 
     # The proofs of `minimize` and `maximize` use these bounds on rounding errors. They hold for any
@@ -155,7 +156,7 @@ class SetFunction(Immutable, ABC):
     # sharper bounds if it knows its numbers.
 
     def _numbers(self) -> Numbers:
-        """Return the numbers that F is made of, as far as its values determine them."""
+        """Return bounds on the numbers that define F, as far as its values determine them."""
         return numbers_from_values(self)
 
     def _gains_with_errors(self, order: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -170,16 +171,18 @@ class SetFunction(Immutable, ABC):
         return errors
 
     def _bend(self, sign: float = 1.0, lost: float = 0.0) -> float:
-        """Return the largest violation of F(A + i) + F(A + j) >= F(A + i + j) + F(A) by sign F.
+        """Return the largest violation of submodularity by ``sign`` times F, over all A, i and j.
 
-        A family counts as submodular if every violation is within a tolerance, and such violations
+        The inequality is F(A + i) + F(A + j) >= F(A + i + j) + F(A).
+
+        A family counts as submodular if every violation is within a tolerance, but such violations
         can add up. The result is 0 if the form of F excludes violations, or if they are not
         checked. ``lost`` bounds the rounding errors in the numbers of F.
         """
         return lost
 
     def _fall(self) -> float:
-        """Return the largest decrease by adding an element, for an F with ``is_increasing``."""
+        """Return the largest decrease when an element is added, for an F with ``is_increasing``."""
         return 0.0
 
     def _without_constant(self) -> SetFunction:
@@ -187,7 +190,7 @@ class SetFunction(Immutable, ABC):
         return self
 
     def _walk(self) -> Walk:
-        """Return a walk that starts at the empty set."""
+        """Return a ``Walk``, a set that changes element by element, which starts empty."""
         return Walk(self)
 
     def restrict(self, subset: ArrayLike) -> Restriction:

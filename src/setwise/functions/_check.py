@@ -34,7 +34,7 @@ class Check(Record):
     tolerance : float
         The amount by which an inequality may fail and still count as true.
     counterexamples : mapping of str to str
-        For each property that is False, one sentence that shows it.
+        For each property that is False, one sentence that states a counterexample.
     witness : mapping of str to tuple of boolean arrays of shape (n,)
         The sets of that sentence: (A, B) with F(A) + F(B) on the wrong side of
         F(A or B) + F(A and B), (A, B) with A inside B and F(A) > F(B), or the one set (A,).
@@ -86,9 +86,9 @@ def check(function: SetFunction, *, n_trials: int = 10000, rng: object = None) -
     counterexample; a property that does not fail is None.
 
     An inequality counts as violated if it fails by more than 1e-12 (all sets) or 1e-10 (random
-    search, where values are sums of more terms) times the largest abs(F(A) - F(empty)) seen, or by
-    more than 8 units of rounding of the largest value, if that is more. So the answers do not
-    depend on the unit of F or on an added constant.
+    search, in which values are sums of more terms) times the largest abs(F(A) - F(empty)) seen, or
+    by more than 8 units of rounding of the largest value, if that is more. So the answers depend
+    neither on the unit of F nor on an added constant.
 
     Parameters
     ----------

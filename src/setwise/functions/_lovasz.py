@@ -58,7 +58,7 @@ def lovasz_extension(function: SetFunction, w: ArrayLike) -> float:
     Returns
     -------
     value : float
-        One sort and one greedy pass.
+        The value, which costs one sort and one greedy pass.
 
     Examples
     --------

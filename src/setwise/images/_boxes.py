@@ -67,7 +67,8 @@ def refit_until_still(
         unary = model.costs(labels, 2, covering=True)
         unary[barred] = np.inf
         field = field_of(unary)
-        # The fit of a mixture is not exact, so rounds may cycle. Three to twenty are usual.
+        # The fit of a mixture is not exact, so the rounds may repeat a labelling. Three to twenty
+        # rounds are usual.
         if not (labels == 1).any() or labels.tobytes() in seen:
             return field
         seen.add(labels.tobytes())

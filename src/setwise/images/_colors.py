@@ -12,17 +12,18 @@ from setwise._foundation._arguments import FloatArray, IntArray
 from setwise.images._mixture import mixture_densities
 from setwise.images._pixels import Pixels
 
-# The number of cells along each axis of the colour space, by the number of axes.
+# The number of cells along each axis of the colour space, by the number of axes. Chosen by hand; no
+# measurement is on record.
 _CELLS = {1: 256, 2: 64, 3: 32, 4: 16}
-# The share of the uniform density over all colours that is added to the density of a label, so that
-# a colour that the label has never had does not cost too much. For boxes in five pictures, a
-# quarter of it changes up to 0.4 % of the labels, and four times as much 1.1 %.
+# The share of the uniform density over all colours that is added to the density of a label, which
+# bounds the cost of a colour that the label has never had. For boxes in five pictures, a quarter of
+# this share changes up to 0.4 % of the labels, and four times the share up to 1.1 %.
 _FLOOR = 0.3
-# The count, in pixels, of unmarked colours, far below the count of any marked one. For strokes in
-# five pictures, factors of 1/4 and 4 change no label.
+# The count, in pixels, that is assumed for unmarked colours, far below the count of any marked one.
+# For strokes in five pictures, a quarter or four times this value changes no label.
 _LEAST_COUNT = 1e-3
 # The weight, in pixels, of the colours of a label that covers much of the image: about one stroke.
-# Factors of 1/4 and 4 change up to 0.02 % of the labels in such pictures.
+# A quarter or four times this value changes up to 0.02 % of the labels in such pictures.
 _STROKE = 1000.0
 # Costs of histograms and locations are rounded to multiples of 1 / STEPS nats. Their sums are then
 # exact, and a stroke over colours that were marked before changes almost no cost, so that the
@@ -42,8 +43,8 @@ class ColorModel:
     the colours that have the label and V the volume of all colours. With a histogram, :math:`e_l(c)
     = \log(1 + h_l(c) / 0.001)` is the evidence for label l, where h are its counts, each smoothed
     over adjacent cells, and the cost is :math:`\max_k e_k(c) - e_l(c)`: a stroke changes only the
-    costs of its own colours. In both models a colour that a label never had has the largest cost,
-    and a colour that no label had has the same cost for all labels.
+    costs of its own colours. In both models, a colour that a label has never had has the largest
+    cost, and a colour that no label had has the same cost for all labels.
     """
 
     def __init__(self, pixels: Pixels, kind: str = "mixture") -> None:
@@ -81,7 +82,7 @@ class ColorModel:
     def cell_costs(self, marks: IntArray, n_labels: int, *, covering: bool = False) -> FloatArray:
         """Return costs (K, L) of the cells; a pixel has the costs of its cell.
 
-        A label without marks is forbidden. But if only one label is marked, the next label gets the
+        A label without marks is forbidden. If only one label is marked, the next label gets the
         colours of the whole image, with the same weight. Labels that cover the image (``covering``)
         have the weight of one stroke each, so that the larger one has no advantage.
         """

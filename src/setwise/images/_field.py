@@ -27,12 +27,13 @@ from setwise.images._pixels import Pixels, as_marks, as_pixels, as_spacing
 from setwise.images._superpixels import Regions, as_layers
 
 COLORS = ("mixture", "histogram")
-# The default weights, in nats: of a unit of border without contrast, for colours and for
-# probabilities of a network, which are less noisy, and of the distance from strokes.
+# The default weights, in nats. SMOOTHNESS is the cost of a unit of border without contrast for
+# colours, and the second constant is that for probabilities of a network, which are less noisy. The
+# third is the weight of the distance from strokes. Chosen by hand; no measurement is on record.
 SMOOTHNESS, _SMOOTHNESS_OF_PROBABILITIES = 15.0, 3.0
 LOCATION = 4.0
-# The least probability: lower ones of a network are raised to it, because networks are
-# overconfident.
+# The least probability. Lower probabilities of a network are raised to it, because networks are
+# overconfident. Not tuned.
 _SUREST = 1e-6
 
 
@@ -51,13 +52,13 @@ class FieldOptions(Record):
     connectivity : int, optional
         4 or 8 in an image, 6, 18 or 26 in a volume; by default 8 and 6.
     region_weight : float
-        The price, in nats, of each pixel that differs from its region's most common label, up to 30
-        % of the pixels.
+        The price, in nats, of each pixel that differs from its region's most common label. Beyond
+        30 % of the pixels the price is constant.
     spacing : sequence of float, optional
         The distance of neighbouring pixels along each side, for instance (2.0, 0.5, 0.5) of a
         volume with thick slices: the price of a border between neighbours is divided by their
-        distance, in units of the smallest. By default that of the file, if ``sw.images.read``
-        returned the image, and 1.
+        distance, in units of the smallest. The default is the spacing of the file if the image is a
+        result of ``sw.images.read``, otherwise 1.
 
     Examples
     --------
@@ -107,7 +108,7 @@ def field_from_image(
     scribbles : array-like of int of the image's shape without channels, optional
         The label of each marked pixel, -1 elsewhere.
     probabilities : array-like of the shape of ``scribbles`` and (L,) more, optional
-        Probabilities of a network; they are raised to at least 1e-6.
+        Probabilities of a network. Those below 1e-6 are raised to 1e-6.
     boxes : array-like of int of shape (4,) or (B, 4), optional
         Rows and columns of the object: (top, left, bottom, right), where the last two are
         exclusive; for a volume 6 numbers. Outside all boxes the label is 0. Inside, the object (1)

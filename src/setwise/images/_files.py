@@ -1,4 +1,4 @@
-"""Reading of images and volumes from files, and writing of masks with the metadata of the input."""
+"""Readers of images and volumes, and writers of masks with the metadata of the input."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from setwise.images._ome_zarr import create_ome, open_ome
 from setwise.images._picture import Picture
 from setwise.images._tiff import arranged, check_bytes, read_tiff, tiff_bytes
 
-# The share of the machine's memory that the numbers of a file may take. The field of an image takes
-# many times as much, but may be made of a part of it.
+# The share of the machine's memory that the array of a file may take. The field of a whole image
+# needs many times as much, but a field of a part of it may fit. Not tuned.
 _SHARE = 0.5
 
 
 @dataclass(frozen=True)
 class Written:
-    """Numbers to write, and what is known of their axes."""
+    """Numbers to write, with the spacing and unit of their axes."""
 
     values: NDArray[Any]
     channels: bool
@@ -43,7 +43,7 @@ class Written:
 
 @dataclass(frozen=True)
 class Format:
-    """A format of files: its endings, how it is read and written, and what it holds."""
+    """A format of files: its endings, its reader and writer, and the numbers that it can hold."""
 
     name: str
     endings: tuple[str, ...]
@@ -86,7 +86,7 @@ def read(path: str | os.PathLike[str]) -> Picture:
     try:
         return found.read(source)
     except OSError as error:
-        if error.errno is None:  # of a decoder, not of the system
+        if error.errno is None:  # the error of a decoder, not of the system
             raise ValueError(f"{source} must be {found.name}: {error}") from None
         raise
     except (ImportError, MemoryError):
@@ -105,9 +105,9 @@ def write(
     like: Picture | None = None,
     channels: bool = False,
 ) -> None:
-    """Write labels, or other numbers of pixels, in the format that the name of the file says.
+    """Write labels or other numbers of pixels. The name of the file determines the format.
 
-    The file is complete or not there: an existing one is replaced at the end.
+    The file never exists in part: an existing file is replaced only when the new one is complete.
 
     Parameters
     ----------
@@ -117,9 +117,9 @@ def write(
     values : array-like of shape (H, W) or (D, H, W)
         Whole numbers from 0 to 65535, booleans, or real numbers (not in PNG).
     like : Picture, optional
-        What ``read`` returned for the image: the file gets its spacing and unit.
+        The result of ``read`` for the image, whose spacing and unit are written into the file.
     channels : bool
-        Whether the last axis of ``values`` has red, green and blue.
+        Whether the last axis of ``values`` holds red, green and blue.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def check_writable(
     *,
     channels: bool = False,
 ) -> Format:
-    """Return the format of a name. Raise unless it can hold such numbers."""
+    """Return the format of a name. Raise an error unless it can hold such numbers."""
     target = Path(path)
     found = format_of(target, reading=False)
     sides, kind = len(shape) - channels, np.dtype(dtype).kind
@@ -183,7 +183,7 @@ def check_writable(
 
 
 def format_of(path: Path, *, reading: bool) -> Format:
-    """Return the format of a name, for a folder by what it contains."""
+    """Return the format of a name; that of a folder depends on its files."""
     name = path.name.lower()
     if reading and path.is_dir():
         marks = (".zattrs", ".zgroup", ".zarray", "zarr.json")
@@ -201,7 +201,7 @@ def format_of(path: Path, *, reading: bool) -> Format:
 
 
 def _stored(array: NDArray[Any]) -> NDArray[Any]:
-    """Return numbers in the smallest type that files hold."""
+    """Return numbers in the smallest type that the formats support."""
     if array.dtype.kind == "f":
         return array.astype(np.float32 if array.dtype.itemsize <= 4 else np.float64)
     low, high = (int(array.min()), int(array.max())) if array.size else (0, 0)
@@ -237,7 +237,7 @@ def _read_picture(path: Path) -> Picture:
 
 
 def decoded(data: bytes) -> Picture:
-    """Return the picture of a PNG, JPEG or TIFF file. One with a palette has its indices."""
+    """Return the picture of a PNG, JPEG or TIFF file; with a palette, the indices of colours."""
     images = _pillow()
     with _silenced(), _opened(images, data) as picture:
         check_bytes((picture.height, picture.width, 4), np.uint8, most_bytes())
@@ -279,7 +279,7 @@ def _read_tiff(path: Path) -> Picture:
             if "imagecodecs" not in str(error):
                 raise
     try:
-        return decoded(data)  # Pillow knows more compressions, of single pictures
+        return decoded(data)  # Pillow supports more compressions, for single pictures
     except Exception:
         raise ValueError("its compression needs the package imagecodecs") from None
 
@@ -438,7 +438,7 @@ ENDINGS = tuple(ending for one in ALL for ending in one.endings)
 
 
 def ending_of(path: str | os.PathLike[str]) -> str:
-    """Return the ending of a file's name that says its format, or nothing: of a folder, say."""
+    """Return the ending of a file's name, which determines the format, or an empty text."""
     name = Path(path).name.lower()
     known = [
         ending

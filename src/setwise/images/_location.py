@@ -9,8 +9,8 @@ from setwise._foundation._arguments import FloatArray, IntArray
 from setwise.images._colors import STEPS
 
 # The number of blocks along the longest side. The distance is computed once per block, because it
-# varies little within a block: for strokes in five pictures, four times as many blocks change up to
-# 0.2 % of the labels, and a quarter of them 0.6 %.
+# varies little within a block. For strokes in five pictures, four times as many blocks change up to
+# 0.2 % of the labels, and a quarter as many up to 0.6 %.
 _BLOCKS = 160
 
 
@@ -24,9 +24,8 @@ def location_costs(
     r"""Return costs (N, L) between 0 and a price c, :math:`c \, d_l / \sum_k d_k`.
 
     d is the distance from a pixel's block to the nearest one with a stroke of the label, plus one;
-    the smallest spacing is the unit.
-    A label without strokes has cost 0 everywhere and does not count in the sum. If only one label
-    has strokes, all costs are 0. Costs are rounded to eighths.
+    the smallest spacing is the unit. A label without strokes has cost 0 everywhere and does not
+    count in the sum. If only one label has strokes, all costs are 0. Costs are rounded to eighths.
     """
     known = np.flatnonzero(marks >= 0)
     costs, step = block_costs(known, marks[known], shape, n_labels, price, spacing)

@@ -6,8 +6,8 @@ import numpy as np
 
 from setwise._foundation._arguments import FloatArray, IntArray
 
-# The number of components of a mixture, as in GrabCut. For boxes in six pictures, 20 of them change
-# up to 3 % of the labels and 2 up to 8 %.
+# The number of components of a mixture, as in GrabCut. For boxes in six pictures, 20 components
+# change up to 3 % of the labels, and 2 components up to 8 %.
 _COMPONENTS = 5
 # The number of rounds of expectation maximisation. The splits are a good start, so few are enough:
 # in the same pictures 32 rounds change up to 0.2 % of the labels and 2 rounds up to 1.1 %.

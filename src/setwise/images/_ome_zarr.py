@@ -12,13 +12,13 @@ import numpy as np
 from setwise._foundation._imports import load
 
 _KINDS = {"t": "time", "c": "channel"}
-# The largest chunk of a written volume, along each side.
+# The longest side of a chunk of a written volume. Not tuned.
 _CHUNK = 128
 
 
 @dataclass(frozen=True)
 class OmeImage:
-    """The full resolution of a multiscale image: an array and what its axes mean."""
+    """The full resolution of a multiscale image: an array and the meaning of its axes."""
 
     array: Any
     """An array of zarr, of shape ``axes``."""

@@ -1,4 +1,4 @@
-"""An image or a volume from a file, with what the file says about its axes."""
+"""An image or a volume from a file, with the metadata of its axes."""
 
 from __future__ import annotations
 
@@ -23,10 +23,9 @@ class Picture(Record):
     pixels : array of shape (H, W), (H, W, C), (D, H, W) or (D, H, W, C)
         The numbers of the file.
     channel_axis : int, None or "auto"
-        The axis of the channels, None if each pixel is a number, and "auto" if the file does not
-        say.
+        The axis of the channels, None if each pixel is a number, and "auto" if it is not known.
     spacing : tuple of float, or None
-        The distance between neighbouring pixels along each side, None if the file does not say.
+        The distance between neighbouring pixels along each side, None if the file has none.
     unit : str or None
         The unit of ``spacing``, for instance "micrometer".
     affine : array of shape (4, 4), or None

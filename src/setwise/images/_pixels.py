@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from setwise._foundation._arguments import SQUARABLE, IntArray, as_array
 from setwise.images._picture import Picture
 
-# The most labels drawn: a wrong number in the marks shall not ask for an array of all pixels and
-# thousands of labels. Nobody draws a thousand.
+# The most labels that marks may have. Arrays have an entry per pixel and label, so a single wrong
+# number in the marks could exhaust the memory. Not tuned: marks have far fewer labels.
 _MOST_LABELS = 1000
 
 
@@ -118,7 +118,7 @@ def _usual_axis(shape: tuple[int, ...]) -> int | None:
     may_be_last, may_be_first = shape[-1] in (1, 3, 4), shape[0] in (3, 4)
     if may_be_last and not (may_be_first and len(shape) == 3):
         return len(shape) - 1
-    # A short first or last axis may hold channels too.
+    # A first or last axis that is much shorter than the others may also hold channels.
     least, *others = sorted(shape)
     slim = least <= 16 and 4 * least <= min(others) and least in (shape[0], shape[-1])
     if len(shape) == 3 and not (may_be_last or may_be_first or slim or shape[-1] == 2):

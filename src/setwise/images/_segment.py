@@ -22,11 +22,11 @@ from setwise.inference._diverse._diverse import diverse
 from setwise.inference._map._solve_map import solve_map
 from setwise.inference._marginals._marginals import marginals
 
-# The tolerance of marginals whose entropy is only shown, in 256 shades.
+# The tolerance of marginals whose entropy is only displayed, in 256 shades.
 MARGINALS_TOL = 1e-2
 # The relative gap at which a search for labels ends. Displays show tenths of a percent.
 TOL = 1e-3
-# The number of alternatives, as many as fit beside each other into the strip of the page.
+# The number of alternatives: as many as fit side by side into the strip of the page.
 N_ALTERNATIVES = 6
 
 
@@ -136,7 +136,7 @@ class Segmentation(Record):
 
     @cached_property
     def alternatives(self) -> DiverseResult:
-        """Six labellings of low energy, the best one first, from ``sw.diverse``."""
+        """Six labellings of low energy that differ visibly, the best one first."""
         return completed(diverse(self.field, N_ALTERNATIVES))
 
     def overlay(
@@ -213,7 +213,8 @@ def segment(
         As in ``field_from_image``: scribbles are labels, -1 where nothing was drawn.
     time_limit, n_jobs
         As in ``sw.solve_map``, for the labels. With two labels the result is optimal; with more the
-        search ends at a relative gap of 1e-3. ``sw.solve_map(found.field, tol=...)`` proves more.
+        search ends at a relative gap of 1e-3. ``sw.solve_map(found.field, tol=...)`` reaches
+        smaller gaps.
 
     Returns
     -------

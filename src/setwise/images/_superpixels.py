@@ -69,4 +69,5 @@ def slic_layer(pixels: Pixels, **options: Any) -> IntArray:
     except (TypeError, ValueError, ZeroDivisionError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"regions must be arguments that SLIC takes: {error}") from error
-    return as_regions(np.asarray(found, np.int64))  # SLIC may be called with another start_label
+    # The caller's arguments of SLIC may set another start_label.
+    return as_regions(np.asarray(found, np.int64))

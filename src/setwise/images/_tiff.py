@@ -41,7 +41,7 @@ def read_tiff(tifffile: Any, file: BinaryIO, most_bytes: int) -> Picture:
 
 @contextmanager
 def _damage_refused() -> Iterator[None]:
-    """Raise a ``ValueError`` at the end if tifffile logged that it passed over damage."""
+    """Raise a ``ValueError`` at the end if tifffile has logged that it skipped damaged data."""
     found: list[str] = []
 
     class Handler(logging.Handler):
@@ -61,7 +61,7 @@ def _damage_refused() -> Iterator[None]:
 def arranged(
     pixels: NDArray[Any], axes: str, spacing: dict[str, float] | None, unit: str | None
 ) -> Picture:
-    """Return a picture of an array whose axes are named by letters: z, y and x, or c, or t."""
+    """Return a picture of an array whose axes have the letters z, y, x, c and t as names."""
     for k in reversed(range(len(axes))):
         if axes[k] in "zyx" and axes.count(axes[k]) == 1:
             continue
@@ -93,14 +93,14 @@ def check_bytes(shape: tuple[int, ...], dtype: Any, most: int) -> None:
 
 
 def _check_complete(series: Any, size: int) -> None:
-    """Check that the file has all the bytes that its pages announce; missing ones read as zero."""
+    """Check that the file has all bytes that its pages announce; missing ones would read as 0."""
     ends = [
         offset + count
         for page in series.pages
         if page is not None
         for offset, count in zip(page.dataoffsets, page.databytecounts, strict=True)
     ]
-    if series.dataoffset is not None:  # one block of numbers
+    if series.dataoffset is not None:  # the array is stored as one block
         ends.append(series.dataoffset + series.nbytes)
     if max(ends, default=0) > size:
         raise ValueError(f"it is cut off: it announces {max(ends)} bytes and has {size}")

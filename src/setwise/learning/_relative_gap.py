@@ -1,10 +1,10 @@
 """The scale of relative gaps of fits, and their rounding errors.
 
 P is the objective, and P(0) the objective at w = 0. The largest possible gain is P(0) - bound.
-Relative to the objective alone, which can be dominated by C times the risk at zero, w = 0 would
-pass for a minimum on data with few positives. On separable data at a large C, nearly all of P(0)
-can be gained, and a small share of P(0) is large compared with P. Then the gap is measured relative
-to the objective itself, minus its trivial lower bound. The scale is the smaller of the two.
+The gap is divided by the smaller of two scales. The first is the largest possible gain. With P
+alone as the scale, w = 0 would count as a minimum on data with few positives, because C times the
+risk at zero dominates P. The second scale is P minus its trivial lower bound. On separable data
+with a large C, nearly all of P(0) can be gained, so a small share of the gain can be larger than P.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ def gap_scale_of(value: float, bound: float, zero: float, least: float | None = 
 def share_left(value: float, bound: float, zero: float, rounding: float = 0.0) -> float:
     """Return the relative gap, (P(w) - bound) / min(P(0) - bound, P(w)), in [0, 1].
 
-    It is 0 if the gap is within the rounding error of its ends, which is at least ``rounding``.
+    It is 0 if the gap is within the rounding error of value and bound, which is at least
+    ``rounding``.
     """
     return relative_gap(*measures(value, bound, zero, rounding))
 

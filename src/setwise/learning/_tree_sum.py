@@ -16,8 +16,8 @@ def tree_sum(parts: Iterable[T], add: Callable[[T, T], T] | None = None) -> T:
     .. math:: ((s_0 + s_1) + (s_2 + s_3)) + s_4
 
     for five parts. The brackets depend on the number of parts only, not on the order in which they
-    are computed, so that sums of floats are bitwise equal on all machines. Parts are consumed one
-    by one, and :math:`O(\log n)` sums are held at a time.
+    are computed, so that sums of floats are bitwise equal on all machines. Parts are read one by
+    one, and only :math:`O(\log n)` sums are in memory at a time.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def plain_sum(a: Any, b: Any) -> Any:
 
 
 def _adder(add: Callable[[Any, Any], Any] | None) -> Callable[[Any, Any], Any]:
-    """Return a function that adds two parts and explains the error if it cannot."""
+    """Return a function that adds two parts, and raises an explanatory error if it cannot."""
     plus = plain_sum if add is None else add
 
     def added(a: Any, b: Any) -> Any:

@@ -42,11 +42,12 @@ class Loss(Immutable, ABC):
     .. math:: \Delta(y, \tilde y) = l_y(\{i : y_i \ne \tilde y_i\})
 
     The set function l depends on the ground truth y for Jaccard, Dice and F-beta, and on its size p
-    for most others; l(empty) = 0 always holds. Positive means y > 0; y in {-1, +1}, {0, 1} or bool.
+    for most others; l(empty) = 0 always holds. Positive means y > 0; y may have entries in {-1,
+    +1}, {0, 1} or bool.
 
     A loss is immutable, and losses compose: ``Exponential() + Hamming([1.0, 0.5])``,
-    ``2.0 * Jaccard()``. A new one implements ``function_of``; see ``CardinalityLoss``,
-    ``CountsLoss`` and ``SetLoss`` for ways that need no class.
+    ``2.0 * Jaccard()``. A new loss implements ``function_of``. ``CardinalityLoss``, ``CountsLoss``
+    and ``SetLoss`` define losses without a new class.
 
     Examples
     --------
@@ -139,7 +140,7 @@ class Loss(Immutable, ABC):
         return labels.keep(self, "family", self._family, labels)
 
     def _table_rows(self, labels: Labels) -> TableRows | None:
-        """Return the family if it is one of tables."""
+        """Return the family if it consists of tables, else None."""
         family = self._family_of(labels)
         return family if isinstance(family, TableRows) else None
 
@@ -178,12 +179,12 @@ class Loss(Immutable, ABC):
 
     @property
     def _form(self) -> object | None:
-        """The data for computing gains on a device (``_families``); None for the host only."""
+        """The data for computing gains on a device (``_families``); None if only the host can."""
         return None
 
     @property
     def _fraction(self) -> Ratio | None:
-        """The linear-fractional formula of the counts without its m, or None."""
+        """The linear-fractional formula of the counts, for any m, or None."""
         return None
 
     def _has_maximizer(self, *, slack: bool) -> bool:
@@ -223,7 +224,7 @@ class Loss(Immutable, ABC):
         return None
 
     def _beside_modular(self) -> Loss:
-        """Return the only term that is not modular, or the loss itself."""
+        """Return the only term that is not modular if there is just one, else the loss itself."""
         return self
 
     def _without_modular(self, labels: Labels) -> tuple[Loss, FloatArray | None]:

@@ -97,7 +97,7 @@ class CardinalityLoss(OfCardinality):
         self._set(formula=as_function(formula, "formula", "k", "p"))
 
     def _table(self, p: int) -> FloatArray:
-        if p == 0:  # no mistake is possible, and formulas may divide by p
+        if p == 0:  # no mistake is possible, and a formula may divide by p
             return np.zeros(1)
         values = call_on_arrays(lambda k: self.formula(k, p), "formula", np.arange(p + 1.0))
         table: FloatArray = values - values[0]

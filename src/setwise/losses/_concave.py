@@ -26,8 +26,8 @@ from setwise.losses._families import Curve, Family, TableRows, Tables
 from setwise.losses._labels import Labels, read_labels
 from setwise.losses._modular import flat_weights
 
-# The most frequent itemsets. Each holds a column of the table in packed bits: a million take
-# 1.25 GB for 10,000 rows.
+# The largest number of frequent itemsets. Each stores a column of packed bits, so that a million of
+# them take 1.25 GB for 10,000 rows. Chosen by hand to bound the memory.
 _MOST_ITEMSETS = 1_000_000
 
 Rows = NDArray[np.uint8]
@@ -87,7 +87,8 @@ class ConcaveLoss(Loss):
 
     def _sizes(self, p: int) -> Cardinality:
         def table() -> Cardinality:
-            function = self.function_of(np.zeros(p, np.bool_))  # checks that h is concave up to p
+            # This checks that h is concave up to p.
+            function = self.function_of(np.zeros(p, np.bool_))
             return Cardinality(function._at(np.arange(p + 1.0)))
 
         return self._remember(("sizes", p), table)
@@ -135,7 +136,7 @@ def _from_zero(concave: Callable[..., ArrayLike], zero: float, sums: FloatArray)
 def concave_gains(
     concave: Callable[..., ArrayLike], steps: FloatArray, chains: IntArray
 ) -> FloatArray:
-    """Return h(sum after) - h(sum before) along chains of weights, by two calls of h in all."""
+    """Return h(sum after) - h(sum before) along chains of weights, with two calls of h in total."""
     sums = np.empty(len(steps))
     _core.chain_sums(steps, chains, sums)
     before = np.empty_like(sums)
@@ -152,7 +153,7 @@ class TruncatedModular(ConcaveLoss):
     Parameters
     ----------
     limit : float
-        l_max, positive. The loss is strictly submodular if it is below the sum of the weights.
+        l_max, positive. The loss is not modular if l_max is below the sum of the weights.
     weights : array of shape (p,), optional
         beta, not negative; 1 for every element by default.
 
@@ -250,7 +251,7 @@ def _itemset_counts(Y: ArrayLike, min_support: float, max_size: int | None) -> F
                     f"got {min_support}: raise it, or set max_size"
                 )
         found += len(frequent)
-        if len(frequent) < 2:  # a larger set would come from two of them
+        if len(frequent) < 2:  # a larger set would be the union of two of them
             break
         level = _joined(frequent)
     return counts

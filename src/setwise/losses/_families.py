@@ -60,7 +60,7 @@ class Family:
         return None
 
     def lovasz(self, case: object, componentwise: Componentwise) -> Call | None:
-        """Return the kernel of the Lovász hinge; ``componentwise`` decides on case 1."""
+        """Return the kernel of the Lovász hinge; ``componentwise`` tells whether case 1 applies."""
         return None
 
     def rescaling(self, slack: bool, weights: FloatArray) -> Call | None:
@@ -84,7 +84,7 @@ class RatioRows(Family):
     PARTS: ClassVar[dict[str, int]] = {"whole": 0, "submodular": 1, "supermodular": 2}
 
     def distinct(self) -> Sequence[SetFunction]:
-        """Return an empty list: ratios and their parts satisfy the conditions of the kernels."""
+        """Return an empty list, because ratios always satisfy the conditions of the kernels."""
         return ()
 
     @cached_property
@@ -97,7 +97,7 @@ class RatioRows(Family):
         return _core.lovasz_ratio, *self.arguments, 0 if case == "auto" else case
 
     def rescaling(self, slack: bool, weights: FloatArray) -> Call:
-        """Return a kernel with a binary search per number of false negatives."""
+        """Return a kernel that makes a binary search for each number of false negatives."""
         return _core.rescale_ratio, *self.arguments, slack, weights
 
     def polymatroids(self) -> Polymatroids | None:
@@ -140,13 +140,13 @@ class TableRows(Family):
         return self.functions
 
     def lovasz(self, case: object, componentwise: Componentwise) -> Call:
-        """Return a kernel with flags; the case is determined once per table."""
+        """Return a kernel with a flag per set for its case, which is determined once per table."""
         flags = [componentwise(function) for function in self.functions]
         kernel = _core.lovasz_counts if self.of_counts else _core.lovasz_cardinality
         return kernel, self.tables, self.starts, np.array(flags, np.uint8)[self.which]
 
     def rescaling(self, slack: bool, weights: FloatArray) -> Call:
-        """Return a kernel that scans the sizes, or every pair of counts."""
+        """Return a kernel that tries all sizes of the set, or all pairs of counts."""
         kernel = _core.rescale_counts if self.of_counts else _core.rescale_cardinality
         return kernel, self.tables, self.starts, slack, weights
 
@@ -162,8 +162,8 @@ class TableRows(Family):
 class ModularRows(Family):
     """The family of modular losses: a flat weight per element; ``common`` if all are equal.
 
-    Slack rescaling of different weights contains the partition problem. With equal weights it is
-    that of a loss of the number of mistakes.
+    Slack rescaling with different weights contains the partition problem. With equal weights the
+    loss is one of the number of mistakes, which has a kernel.
     """
 
     weights: FloatArray
@@ -175,7 +175,7 @@ class ModularRows(Family):
         return None if case == 2 else self.rescaling(False, np.full(self.labels.n, -1.0))
 
     def rescaling(self, slack: bool, weights: FloatArray) -> Call | None:
-        """Return a kernel that works element by element for margins."""
+        """Return a kernel that decides each element separately, for margin rescaling."""
         if not slack:
             return _core.hinge_modular, self.weights, weights
         common = self.common()
@@ -198,7 +198,7 @@ class PrefixRows(Family):
     caps: FloatArray
 
     def rescaling(self, slack: bool, weights: FloatArray) -> Call | None:
-        """Return a kernel by dynamic programming for margins, and None for slacks."""
+        """Return a dynamic program for margin rescaling, and None for slack rescaling."""
         return None if slack else (_core.rescale_prefix, self.weights, self.caps, weights)
 
 

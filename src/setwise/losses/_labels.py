@@ -72,7 +72,7 @@ class Labels:
         return np.diff(totals[self.offsets])
 
     def row(self, i: int) -> BoolArray:
-        """Return which elements of set i are positive."""
+        """Return the mask of the positive elements of set i."""
         return self.positive[self.offsets[i] : self.offsets[i + 1]].view(np.bool_)
 
     def of_shape(self, values: FloatArray) -> float | FloatArray:

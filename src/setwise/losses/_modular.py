@@ -13,7 +13,7 @@ from setwise.losses._labels import Labels
 
 
 def flat_weights(weights: FloatArray | None, labels: Labels) -> FloatArray:
-    """Return one weight per element of each set; raise if a set has another size."""
+    """Return one weight per element of each set; raise an error if a set has another size."""
     if weights is None:
         return np.ones(len(labels.positive))
     wrong = labels.sizes != len(weights)

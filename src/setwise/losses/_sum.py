@@ -111,7 +111,7 @@ class SumLoss(Loss):
         return Terms(self, self.terms, self.coefficients)
 
     def _has_maximizer(self, *, slack: bool) -> bool:
-        """Return whether there is one term with a maximizer; margins also allow a modular part."""
+        """Return whether one term has a maximiser; margin rescaling also allows a modular part."""
         if len(self.terms) == 1:
             return self.terms[0]._has_maximizer(slack=slack)
         beside = self._beside_modular()

@@ -43,7 +43,7 @@ class RatioOfModular(SetFunction):
 
 
 def without_unit(weights: FloatArray) -> FloatArray:
-    """Return the weights times a power of two, at most 1. Ratios do not depend on the unit."""
+    """Return the weights times a power of two, so that they are at most 1. Ratios do not change."""
     return np.ldexp(weights, -math.frexp(weights.max(initial=0.0))[1])
 
 
@@ -62,7 +62,7 @@ def weighted_values(
 def weighted_gains(
     ratio: Ratio, total: FloatArray | float, steps: FloatArray, hits: BoolArray
 ) -> FloatArray:
-    """Return the gains along chains. The last axis is that of a chain.
+    """Return the gains along chains, which run along the last axis.
 
     ``steps`` are the weights of the elements, ``hits`` says which of them are positive, and
     ``total`` is the weight of all positives of the set.
@@ -78,7 +78,7 @@ def weighted_gains(
 
 
 def _sums_before(steps: FloatArray) -> FloatArray:
-    """Return the sum of the steps before each, along the last axis."""
+    """Return the sum of all earlier steps for each step, along the last axis."""
     sums = np.zeros_like(steps)
     np.cumsum(steps[..., :-1], axis=-1, out=sums[..., 1:])
     return sums

@@ -13,7 +13,7 @@ from setwise._foundation._arguments import as_array, as_count
 def as_sides(
     shape: Sequence[int] | None, n_variables: int, known: Sequence[int] | None
 ) -> tuple[int, int]:
-    """Return height and width of an image with a pixel for each variable, given or known."""
+    """Return the given or known height and width of an image with one pixel per variable."""
     chosen = known if shape is None else shape
     if chosen is None:
         raise ValueError("shape must be given where the result does not know it, got None")

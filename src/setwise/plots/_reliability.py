@@ -110,7 +110,7 @@ class ReliabilityDisplay:
         y_true, y_prob, n_bins, strategy, sample_weight, ignore
             As in :func:`setwise.inference.reliability`.
         name : str, optional
-            The expected calibration error, for the legend.
+            The name of the model, for the legend.
         ax, **kwargs
             As in ``plot``.
 
@@ -144,7 +144,7 @@ class ReliabilityDisplay:
         reliability : Reliability
             A result of :func:`setwise.inference.reliability`.
         name : str, optional
-            The expected calibration error, for the legend.
+            The name of the model, for the legend.
         ax, **kwargs
             As in ``plot``.
 

@@ -25,7 +25,7 @@ OKABE_ITO = (BLUE, "#E69F00", GREEN, "#CC79A7", "#56B4E9", VERMILLION, "#F0E442"
 def import_pyplot() -> ModuleType:
     """Import ``matplotlib.pyplot`` on demand."""
     try:
-        load("matplotlib.pyplot")  # completely, even at Ctrl-C
+        load("matplotlib.pyplot")  # ``load`` completes the import even at Ctrl-C
         from matplotlib import pyplot
     except ImportError as error:
         raise ImportError(

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.patches import PathPatch
 
-# The size of the smallest component that is shown, in pixels and as a share of the image: a square
-# of a thirtieth of the sides. Smaller ones could hardly be seen.
+# The size of the smallest component that is shown, in pixels and as a share of the image: about a
+# square with a thirtieth of the sides. Smaller ones could hardly be seen. Chosen by hand.
 _LEAST_PIXELS, _LEAST_SHARE = 10, 1e-3
 # The least width of a region with a number in it, as a share of the image's width. In narrower
-# regions the number would hide the region.
+# regions the number would hide the region. Chosen by hand.
 _WIDE = 0.2
 
 

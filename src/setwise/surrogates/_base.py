@@ -92,7 +92,7 @@ class Surrogate(Immutable, ABC):
 
     @abstractmethod
     def general_properties(self) -> Properties:
-        """Return the properties that hold for every ground truth; None for any other."""
+        """Return the properties that hold for every ground truth; all others are None."""
 
     def value_and_gradient(
         self, y: ArrayLike, scores: ArrayLike, *, offsets: ArrayLike | None = None
@@ -104,7 +104,8 @@ class Surrogate(Immutable, ABC):
         y : array of shape (p,) or (n, p), or flat with offsets
             Labels in {-1, +1}, {0, 1} or bool.
         scores : array of the shape of y
-            float32 scores give a float32 gradient, everything else float64; sums are in float64.
+            float32 scores give a float32 gradient, all others a float64 gradient. Sums are computed
+            in float64.
         offsets : array of shape (n + 1,), optional
             Set i is [offsets[i], offsets[i + 1]) of the flat y and scores.
 
@@ -132,7 +133,7 @@ class Surrogate(Immutable, ABC):
     def __call__(
         self, y: ArrayLike, scores: ArrayLike, *, offsets: ArrayLike | None = None
     ) -> float | FloatArray:
-        """Return the value alone."""
+        """Return the value without the gradient."""
         return self.value_and_gradient(y, scores, offsets=offsets)[0]
 
     def properties(self, y: ArrayLike) -> Properties:
@@ -184,7 +185,7 @@ class Surrogate(Immutable, ABC):
 
 
 def times(factor: float, values: FloatArray, gradient: Scores) -> tuple[FloatArray, Scores]:
-    """Return values and gradient times a factor; the gradient keeps its precision."""
+    """Return values and gradient times a factor; the gradient keeps its dtype."""
     if factor == 1:
         return values, gradient
     return factor * values, gradient * gradient.dtype.type(factor)

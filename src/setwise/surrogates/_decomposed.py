@@ -69,7 +69,7 @@ class DecomposedHinge(Surrogate):
         return times(factor, values, gradient)
 
     def _warn_if_negative(self, labels: Labels) -> None:
-        """Warn once if f is negative somewhere, so that B_D is no extension of this loss."""
+        """Warn once if f is negative somewhere, so that B_D is not an extension of this loss."""
         said: list[bool] = self._remember("said", list)
         if said or self.submodular_part.loss.is_increasing:
             return

@@ -32,7 +32,7 @@ def is_increasing(function: SetFunction) -> bool | None:
     counts = function._as_counts()
     if counts is not None:
         return function._remember("is_increasing", lambda: counts.is_increasing)
-    # A callable is evaluated set by set, so fewer elements are affordable.
+    # A callable is evaluated set by set, so only functions of fewer elements are enumerated.
     if function.n > (10 if function._is_costly else ENUMERABLE):
         return None
     return function._remember("is_increasing", lambda: tabulate(function).is_increasing)
@@ -49,6 +49,6 @@ def _is_nonnegative(function: SetFunction) -> bool | None:
     values = function._all_values()
     if values is None:
         return None
-    # The parts of a long table have the rounding errors of its slopes, times their number.
+    # The values of the parts of a long table are sums of slopes, so their rounding errors add up.
     slack = max(slack_of(values), FEW_ROUNDINGS * EPS * function.n * np.abs(values).max())
     return bool(values.min() >= values[0] - slack)

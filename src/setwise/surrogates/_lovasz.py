@@ -33,8 +33,8 @@ class LovaszHinge(Surrogate):
     It is convex and equal to the loss at the unit cube's corners (Propositions 6 and 7). Case 1 is
     an upper bound of the loss everywhere and, for the Hamming loss, the sum of the hinge losses
     (Proposition 8); case 2 is not a bound outside the unit cube. The subgradient is :math:`-y_j
-    \mu_j`, for violators (s > 0) only in case 1. Minimising its mean does not, in general, minimise
-    the expected loss unless l is modular: like every hinge on a set, it is not consistent.
+    \mu_j`; in case 1 it is 0 unless :math:`s_j > 0`. Minimising its mean does not, in general,
+    minimise the expected loss unless l is modular: like every hinge on a set, it is not consistent.
 
     The cost is one sort of the violators (of all elements in case 2), then O(p). It is compiled for
     Jaccard without weights, losses of counts and of |I|, and the weighted Hamming loss; other
@@ -119,10 +119,10 @@ class LovaszHinge(Surrogate):
     @property
     def _traits(self) -> SurrogateTraits:  # type: ignore[override]
         return SurrogateTraits(
-            # Proposition 8; case 2 is not a sum over elements.
+            # By Proposition 8, case 1 is a sum over elements; case 2 is not.
             is_separable=self.loss._traits.is_count and self.case != 2,
             takes_multiplicity=self.loss._traits.takes_multiplicity,
-            # Ratios do not depend on the number of negatives without slack.
+            # Ratios do not depend on the number of negatives that violate no margin.
             ignores_safe_negatives=self.case != 2 and self.loss._fraction is not None,
         )
 
@@ -165,25 +165,25 @@ class LovaszHinge(Surrogate):
         masks = np.vstack([np.zeros(function.n), np.ones(function.n), np.eye(function.n)])
         none, whole, *singles = function._values(masks > 0)
         costs = np.array(singles) - none
-        # differences within rounding do not count
+        # differences within rounding are ignored; not tuned
         slack = 1e-9 * max(abs(none), abs(whole))
         sinks = (costs > 0) & (costs < whole - none - slack)
         return False if sinks.any() else None
 
 
 def abstains(scores: FloatArray, offsets: IntArray) -> BoolArray:
-    r"""Return the elements on which to abstain; set i is [offsets[i], offsets[i + 1]).
+    r"""Return a mask of the elements on which to abstain; set i is [offsets[i], offsets[i + 1]).
 
     The Lovász hinge of an increasing submodular f is consistent not for f but for
 
     .. math:: l_{abs}(v) = f(\{v y < 0\}) + f(\{v y \le 0\}), \qquad v \in \{-1, 0, 1\}^p,
 
     where 0 means to abstain (Finocchiaro, Frongillo and Nueve, arXiv 2203.08645). The link function
-    is: clip :math:`|u|` at 1, sort, cut at the largest of the p + 1 gaps from 1 down to 0, keep the
-    signs above the cut and abstain below. With prefixes v_j of the sorted signs and gaps g_j the
-    hinge of the clipped scores is :math:`\sum_j g_j \, l_{abs}(v_j)`, so that the regret in l_abs
-    is at most p + 1 times that of the hinge. Of equal gaps the first is taken, which abstains more
-    often. The cost is O(p log p).
+    clips :math:`|u|` at 1, sorts it, and cuts at the largest of the p + 1 gaps between 1 and 0. It
+    keeps the signs above the cut and abstains below. With prefixes v_j of the sorted signs and gaps
+    g_j the hinge of the clipped scores is :math:`\sum_j g_j \, l_{abs}(v_j)`, so that the regret in
+    l_abs is at most p + 1 times that of the hinge. Of equal gaps the first is used, which abstains
+    more often. The cost is O(p log p).
     """
     open_ = np.zeros(len(scores), np.bool_)
     sizes = np.abs(np.clip(scores, -1.0, 1.0))

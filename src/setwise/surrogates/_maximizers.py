@@ -1,4 +1,4 @@
-"""Most violated sets of losses without a kernel, exact if possible.
+"""Searches for the most violated set, exact if possible, for losses without a kernel.
 
 Each maximiser takes one set function l, the margins g y of some sets, and the rule
 
@@ -97,7 +97,7 @@ def _by_minimization(function: SetFunction, margins: FloatArray, rule: Rescaling
 
 
 def _by_greedy(function: SetFunction, margins: FloatArray, rule: RescalingRule) -> BoolArray:
-    """Search as the paper's authors: one pass in index order that rejects decreasing changes."""
+    """Search like the paper's authors: one pass in index order that keeps only improvements."""
     walk = function._walk()
     value, total = float(rule.objective(function._values(walk.mask[None]), np.zeros(1))[0]), 0.0
     for i in range(function.n):

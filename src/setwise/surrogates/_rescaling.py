@@ -26,7 +26,8 @@ class Rescaling(Surrogate):
 
     def __init__(self, loss: Loss | str, maximizer: Maximizer) -> None:
         super().__init__(loss)
-        given: object = maximizer  # an array cannot be compared with a name
+        # Typed as object, because a wrong argument can be anything, such as an array.
+        given: object = maximizer
         if not isinstance(given, str) or given not in ("auto", "greedy"):
             near = did_you_mean(given, ("auto", "greedy"))
             raise ValueError(f"maximizer must be 'auto' or 'greedy', got {maximizer!r}{near}")
@@ -54,7 +55,8 @@ class Rescaling(Surrogate):
             if len(members) < rows.n and self.maximizer == "auto":
                 part = rows.take(members)
                 if self._call(loss, part.labels, weights[members]) is not None:
-                    # The tables of the batch are too large only together.
+                    # The batch is processed in parts, because its tables are too large only
+                    # together.
                     values[members], slopes = self._maximum(loss, part, weights[members])
                     for i, slope in zip(members, slopes.reshape(len(members), -1), strict=True):
                         gradient[offsets[i] : offsets[i + 1]] = slope

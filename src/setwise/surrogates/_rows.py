@@ -1,4 +1,4 @@
-"""Scores with their ground truths, read once."""
+"""Batches of scores with their ground truths."""
 
 from __future__ import annotations
 

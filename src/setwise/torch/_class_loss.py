@@ -86,7 +86,7 @@ def class_weight(weight: Tensor | None, input: Tensor) -> Tensor | None:
 
 
 def probabilities_of(input: Tensor, activation: Activation) -> Tensor:
-    """Return the probabilities in float32 or float64."""
+    """Return the class probabilities of an input, in float32 or float64."""
     wide = torch.float64 if input.dtype == torch.float64 else torch.float32
     if activation == "softmax":
         return torch.softmax(input, 1, dtype=wide)
@@ -121,7 +121,7 @@ def of_probabilities(
     options: SoftmaxOptions,
     quotient: Quotient | None = None,
 ) -> Tensor:
-    """Return a loss of class probabilities, reduced. CUDA kernels evaluate a ``quotient``."""
+    """Return the reduced loss of class probabilities. CUDA kernels evaluate a ``quotient``."""
     check_input(input, target)
     if quotient is not None and input.is_cuda:
         again = partial(_in_plain_torch, of_sets, target, weight, activation, options)

@@ -22,8 +22,8 @@ from setwise.torch._inputs._labels import MEANT, NO_MIXTURE, comparable, voids
 from setwise.torch._inputs._sets import HALVES
 from setwise.torch._reference._hinge import Answer
 
-_HAS_VOID = 16  # a further bit beside those of ``setwise.losses``
-_SAFE = -1e30  # the score of a void element, read as a negative: it violates no margin
+_HAS_VOID = 16  # a bit in addition to those of ``setwise.losses``
+_SAFE = -1e30  # the score of void elements, which are treated as negatives that violate no margin
 
 
 @cache
@@ -63,7 +63,7 @@ def codes_of(target: Tensor, ignore: float) -> tuple[NDArray[np.uint8], bool]:
 def hinge(surrogate: Surrogate, scores: Tensor, target: Tensor, ignore: float) -> Answer | None:
     """Return the values and the gradient of S sets.
 
-    Return None if void elements cannot be left out or a score is not finite.
+    The result is None if void elements cannot be left out or a score is not finite.
     """
     n_sets, n = scores.shape
     wide = scores if scores.dtype == torch.float64 else scores.float()

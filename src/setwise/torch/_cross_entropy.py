@@ -149,7 +149,7 @@ def _of_labels(logits: Tensor, target: Tensor, ignore: int | None, weight: Tenso
         labels = target.long() if void is None else torch.where(void, 0, target.long())
         losses, counted = cross_entropy(logits, labels, reduction="none"), weight[labels]
         return _mean(counted * losses, None if void is None else ~void, counted)
-    # Torch has no other sum over pixels whose bits are the same in every run on CUDA.
+    # No other sum over pixels in torch gives the same bits in every run on CUDA.
     if void is None:
         return cross_entropy(logits, target.long(), reduction="none").mean()
     assert ignore is not None

@@ -171,11 +171,11 @@ def decide(
     Sets are chosen as for the losses: all elements form one set, or the elements of each image, of
     each class, or of each class of each image. The pixels are assumed to be independent and their
     probabilities to be calibrated. If a class may be absent from an image, its pixels are not
-    independent, and the empty mask would never be chosen: give the probability that the class is
-    there as ``presence``. The guide on decisions shows how to learn it from validation images.
+    independent, and the empty mask would never be chosen: pass the probability that the class
+    occurs as ``presence``. The guide on decisions shows how to learn it from validation images.
 
-    With ``classes="exclusive"`` each pixel gets one class, and the answer is a label map: that of
-    the least mean over the classes of the expected loss that was found, with a bound (see
+    With ``classes="exclusive"`` each pixel gets one class, and the answer is a label map. It has
+    the least mean over the classes of the expected loss that was found, and comes with a bound (see
     ``sw.decide``). It is computed on the host.
 
     Parameters
@@ -187,8 +187,9 @@ def decide(
         Jaccard, Dice and F-beta are decided on the device, other losses on the host. Exclusive
         classes take only these three.
     classes : {"separate", "exclusive", "present"}
-        Whether each set is decided for itself, or every pixel has one class, and then whether all
-        classes count, or those that occur in the truth, which needs ``presence``.
+        Whether each set is decided separately, or every pixel has one class. In the latter case all
+        classes count ("exclusive"), or those that occur in the truth ("present"), which needs
+        ``presence``.
     activation : {"sigmoid", "softmax", "none"}, optional
         How the input becomes probabilities: "sigmoid" for separate masks, which is their default,
         "softmax" over dimension 1 if each pixel has one class, which is the default for exclusive
@@ -199,7 +200,7 @@ def decide(
         classes are decided separately, with "softmax" too: they may overlap and may leave pixels
         without a class. Exclusive classes take ``per_image`` alone.
     target, ignore_index : tensor and int, optional
-        Pixels whose target is ``ignore_index`` belong to no set and to no mask. The target has the
+        Pixels with the target ``ignore_index`` belong to no set and to no mask. The target has the
         shape of the input, or that shape without the dimension of classes.
     presence : tensor, optional
         The probability that each set is not empty, in the shape of ``expected``; for exclusive
@@ -311,7 +312,7 @@ def _label_maps(
         raise ValueError(f"weight must have shape ({n_classes},), got {tuple(share.shape)}")
     if share is not None and not bool(share.any()):
         raise ValueError("weight must not be 0 for all classes")
-    # Only probabilities that are given in half precision have its rounding.
+    # Only given probabilities in half precision have rounding errors of that size.
     coarse = activation == "none" and input.dtype in HALVES
     found = find_label_maps(
         planes.contiguous().cpu().numpy(),
@@ -384,7 +385,7 @@ def _valid(input: Tensor, target: Tensor | None, ignore_index: int | None) -> Te
 
 
 def _refuse_classes(input: Tensor, target: Tensor, ignore_index: int | None) -> None:
-    """Raise a ``ValueError`` if the target names one of several classes for each pixel."""
+    """Raise a ``ValueError`` if the target gives each pixel one of several classes."""
     if not are_classes(input, target) or target.dtype == torch.bool:
         return
     target = comparable(target)
@@ -400,7 +401,7 @@ def _refuse_classes(input: Tensor, target: Tensor, ignore_index: int | None) -> 
 def _decided(
     p: Tensor, valid: Tensor | None, loss: Loss, presence: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor, bool, str]:
-    """Return masks (S, n), expected losses and bounds (S,), whether they are exact, the method."""
+    """Return masks (S, n), expected losses and bounds (S,), whether all are exact, the method."""
     plain, scale = loss._unscaled()
     ratio = plain._fraction
     if ratio is not None and p.device.type == "cuda":
@@ -411,7 +412,8 @@ def _decided(
         if presence is not None:
             chances, c, there = independent(p, presence)
             none = c * (1 - there)
-        # An element of probability 0 changes no expectation of a ratio and is in no best set.
+        # An element of probability 0 does not affect the expectation of a ratio and is in no best
+        # set.
         answer = decide_ratio(chances, ratio.beta is None, b, none)
         if answer is not NotImplemented:
             mask, score = answer

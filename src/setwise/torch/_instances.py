@@ -137,7 +137,8 @@ class InstanceLoss(Module):
         images = len(numbers)
         rows = numbers.reshape(images, math.prod(numbers.shape[1:]))
         n_pixels = rows.shape[1]
-        # The pairs (image, component), and one pair for the background of an image without any.
+        # The pairs (image, component), and one pair for the background of an image without
+        # components.
         owners = torch.arange(images, device=rows.device)[:, None].expand_as(rows)
         is_object = rows > 0
         pairs = torch.stack([owners[is_object], rows[is_object]], 1)
@@ -152,7 +153,7 @@ class InstanceLoss(Module):
             outside = ((rows == 0).reshape(-1) & (sets_of >= 0)).nonzero()[:, 0]
             negative_sets = sets_of[outside]
         else:
-            # Every set has every background pixel of its image.
+            # Every set contains all background pixels of its image.
             background = (rows == 0)[distinct[:, 0]]
             found = background.nonzero()
             negative_sets = found[:, 0]
@@ -208,9 +209,9 @@ def _ragged_lovasz(
 ) -> Tensor:
     r"""Return values (S,) of :math:`l(n, q) = (a n + q) / (c m - d n + q)`.
 
-    Here n counts misses and q false positives. ``sets`` names the set of each element (R,); errors
-    that are not positive contribute nothing. The values are linear in the errors, and autograd
-    differentiates them. The cost is O(R log R) for any number of sets.
+    Here n is the number of false negatives and q that of false positives. ``sets`` is the set of
+    each element (R,); errors that are not positive contribute nothing. The values are linear in the
+    errors, and autograd differentiates them. The cost is O(R log R) for any number of sets.
     """
     with torch.no_grad():
         # Sort by set, and by decreasing error within a set: the second sort is stable.
@@ -236,7 +237,7 @@ def _ragged_lovasz(
 def _chain_gains(
     n: Tensor, q: Tensor, m: Tensor, hit: Tensor, constants: tuple[float, float, float]
 ) -> Tensor:
-    """Return l after an element minus l before it, with n misses and q false positives before."""
+    """Return the gain in l of an element that follows n false negatives and q false positives."""
     a, c, d = constants
     below, above = c * m - d * n + q, a * n + q
     safe = torch.where(m > 0, below, 1.0)

@@ -62,7 +62,7 @@ def check_loss(loss: Loss | str, buckets: int | None) -> None:
 
 @constant
 def check_extension(loss: Loss | str, buckets: int | None) -> None:
-    """Check that the loss has an extension at errors in [0, 1]: submodular, or known gains."""
+    """Check that the loss has an extension at errors in [0, 1]: it is submodular or has gains."""
     whole = get(loss)
     if whole.is_submodular is False and not has_gains(whole._unscaled()[0]):
         raise ValueError(
@@ -115,7 +115,7 @@ class LovaszHingeLoss(SurrogateLoss):
     per_image : bool
         Each index of dimension 0 is a set.
     per_class : bool
-        Each index of dimension 1 is a set; with ``per_image`` each pair of indices is.
+        Each index of dimension 1 is a set; with ``per_image`` each pair of indices is a set.
     ignore_index : int, optional
         Elements with this label belong to no set. The other labels are in {-1, +1} or in {0, 1}.
         A target with both -1 and 0 is refused: one of them is probably the label of void elements.
@@ -127,8 +127,8 @@ class LovaszHingeLoss(SurrogateLoss):
         :math:`\sum_s w_s l_s / \sum_s w_s` (0 if all weights are 0), so multiplying all weights by
         a constant changes nothing. "sum" and "none" return values :math:`w_s l_s`. kornia and
         others return :math:`\frac{1}{S} \sum_s w_s l_s`, which is ``reduction="sum"`` divided by
-        the number of sets. A module checks its weights when it is made; a function checks weights
-        on the CPU there, and weights on a GPU by an assertion on the GPU.
+        the number of sets. A module checks its weights when it is made. A function checks weights
+        on the host, and weights on a GPU by an assertion on the GPU.
     buckets : int, optional
         None sorts the errors. A number from 2 to 65536 counts them in this number of buckets
         instead, for Jaccard, Dice, F-beta and increasing losses of the number of mistakes: the
@@ -139,7 +139,7 @@ class LovaszHingeLoss(SurrogateLoss):
         exact. On CUDA float32 errors have buckets of 1 + s: 2^b per octave with b =
         min(log2(buckets) - 3, 11), so that a large error does not widen the other buckets. If
         errors are below 127, the value is below the exact one by at most 2^-b (exact value + loss
-        of everything wrong). Beyond 127, a bucket is an eighth of an octave at b = 10.
+        of everything wrong). Larger errors have coarser buckets: an eighth of an octave at b = 10.
     across_ranks : bool
         Whether a process group computes one loss over the batch of all ranks. Logits and targets
         are gathered along dimension 0, and with DistributedDataParallel the gradient is that of the

@@ -61,7 +61,7 @@ def lovasz_sigmoid(
 
 @constant
 def scale_of_soft(loss: Loss | str) -> float | None:
-    """Return a if the loss is a times Jaccard; None if soft labels are not defined for it."""
+    """Return a if the loss is a times Jaccard, or None, because only Jaccard has soft labels."""
     return soft_scale(loss_of(word_of(loss)))
 
 
@@ -110,8 +110,8 @@ def _of_labels(p: Tensor, target: Tensor, word: str, options: ScoreOptions) -> T
     """Return the values (S,) of hard labels.
 
     A submodular loss has a hinge, whose errors are 1 - p at the score p of a positive and p at the
-    score p - 1 of a negative. Any other loss is that of class 1 of two classes, where every set is
-    an image of its own.
+    score p - 1 of a negative. Any other loss is computed as that of class 1 of two classes, with
+    every set as an image.
     """
     if not torch.compiler.is_compiling() and not is_transformed():
         read_target(target, options.ignore)  # raises an error for wrong labels

@@ -24,7 +24,8 @@ _RISKS = {
     "outer": ("false_negative_rate", "miss"),
     "inner": ("false_positive_rate", "excess"),
 }
-# The thresholds of logits, fixed before any data: a step changes a probability by less than 0.3 %.
+# The thresholds are _STEPS logits from -_LARGEST to _LARGEST, which do not depend on data. From one
+# to the next, a probability changes by less than 0.3 %. Not tuned.
 _LARGEST, _STEPS = 12.0, 2048
 
 
@@ -132,7 +133,7 @@ class MaskCalibrator(Module):
         self.reset()
 
     def reset(self) -> None:
-        """Forget every batch. Thresholds that were computed are kept."""
+        """Discard the counts of all batches. Computed thresholds are kept."""
         self._counts: list[Tensor] = []
 
     @torch.no_grad()
@@ -156,7 +157,8 @@ class MaskCalibrator(Module):
         void = math.nan if self.ignore_index is None else float(self.ignore_index)
         truth, valid = read_target(target, void)
         flat, inside = logits.reshape(len(logits), -1), truth.reshape(len(logits), -1)
-        # The number of thresholds that a logit reaches, and which image and mask it belongs to.
+        # The number of thresholds that each logit reaches, and a number for its image and its
+        # truth.
         reached = torch.bucketize(flat, _thresholds(flat.device), right=True)
         kinds = _STEPS + 2
         image = torch.arange(len(flat), device=flat.device)[:, None]
@@ -173,7 +175,7 @@ class MaskCalibrator(Module):
         -------
         dict
             The ``RiskControl`` of "outer", whose level is the threshold, and of "inner", whose
-            level is the negative threshold, since it is that of the background.
+            level is the negative threshold, because it is a threshold for the background.
 
         Raises
         ------
@@ -192,7 +194,7 @@ class MaskCalibrator(Module):
         found: dict[str, RiskControl] = {}
         for part, own in (("outer", counts[:, 1]), ("inner", counts[:, 0].flip(1))):
             # Below threshold k lie the logits that reach at most k thresholds. For the inner mask
-            # all is mirrored: scores are negative logits, and the object is the background.
+            # the scores are negative logits, and the background takes the place of the object.
             missed = torch.cat([torch.zeros(len(own), 1), own[:, :-1].cumsum(1)], 1).double()
             total = own.sum(1, keepdim=True)
             losses = missed / total.clamp(min=1)
@@ -218,7 +220,8 @@ class MaskCalibrator(Module):
             )
         for part, sign in (("outer", 1.0), ("inner", -1.0)):
             level = found[part].level
-            assert level is not None  # the full mask has a risk of 0, and so has the empty one
+            # There is always a level, because the full and the empty mask have a risk of 0.
+            assert level is not None
             getattr(self, f"{part}_level").fill_(sign * level)
         return found
 
@@ -226,8 +229,8 @@ class MaskCalibrator(Module):
     def forward(self, input: Tensor) -> MaskBounds:
         """Return the inner and the outer masks of logits.
 
-        If the risks asked for are so large that the outer mask would lie within the inner one, the
-        two change places, which keeps both guarantees.
+        If ``alpha`` is so large that the outer mask would lie within the inner one, the two are
+        exchanged, which preserves both guarantees.
         """
         logits = _as_logits(input)
         if bool(torch.isnan(self.outer_level)):
@@ -247,7 +250,7 @@ def _thresholds(device: torch.device) -> Tensor:
 
 
 def _as_logits(input: Tensor) -> Tensor:
-    """Return logits as float32, which the thresholds are."""
+    """Return logits as float32, the type of the thresholds."""
     if not isinstance(input, Tensor):
         raise TypeError(f"input must be a tensor, got {type(input).__name__}")
     if input.dtype not in FLOATS:

@@ -80,7 +80,7 @@ class SoftDiceLoss(_OverlapLoss):
     r"""The soft Dice loss, the baseline of segmentation.
 
     The loss of a class is :math:`1 - (2 \langle x, y \rangle + s) / (|x| + |y| + s)`. It equals the
-    Dice loss if x and y are 0 or 1 and s = 0. With soft labels it is not least at x = y; use
+    Dice loss if x and y are 0 or 1 and s = 0. With soft labels its minimum is not at x = y; use
     ``DiceSemimetricLoss`` for soft labels.
 
     Parameters

@@ -1,4 +1,4 @@
-"""A metric of predictions with the sets, classes and means of the losses."""
+"""A metric of predictions, with the same sets, classes and means as the losses."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class SetScore(Module):
         self.reset()
 
     def reset(self) -> None:
-        """Forget every batch."""
+        """Discard the counts of all batches."""
         self._counts: list[Tensor] = []
 
     def update(self, input: Tensor, target: Tensor) -> None:
@@ -140,7 +140,7 @@ class SetScore(Module):
         return self._score(self._counted(input, target))
 
     def _counted(self, input: Tensor, target: Tensor) -> Tensor:
-        """Return counts (T, C, 4): positives, misses, false positives, elements that count."""
+        """Return counts (T, C, 4): positives, false negatives, false positives, valid elements."""
         predicted, truth, valid = self._masks(input, target)
         if valid is not None:
             predicted, truth = predicted & valid, truth & valid

@@ -78,7 +78,7 @@ SHORT_METHODS = {
     "with_unary",
 }
 SHORT = {
-    "app.serve",  # runs until Ctrl-C: uvicorn heeds it
+    "app.serve",  # runs until Ctrl-C: uvicorn handles it
     "conformal.ConformalLabels.conformalize",
     "conformal.ConformalLabels.fit",  # of scikit-learn's classifiers
     "conformal.ConformalLabels.predict_set",

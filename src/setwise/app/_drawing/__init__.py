@@ -1,1 +1,1 @@
-"""A picture with strokes on it: its steps, the jobs that compute its mask, and their memory."""
+"""A picture with strokes on it, the jobs that compute its mask, and a budget for their memory."""

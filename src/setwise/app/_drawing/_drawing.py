@@ -29,11 +29,12 @@ from setwise.images._colors import ColorModel
 from setwise.images._field import SMOOTHNESS
 from setwise.images._pixels import as_pixels
 
-# The most pixels of a preview, which then takes some milliseconds.
+# The most pixels of a preview, whose cut then takes some milliseconds. Not tuned.
 QUICK_PIXELS = 50_000
-# The most steps to undo: each refers to all boxes and choices before it.
+# The most steps that can be undone. Each of them refers to all boxes and choices before it, so the
+# memory grows with the square of their number. Not tuned.
 MOST_STEPS = 10_000
-_BYTES_PER_POINT = sum(map(getsizeof, ((0.0, 0.0), 0.0, 0.0)))  # a tuple of two numbers
+_BYTES_PER_POINT = sum(map(getsizeof, ((0.0, 0.0), 0.0, 0.0)))  # a point is a tuple of two numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +83,7 @@ class Drawing:
         self._model: ColorModel | None = None
         self._levels: dict[int, ImageLevel] = {}
         self._numbers = count()
-        self._history = 0  # bytes of all steps, done and undone
+        self._history = 0  # the bytes of all steps, done and undone
         self.memory = MemoryBudget()
         self._share = self.memory.share(self)
 
@@ -278,7 +279,7 @@ class Drawing:
     def working_level(
         self, factor: int, state: State, nbytes: int = 0, check: Callable[[], None] | None = None
     ) -> Iterator[ImageLevel]:
-        """Hold the memory of a level, of its solution, and of a job with ``nbytes`` per pixel.
+        """Reserve the memory of a level, its solution, and a job with ``nbytes`` per pixel.
 
         See ``MemoryBudget.holding``.
         """

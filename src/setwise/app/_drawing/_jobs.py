@@ -47,15 +47,15 @@ from setwise.inference._marginals._marginals import marginals
 ALTERNATIVES, UNCERTAINTY = "alternatives", "uncertainty"
 _PREVIEW, _MASK, _BACKGROUND, _PROOF = "preview", "mask", "background", "proof"
 _GUARANTEE = "guarantee"
-# The most pixels for which alternatives and uncertainty are computed at full size too, after a
-# reduced size. They end within BACKGROUND_SECONDS: alternatives of 1,000,000 pixels took 6 s of
+# The most pixels for which alternatives and uncertainty are computed at full size, after a reduced
+# size. Such jobs end within BACKGROUND_SECONDS: alternatives of 1,000,000 pixels took 6 s of
 # processor time, and the marginals of 260,000 pixels took 12 s.
 _MOST_FOR_ALTERNATIVES, _MOST_FOR_UNCERTAINTY = 1_200_000, 320_000
 # About the size of pictures for alternatives of more than two labels, which take one search per
 # item: with 50,000 pixels, many lists do not end within BACKGROUND_SECONDS.
 _PIXELS_OF_MANY_LABELS = 20_000
-# The time limit of a mask. Without one there is nothing to show, so it is far longer than the few
-# seconds that a picture of WORKING_PIXELS takes.
+# The time limit of a mask in seconds. Without a mask there is nothing to show, so the limit is far
+# longer than the few seconds that a picture of WORKING_PIXELS takes. Not tuned.
 MASK_SECONDS = 60.0
 
 
@@ -99,7 +99,7 @@ class Work:
     # ---- calls of the host
 
     def changed(self, *, live: bool = False) -> None:
-        """Start the jobs for a changed drawing; only the mask while a stroke is ``live``."""
+        """Start the jobs for a changed drawing, but only the mask while a stroke is ``live``."""
         self._live = live
         if self.drawing.quick_factor > 1:
             self._full_mask_found.clear()
@@ -234,7 +234,9 @@ class Work:
             return
         live = self._live
         if live and self.drawing.quick_factor > 1 and (len(state.labels) > 2 or state.boxes):
-            return  # a full mask needs more than one cut, so only a preview follows the pen
+            # A full mask takes more than one cut, so only a preview is computed while the pen
+            # moves.
+            return
         if self.answer is None or self.answer.version != state.version or self.answer.factor > 1:
             answer = self._best(state, self._until(MASK_SECONDS, "the mask"))
             # A mask that takes less than two pauses needs no preview: the next waits for its mask.
@@ -268,7 +270,7 @@ class Work:
 
     def _solved(self, state: State, check: Callable[[], None], factor: int) -> LevelSolution:
         with self.drawing.working_level(factor, state, check=check) as level:
-            found: LevelSolution = _core.heed(check, lambda: level.solve(state))
+            found: LevelSolution = _core.run_with_check(check, lambda: level.solve(state))
             return found
 
     def _run_background(self) -> None:
@@ -305,7 +307,7 @@ class Work:
         check = self._unless_changed(state, "the proof")
         try:
             with self.drawing.working_level(1, state, check=check) as level:
-                best = _core.heed(
+                best = _core.run_with_check(
                     check,
                     lambda: solve_map(
                         level.field(state),
@@ -335,7 +337,7 @@ class Work:
         check = self._unless_changed(state, "the inner and outer masks")
         model = self.drawing.guarantee
         with self.drawing.working_level(1, state, search_nbytes(2), check) as level:
-            found = _core.heed(check, lambda: model.predict_set([level.field(state)])[0])
+            found = _core.run_with_check(check, lambda: model.predict_set([level.field(state)])[0])
             check()
             zones = np.zeros(level.n, np.uint8)
             for number, mask in ((1, found.outer), (2, found.inner)):
@@ -347,14 +349,15 @@ class Work:
     def _list(self, state: State, factor: int) -> None:
         names = np.array(state.labels, np.uint8)
         check = self._unless_changed(state, "the list of alternatives")
-        nbytes = search_nbytes(len(names)) * (1 if len(names) == 2 else 3)  # bounds keep messages
+        # A search for bounds stores messages.
+        nbytes = search_nbytes(len(names)) * (1 if len(names) == 2 else 3)
 
         def grown(step: DiverseProgress) -> bool:
             self._publish(Working(state.version, ALTERNATIVES, step.n_items / N_ALTERNATIVES))
             return self._is_old(state)
 
         with self.drawing.working_level(factor, state, nbytes, check) as level:
-            found = _core.heed(
+            found = _core.run_with_check(
                 check,
                 lambda: diverse(
                     level.field(state),
@@ -381,7 +384,7 @@ class Work:
 
     def _map_uncertainty(self, state: State, factor: int) -> None:
         check = self._unless_changed(state, "the uncertainty")
-        nbytes = 2 * search_nbytes(len(state.labels))  # marginals keep messages
+        nbytes = 2 * search_nbytes(len(state.labels))  # a search for marginals stores messages
 
         def passed(step: Any) -> bool:
             share = min(1.0, MARGINALS_TOL / max(step.relative_gap, MARGINALS_TOL))
@@ -389,13 +392,14 @@ class Work:
             return self._is_old(state)
 
         with self.drawing.working_level(factor, state, nbytes, check) as level:
-            found = _core.heed(
+            found = _core.run_with_check(
                 check,
                 lambda: marginals(
                     level.field(state),
                     tol=MARGINALS_TOL,
                     dtype="float32",
-                    temperature=float(factor**2),  # a small pixel's energies are those of a block
+                    # The energies of a reduced pixel are sums over its block.
+                    temperature=float(factor**2),
                     time_limit=BACKGROUND_SECONDS,
                     callback=passed,
                 ),

@@ -23,8 +23,8 @@ from setwise.images._pixels import as_pixels
 from setwise.inference._flows._two_label_cut import TwoLabelCut
 from setwise.inference._map._solve_map import solve_map
 
-# Bytes per pixel, bounds on peaks of resident memory with 0.3 to 4 million pixels: those of a level
-# with the arrays of a solve by a cut, and of the cut itself.
+# Upper bounds on the peak of resident memory, in bytes per pixel, from measurements with 0.3 to 4
+# million pixels: of a level with the arrays for a cut, and of the cut itself.
 LEVEL_BYTES, CUT_BYTES = 150, 300
 
 
@@ -90,7 +90,7 @@ class ImageLevel:
         """whether the memory of the present ``cut`` is counted"""
         self._smoothness = 0.0
         self._last: LevelSolution | None = None
-        self._lock = RLock()  # the states take turns, because they share one flow
+        self._lock = RLock()  # only one thread solves at a time, because all states share one flow
 
     @property
     def cut(self) -> object:
@@ -144,7 +144,7 @@ class ImageLevel:
 
     def _table(self, state: State, learned: Marks) -> FloatArray:
         """Return the costs (K, L) of the colours, summed over a block of pixels."""
-        marks: Any = learned.ravel()  # int8 is enough
+        marks: Any = learned.ravel()  # the marks are int8
         table = self._model.cell_costs(marks, len(state.labels), covering=bool(state.boxes))
         if len(state.labels) == 2:
             table[:, 1] += sum(tilt.bias for tilt in state.tilts)
@@ -212,8 +212,8 @@ class ImageLevel:
         """Return the labelling of one cut, with a warm start from the last flow.
 
         Only the difference of the costs of the two labels is computed. Costs and weights are
-        rounded such that all sums are exact. Therefore the flow of what a stroke does not change
-        is kept, without rounding errors.
+        rounded such that all sums are exact. Therefore the flow in the parts that a stroke does not
+        change stays valid without rounding errors.
         """
         warm = self._warm if self._smoothness == state.smoothness else None
         if warm is None:

@@ -12,10 +12,11 @@ from weakref import WeakMethod, finalize
 
 from setwise._foundation._threads import PAUSE
 
-# The time limit of a background job. A call without its own time limit waits as long for the
-# memory of running jobs.
+# The time limit of a background job in seconds. A call without its own time limit waits at most as
+# long for the memory of running jobs. Not tuned.
 BACKGROUND_SECONDS = 20.0
-# The seconds after which a waiting call may close drawings to get memory: most jobs end before.
+# The seconds after which a waiting call may close drawings to get memory, because most jobs end
+# sooner. Not tuned.
 _FORGET_SECONDS = 2.0
 
 

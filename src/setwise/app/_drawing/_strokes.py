@@ -15,19 +15,20 @@ from setwise._foundation._arguments import BATCH, BoolArray
 Marks = NDArray[np.int8]
 """(H, W): the label drawn on a pixel, -1 where there is none."""
 
-# Larger pictures are reduced to this size, and masks are enlarged again when they are exported. A
-# cut of this size takes 1.8 GB.
+# The most pixels of a working picture. Larger pictures are reduced to this size, and their masks
+# are enlarged when they are exported. A cut of this size takes 1.8 GB.
 WORKING_PIXELS = 4_000_000
 KINDS = ("brush", "erase", "box")
 MOST_LABELS = 9  # the page has a colour and a key for each
 # The longest stroke: a pen that moves for a quarter of an hour reports about 100,000 points.
 MOST_POINTS = 100_000
-MOST_STROKE_BYTES = 80 * MOST_POINTS  # of JSON: a point is two floats of at most 25 letters
+MOST_STROKE_BYTES = 80 * MOST_POINTS  # as JSON: a point is two floats of at most 25 characters
 LARGEST_RADIUS = sqrt(WORKING_PIXELS) / 4  # a quarter of the side of the largest square picture
-# The most pixels of the bounding boxes of all segments of a stroke, which take some seconds.
+# The most pixels in the bounding boxes of all segments of a stroke. Drawing so many takes some
+# seconds. Not tuned.
 MOST_WORK = 250_000_000
 # The side of the blocks in which pictures are converted and strokes are drawn, so that temporary
-# arrays take a few megabytes: there are about four numbers per pixel.
+# arrays, of about four numbers per pixel, take a few megabytes.
 BLOCK_SIDE = isqrt(BATCH // 4)
 
 
@@ -139,7 +140,7 @@ def bounding_box(stroke: Stroke, shape: tuple[int, ...]) -> tuple[slice, slice]:
 
 
 def draw(marks: Marks, stroke: Stroke) -> Patch:
-    """Draw a line into ``marks`` in place. Return what was there, for undoing it."""
+    """Draw a line into ``marks`` in place. Return the previous marks, for undoing it."""
     points = np.asarray(stroke.points)
     rows, columns = bounding_box(stroke, marks.shape)
     patch = Patch(rows, columns, marks[rows, columns].copy())

@@ -91,7 +91,7 @@ class FieldStore:
     """A zarr group with a group for each image.
 
     Each image is written by one worker, in its own group. The row is written last and marks the
-    image as done: arrays without a row, which a dying worker leaves, are written over. The row has
+    image as done: arrays without a row, left by a worker that died, are overwritten. The row has
     checksums beside it, because zarr reads a chunk whose file is missing as zeros.
     """
 

@@ -1,4 +1,4 @@
-"""Lazy solution of one field per image over a cluster, with a certificate for each image."""
+"""A lazy map that solves one field per image on a cluster, with a certificate for each image."""
 
 from __future__ import annotations
 

@@ -29,11 +29,11 @@ class CostSums(NamedTuple):
     least: float
     """the negative costs"""
     lost: float
-    """what rounding has taken from the costs above the least ones that these labels pay"""
+    """the amount by which rounding has lowered the costs of these labels above the least costs"""
 
 
 class Units(NamedTuple):
-    """How numbers become whole units: multiplied by 2**exponent, digits below dropped."""
+    """The conversion of numbers to whole units: multiplication by 2**exponent, rounding down."""
 
     exponent: int
     bits: int

@@ -1,4 +1,4 @@
-"""Labels of a volume on disk, with a table of what each block decided."""
+"""Labels of a volume on disk, with a table of the results of each block."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FORMAT = 1
 
 
 class DamagedLabels(OSError):
-    """Labels that were written cannot be read any more."""
+    """An error for labels that were written and can no longer be read."""
 
 
 class LabelStore:
@@ -108,17 +108,17 @@ class LabelStore:
 
     @property
     def found(self) -> dict[str, Any]:
-        """What earlier passes have found: numbers and lists of them."""
+        """The results of earlier passes: numbers and lists of numbers."""
         attributes: Any = self.group.attrs["setwise"]
         return dict(attributes["found"])
 
     def find(self, **numbers: Any) -> None:
-        """Add to what was found."""
+        """Add a result."""
         attributes: Any = self.group.attrs["setwise"]
         self.group.attrs["setwise"] = {**attributes, "found": {**attributes["found"], **numbers}}
 
     def read(self, window: Window, *, proposed: bool = False) -> NDArray[np.uint8]:
-        """Return the labels of a window, also the proposed ones if asked for."""
+        """Return the labels of a window, optionally with the proposed ones."""
         try:
             states = np.ascontiguousarray(self.labels[window], np.uint8)
             return states if proposed else np.minimum(states, np.uint8(OPEN))

@@ -15,15 +15,15 @@ class Cell(NamedTuple):
     """A part of the volume that one task decides."""
 
     number: int
-    """in its round; -1 for the box in the middle, which is tried first"""
+    """its number in its round; -1 for the box in the middle, which is tried first"""
     core: Window
-    """what is written: whole chunks"""
+    """the voxels whose labels are written: whole chunks"""
     window: Window
-    """what is solved: the core and its halo"""
+    """the voxels that are solved: the core and its halo"""
 
     @property
     def name(self) -> str:
-        """The cell in a message."""
+        """Return the name of the cell in messages."""
         voxels = ", ".join(f"{part.start}:{part.stop}" for part in self.core)
         name = "the middle" if self.number < 0 else f"block {self.number}"
         return f"{name} (voxels [{voxels}])"

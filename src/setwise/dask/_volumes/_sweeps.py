@@ -60,7 +60,7 @@ class SolveCell:
     ends: IntArray
     """numbers of voxels"""
     changes: IntArray
-    """what is added to their costs, in units"""
+    """the change of their costs, in units"""
     propose: bool
     label: int | None
     """the label of all voxels, instead of the best ones"""
@@ -120,7 +120,7 @@ class Sweeps:
         owner = self._owners(edges)
         flow = np.zeros(len(edges), np.int64)
         value, least, labels, total = self._sweep(edges, weights, owner, flow)
-        # What is proposed: the labels of the cells for a flow, or one label everywhere.
+        # The proposals: the labels of the cells for a flow, or one label everywhere.
         best: IntArray | int = flow
         for label, energy in enumerate((0, total)):
             if energy < value:
@@ -137,7 +137,8 @@ class Sweeps:
             if least <= bound:
                 share /= 2
             bound = max(bound, least)
-            if energy < value or least == value:  # where the two meet, the labels are the least
+            # If the two are equal, the labels are the least minimiser.
+            if energy < value or least == value:
                 value, best = energy, flow
         if isinstance(best, int):
             n_open = sum(self._solve(edges, edges, owner, best)[2])

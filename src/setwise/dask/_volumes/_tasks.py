@@ -1,4 +1,4 @@
-"""What a worker does for a cell: it reads the energy, cuts it, and writes the labels."""
+"""The task of a worker for a cell: it reads the energy, cuts it, and writes the labels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from setwise.inference._editing._sliceable import size_of, within
 
 
 class Usage(NamedTuple):
-    """What a process has used since its start, at the begin and at the end of a task."""
+    """The resources that a process has used since its start, at the begin and the end of a task."""
 
     process: str
     begin: float
@@ -75,7 +75,7 @@ def _sentence(cell: Cell, what: object) -> str:
 
 
 class Decided(NamedTuple):
-    """What a block decided: a row of the table."""
+    """The result of a block: a row of the table."""
 
     open: int
     """voxels of the core that have no label yet"""
@@ -218,7 +218,7 @@ def sum_energy(energy: VolumeEnergy, store: LabelStore, cell: Cell) -> Energies:
 
 
 class ImageSums(NamedTuple):
-    """What the first pass finds in a cell of the image."""
+    """The result of the first pass over a cell of the image."""
 
     low: float
     high: float

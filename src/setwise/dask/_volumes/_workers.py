@@ -96,7 +96,7 @@ class Cluster:
     ) -> Generator[tuple[Cell, Outcome]]:
         check_open(self.client)
         name = f"setwise-volume-{uuid4().hex[:12]}"
-        # The energy is a task, so that a cluster that lost it makes it again.
+        # The energy is a task, so that a cluster that has lost it computes it again.
         held = delayed(_Held(energy, store), pure=False)
         shared = self.client.compute(held)
         left = iter(calls)
@@ -106,7 +106,7 @@ class Cluster:
         try:
             with watched(self.client, waiting) as watch:
                 while True:
-                    if len(begun) < _AHEAD * threads:  # workers may have come or gone
+                    if len(begun) < _AHEAD * threads:  # the number of workers may have changed
                         threads = max(1, sum(self.client.nthreads().values()))
                     for function, cell in islice(left, max(_AHEAD * threads - len(begun), 0)):
                         key = f"{name}-{cell.number}"
@@ -141,7 +141,7 @@ class Cluster:
 
 
 class _Held:
-    """The energy and the store, which dask shall not search for tasks."""
+    """A wrapper of the energy and the store, which keeps dask from searching them for tasks."""
 
     def __init__(self, energy: VolumeEnergy, store: LabelStore) -> None:
         self.energy, self.store = energy, store

@@ -35,13 +35,14 @@ def find_label_maps(
     r"""Return label maps for probabilities (B, C, P) of float32 or float64.
 
     With m the expected size of a class, k the size of its mask and a their expected overlap, the
-    score is at first a / (m + k - a) (Jaccard) or (1 + b) a / (k + b m) (F-beta), whose change for
-    one element is linear in its probability. The ascent of ``cpp/decisions/label_map.hpp`` starts
-    from three maps: of the most probable classes, of probabilities relative to the sizes of the
-    classes, and of the gains at the best masks of the classes alone. Of the maps found, the one of
-    the largest expected score is kept, which is computed by quadrature (``ratio_moments.hpp``). The
-    bound prices each element by its largest linear gain (``label_bound.hpp``). ``slack`` is how far
-    from 1 the probabilities of an element may sum.
+    expected score is first approximated by a / (m + k - a) (Jaccard) or (1 + b) a / (k + b m)
+    (F-beta). The change of this ratio by one element is linear in the probability of the element.
+    The ascent of ``cpp/decisions/label_map.hpp`` starts from three maps: of the most probable
+    classes, of probabilities relative to the sizes of the classes, and of the gains at the best
+    masks of the classes alone. Of the maps found, the one of the largest expected score is kept,
+    which is computed by quadrature (``ratio_moments.hpp``). The bound prices each element by its
+    largest linear gain (``label_bound.hpp``). ``slack`` is the largest accepted difference between
+    1 and the sum of an element's probabilities.
 
     ``presence`` has shape (B, C), or (C,) for all images together. It changes the law of each class
     as in ``_presence.py``: the expected score of a mask is 1 / c times that of the probabilities
@@ -102,7 +103,7 @@ def find_label_maps(
     nothing = counted_classes <= 0  # no class occurs
     expected = np.where(nothing, 0.0, np.maximum(factor * (1 - terms.sum(1)), 0.0))
     bound = np.clip(factor * (1 - bounds) - error, 0.0, expected)
-    if n_classes == 1:  # there is no other map
+    if n_classes == 1:  # this is the only map
         bound = np.maximum(expected - error, 0.0)
     with np.errstate(invalid="ignore", divide="ignore"):
         unit = share * (1 - absent) if present else share

@@ -62,7 +62,7 @@ def _steps(
 
 
 def _linear(X: Any, n_columns: int, n_threads: int, rng: object) -> WeakLearnerSearch:
-    """Search for support vector machines as in the paper's Section 4.3.
+    """Make the search for support vector machines of the paper's Section 4.3.
 
     C is 1e8 / m for weights of sum 1.
     """
@@ -82,7 +82,7 @@ SEARCHES: dict[str, Callable[..., WeakLearnerSearch]] = {
     "perceptron": _perceptrons,
     "linear": _linear,
 }
-# The searches of estimators whose learners may have a weight for every class, by name.
+# The searches by name, for estimators whose weak learners may have a weight per class.
 SHARED_SEARCHES: dict[str, Callable[..., WeakLearnerSearch]] = SEARCHES | {"step": _steps}
 
 
@@ -111,7 +111,7 @@ def make_search(
 def check_estimator(
     estimator: Any, name: str = "estimator", words: Collection[str] = SEARCHES
 ) -> None:
-    """Raise unless ``estimator`` is one of the names or a scikit-learn classifier with weights."""
+    """Raise an error unless ``estimator`` is a known name or a classifier that takes weights."""
     allowed = f"{name} must be one of {', '.join(map(repr, words))} or a scikit-learn classifier"
     if isinstance(estimator, str):
         if estimator not in words:
@@ -155,7 +155,7 @@ def columns_a_round(asked: object, n_scores: int) -> int:
 
 
 def importances(learners: Sequence[Any], weights: FloatArray, n_features: int) -> FloatArray:
-    """Return importances: the learners' weights distributed to their features, of sum 1 or 0."""
+    """Return the learners' weights distributed to their features, which sum to 1 or are all 0."""
     shares = np.zeros(n_features)
     if weights.ndim == 2:
         weights = np.abs(weights).sum(axis=1)
@@ -167,7 +167,7 @@ def importances(learners: Sequence[Any], weights: FloatArray, n_features: int) -
 
 
 def warn_of_gap(name: str, fit: BoostFit, tol: float, n_estimators: int) -> None:
-    """Warn once if a fit ended above its tolerance without a request to stop."""
+    """Warn once if a fit ended above its tolerance although nobody asked it to stop."""
     if fit.interrupted or fit.relative_gap <= max(tol, ACCURACY):
         return
     gap = f"a relative gap of {fit.relative_gap:.1e}, above tol={tol:g}"
@@ -238,7 +238,7 @@ class Boosted:
     def _store(
         self, fit: BoostFit, n_segments: int, *, stopped: bool = False, shared: bool = False
     ) -> None:
-        """Store the result of a fit. If validation ``stopped`` it, any gap is accepted silently."""
+        """Store the result of a fit. If validation ``stopped`` it, do not warn about its gap."""
         if not stopped:
             warn_of_gap(type(self).__name__, fit, self.tol, self.n_estimators)
         step = n_segments if shared else 1

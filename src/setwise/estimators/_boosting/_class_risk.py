@@ -1,4 +1,4 @@
-"""How good class scores are: the risks of boosting, quality measures, and weights of classes."""
+"""Risks and quality measures of class scores, and weights of classes."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class ClassRisk:
 
     With the unit matrix as code and Delta = 1 off the diagonal, this is equation (17). With
     ancestors in the code it is the risk of Section 3.4, and with the code (-1/2, 1/2) of two
-    classes it is LPBoost (Section 3.1). If several classes are equally violated, the subgradient is
-    the mean of theirs. Before the first learner all classes are equally violated. With the
-    subgradient of a single class, later learners would have to correct the first one.
+    classes it is LPBoost (Section 3.1). If several classes are equally violated, as all are before
+    the first learner, the subgradient is the mean of their subgradients. With the subgradient of a
+    single class, later learners would have to correct the first learner.
 
     A call costs O(m k), plus the products with the code.
 
@@ -204,7 +204,7 @@ def class_merit(
     weight: FloatArray,
     cost: FloatArray,
 ) -> Callable[[FloatArray], float]:
-    """Return a measure of scores (n, k) or (n,): a scorer's, or 1 - the mean share of the cost."""
+    """Return a scorer's value for scores (n, k) or (n,), by default 1 - the mean relative cost."""
     if scoring is not None:
         labels = classes[places]
 
@@ -228,7 +228,7 @@ def class_merit(
 
 
 def places_of(scores: FloatArray) -> IntArray:
-    """Return the class of the largest score, or of its sign."""
+    """Return the class of the largest score of each row, or of the sign of a single score."""
     return (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
 
 

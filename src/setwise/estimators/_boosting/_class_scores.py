@@ -42,7 +42,8 @@ _RIDGE = 1e-3
 class ClassScores(Versioned, Validated, Tabular, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A boosted classifier whose class scores are ``code_`` times the segments of scores.
 
-    With augmented labels there is one segment, for the rows code[y] (x) x of all classes.
+    With augmented labels there is one segment, for the Kronecker products of code[y] and x of all
+    classes y.
     """
 
     estimator: Any
@@ -145,7 +146,7 @@ class ClassScores(Versioned, Validated, Tabular, ClassifierMixin, BaseEstimator)
         )
 
     def _augment(self, X: Any) -> csr_array:
-        """Return the rows code[y] (x) x for all classes, (k n, s d), class by class."""
+        """Return the Kronecker products of code[y] and x for all classes y, (k n, s d)."""
         return kron(csr_array(self.code_), X, format="csr")
 
     def _by_class(self, scores: FloatArray) -> FloatArray:
@@ -174,7 +175,8 @@ class ClassProbabilities:
     which minimise the log-loss. "sigmoid" and "isotonic" calibrate each class against the others,
     by Platt's sigmoid or a monotone function, and normalise.
 
-    Two classes have one score, (n,): the second class has half of it, the first minus half.
+    Two classes have one score, (n,). Half of it is the score of the second class, and minus half
+    that of the first.
     """
 
     maps: Any
@@ -212,7 +214,7 @@ def _of_classes(scores: FloatArray) -> FloatArray:
 def _softmax_map(
     scores: FloatArray, y: IntArray, weight: FloatArray, k: int
 ) -> tuple[float, FloatArray]:
-    """Fit the temperature, not negative, and the biases of least log-loss; this is convex."""
+    """Fit the nonnegative temperature and the biases of least log-loss, a convex problem."""
     unit = max(float(np.abs(scores).max(initial=0.0)), 1e-300)
     scaled = scores / unit
     hot = (y[:, None] == np.arange(k)).astype(np.float64)

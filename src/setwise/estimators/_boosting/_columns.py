@@ -1,4 +1,4 @@
-"""The columns of a table: numbers, missing values, categories, and monotone constraints."""
+"""The columns of a table: numbers, missing values, categories, and monotonic constraints."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Tabular:
         if columns is None or (isinstance(columns, str) and not (stumps and _is_frame(X))):
             return None, X
         if not _is_frame(X) and not hasattr(X, "shape"):
-            X = np.array(X, dtype=object)  # keeps words distinct from numbers
+            X = np.array(X, dtype=object)  # with dtype object, strings stay distinct from numbers
         shape: tuple[int, ...] = getattr(X, "shape", ())
         if len(shape) != 2:
             return None, X  # scikit-learn's checks raise the error
@@ -87,8 +87,8 @@ class Tabular:
     def _stump_options(self, *, one_score: bool, augmented: bool = False) -> dict[str, Any]:
         """Return the options of a search for stumps that concern the columns.
 
-        ``one_score``: rows have one score instead of one per class. ``augmented``: features are
-        products with labels.
+        ``one_score`` means that rows have one score instead of one per class, and ``augmented``
+        that features are products with labels.
         """
         stumps = _is_stump(self.estimator)
         if augmented and self._categorical is not None and self._categorical.any():

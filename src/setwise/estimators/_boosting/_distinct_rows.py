@@ -19,9 +19,9 @@ def distinct_rows(X: Any, y: IntArray, weight: FloatArray) -> tuple[Any, IntArra
     """Merge equal rows of positive weight, sum their weights, and sort them in a fixed order.
 
     If weak learners are equally good, rounding errors decide which one is added. After merging, the
-    result depends neither on the order of the rows nor on how they are repeated. Equal rows are
-    found next to one another in the order of a projection, O(n d + n log n). Missing values, NaN,
-    are equal.
+    result depends neither on the order of the rows nor on how they are repeated. Rows are sorted by
+    a projection, so that equal rows are neighbours, in O(n d + n log n). Missing values (NaN) count
+    as equal.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def distinct_rows(X: Any, y: IntArray, weight: FloatArray) -> tuple[Any, IntArra
     order = np.lexsort((_projection(_filled(X, _STRANGE)), y))
     X, y, weight = X[order], y[order], weight[order]
     first = np.ones(len(y), np.bool_)
-    # All values are finite except missing ones, which infinity can therefore represent.
+    # All present values are finite, so infinity can represent missing ones.
     first[1:] = (y[1:] != y[:-1]) | _differ(_filled(X, np.inf))
     starts = np.flatnonzero(first)
     if len(starts) == len(y):
@@ -54,9 +54,9 @@ def _filled(X: Any, value: float) -> Any:
 
 
 def _projection(X: Any) -> FloatArray:
-    """Project rows to one number each, feature by feature, so that equal rows round alike."""
+    """Project each row to a number, with the same rounding errors for equal rows."""
     direction = np.random.default_rng(0).standard_normal(X.shape[1])
-    with np.errstate(over="ignore", invalid="ignore"):  # equal rows overflow alike
+    with np.errstate(over="ignore", invalid="ignore"):  # an overflow is the same in equal rows
         if issparse(X):
             product: FloatArray = X @ direction
             return product

@@ -38,7 +38,8 @@ class Evaluator:
     def __init__(self, X: Any, risk: Risk, merit: Callable[[FloatArray], float]) -> None:
         self._X, self._risk, self._merit = X, risk, merit
         self._responses: list[FloatArray] = []
-        self._places: dict[int, int] = {}  # keyed by id; the learners are kept alive
+        # Keyed by id, which is unique because the learners stay alive.
+        self._places: dict[int, int] = {}
         self._learners: list[object] = []
 
     def scores(self, columns: Sequence[Column], w: FloatArray) -> FloatArray:
@@ -124,7 +125,7 @@ class ScoreWatch:
         self.stopped = self._patience is not None and self._idle >= self._patience
 
     def at_best(self, fit: BoostFit, offsets: IntArray) -> BoostFit:
-        """Return the fit as of its best round; the bound stays, as it holds for all rounds."""
+        """Return the fit as of its best round, with the last bound, which holds for all rounds."""
         if self.best is None:
             return fit
         w = self.best.w

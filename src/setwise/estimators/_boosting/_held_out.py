@@ -64,7 +64,7 @@ def as_fraction(value: object) -> float | int:
 def split_off(
     examples: Examples, fraction: float | int, random_state: object
 ) -> tuple[Examples, Examples]:
-    """Split rows into those to fit and those to validate; no group has both."""
+    """Split rows into those to fit and those to validate, without dividing a group."""
     turn = _turns(examples, random_state)
     most = int(turn.max(initial=-1)) + 1
     share = fraction / most if isinstance(fraction, int) else fraction
@@ -98,7 +98,7 @@ def folds(examples: Examples, n_folds: int | None, random_state: object) -> list
 
 
 def _share_of(turn: IntArray, share: float) -> NDArray[np.bool_]:
-    """Choose a share of the turns evenly; 1 / 49 of 49 is one, though 49 * (1 / 49) is below 1."""
+    """Choose an evenly spaced share of the turns, allowing for rounding (1 / 49 of 49 is 1)."""
     before, after = (np.floor(place * share + _ROUNDING) for place in (turn, turn + 1))
     held: NDArray[np.bool_] = after > before
     return held

@@ -20,9 +20,9 @@ class ListRisk(ABC):
     .. math:: R(f) = \sum_q v_q \max_\pi\ \Delta_q(\pi)
         + \langle \psi_q(\pi) - \psi_q(\pi^*), f_q \rangle, \qquad \sum_q v_q = 1 .
 
-    It is a convex upper bound of the mean loss, since the ranking by f has the largest <psi, f> of
-    all. Queries in which no ranking is better than another do not count. Rows with equal levels and
-    scores have equal slopes, so that the order of the rows does not matter.
+    It is a convex upper bound of the mean loss, because the ranking by f has the largest <psi, f>
+    of all rankings. Queries in which all rankings are equally good are ignored. Rows with equal
+    levels and scores have equal slopes, so that the order of the rows does not matter.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class ListRisk(ABC):
 class AveragePrecisionRisk(ListRisk):
     r"""The risk of 1 - average precision, with the features of Yue et al.
 
-    psi sums +-(f_i - f_j) / (|P| |N|) over pairs.
+    <psi, f> is the sum of +-(f_i - f_j) / (|P| |N|) over pairs of a relevant and another row.
 
     The worst ranking is found exactly, by ``cpp/boosting/average_precision.hpp``, O(m log m).
     """
@@ -142,7 +142,7 @@ class AveragePrecisionRisk(ListRisk):
         return losses, slopes
 
     def _merits(self, scores: FloatArray) -> FloatArray:
-        """Return precision at each distinct score, weighted by the share of relevant rows there."""
+        """Return the precision at each distinct score, weighted by its share of relevant rows."""
         order, first = self._blocks(scores)
         found = np.add.reduceat(self._relevant[order].astype(np.float64), first)
         query = self._query[order][first]

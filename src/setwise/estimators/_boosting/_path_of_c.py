@@ -27,7 +27,8 @@ PATH_TIME = 0.5
 def least_c(risk: Risk, search: WeakLearnerSearch, *, grouped: bool = False) -> float:
     r"""Return :math:`C = 1 / \max_h \langle -R'(0), h \rangle`, below which all weights are 0.
 
-    ``grouped``: a learner has a weight in every segment, and the norm of its gains counts.
+    With ``grouped``, a learner has a weight in every segment, and the norm of its gains replaces
+    its gain.
 
     It grows with the number of classes, since a learner then concerns fewer examples. If the risk
     has one subgradient at 0, as with two classes, weights are positive above this C. If it has
@@ -41,13 +42,15 @@ def least_c(risk: Risk, search: WeakLearnerSearch, *, grouped: bool = False) -> 
     else:
         own = slice(offsets[column.segment], offsets[column.segment + 1])
         edge = -float(slope[own] @ column.response)
-    return 1.0 / edge if edge > 1e-9 else 1.0  # without an edge there is no scale
+    # No weak learner lowers the risk, so any number will do.
+    return 1.0 / edge if edge > 1e-9 else 1.0
 
 
 class PathOfC(Generic[T]):
     """The values of C that were tried, and the best of them.
 
-    From its first value the path goes up as long as the score improves, otherwise down.
+    From its first value the path goes up while the score improves. If the first step up does not
+    improve it, the path goes down.
 
     Parameters
     ----------

@@ -24,15 +24,16 @@ class RankRisk:
     r"""The mean of :math:`(1 - (f_i - f_j))_+` over pairs with :math:`y_i > y_j`, equation (14).
 
     With two levels it is a convex upper bound of 1 - the area under the ROC curve. The pairs are
-    never listed: those with f_i - 1 < f_j count, and one sort and two sweeps give their total
-    weight for each row, O(m log m).
+    never listed. One sort and two sweeps give each row's total weight of the violated pairs, f_i -
+    1 < f_j, in O(m log m).
 
     Parameters
     ----------
     levels : array of shape (m,)
         y, real numbers.
     sample_weight : array of shape (m,) or number, optional
-        The weight of a pair is the product of two: 2 equals a repeated row, 0 a removed one.
+        The weight of a pair is the product of the weights of its rows. A weight of 2 is equivalent
+        to a repeated row, and 0 to a removed row.
     groups : array of shape (m,), optional
         Only rows of the same group are compared (the answers to a query).
     """
@@ -54,7 +55,7 @@ class RankRisk:
         self._counter = _core.RankPairs(self._levels, self._weights, self._starts)
         self._grouped = groups is not None
         self.offsets = np.array([0, m])
-        # An infinite margin counts all pairs.
+        # With an infinite margin, all pairs are violated.
         self.n_pairs = self._active(np.zeros(m), np.inf)[0]
         if self.n_pairs == 0:
             where = "" if groups is None else " in one group"
@@ -70,7 +71,7 @@ class RankRisk:
         return active / self.n_pairs + float(slopes @ scores), slopes
 
     def each(self, scores: FloatArray) -> tuple[FloatArray, csr_array]:
-        """Return the risk of each pair, (n,), and its subgradient, (n, m): O(m^2) of both."""
+        """Return the risk (n,) of each pair and its subgradient (n, m); n is of order m^2."""
         high, low, weights = self._pairs
         values = 1.0 - (scores[high] - scores[low])
         active = values > 0
@@ -84,10 +85,11 @@ class RankRisk:
         """Return the AUC: the share of pairs in the right order, ties counting half."""
         wrong, right = self._active(scores, 0.0)[0], self._active(-scores, 0.0)[0]
         share = 0.5 + 0.5 * (right - wrong) / self.n_pairs
-        return min(max(share, 0.0), 1.0)  # rounding: the sums have different orders
+        # The sums are rounded differently, because their orders differ.
+        return min(max(share, 0.0), 1.0)
 
     def _active(self, scores: FloatArray, margin: float) -> tuple[float, FloatArray]:
-        """Return the weight of pairs with f_i - margin < f_j, and each row's part, by sign."""
+        """Return the weight of pairs with f_i - margin < f_j, and the signed weight of each row."""
         slopes = np.empty(len(scores))
         own = scores[self._order] if self._grouped else np.ascontiguousarray(scores)
         active = self._counter.slopes(own, margin, slopes)
@@ -131,7 +133,7 @@ def as_groups(groups: ArrayLike | None, m: int, name: str = "groups") -> NDArray
         raise ValueError(f"{name} must name a group for every row, got {missing[0]}")
     try:
         np.unique(array)
-    except TypeError:  # names that cannot be compared
+    except TypeError:  # the names cannot be compared
         kinds = ", ".join(sorted({type(group).__name__ for group in array}))
         raise TypeError(f"{name} must hold names of one kind, got {kinds}") from None
     return array
@@ -142,9 +144,9 @@ def cut_points(
 ) -> FloatArray:
     """Return thresholds (n_levels - 1,), not decreasing, of the least weight of misplaced rows.
 
-    A row belongs to the level that equals the number of thresholds below its score. Dynamic
-    programming over the sorted scores, O(m (log m + n_levels)); a threshold lies midway between two
-    scores, or 1 beyond the last.
+    A row belongs to the level that equals the number of thresholds below its score. They are found
+    by dynamic programming over the sorted scores, in O(m (log m + n_levels)). A threshold lies
+    midway between two scores, or 1 beyond the last.
     """
     order = np.argsort(scores, kind="stable")
     values = scores[order]

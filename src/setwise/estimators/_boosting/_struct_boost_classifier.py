@@ -63,19 +63,19 @@ class StructBoostClassifier(ClassScores):
     time_limit : float, default=None
         The largest number of seconds that ``fit`` may take, None for no limit. It then ends with
         the best weights so far and warns (``ConvergenceWarning``); ``gap_`` is valid. The first
-        round, without weak learners, one weak learner of scikit-learn and one linear program are
-        not interrupted. The result then depends on the speed and the load of the machine.
+        round, the fit of a weak learner of scikit-learn, and a linear program are not interrupted.
+        The result then depends on the speed and the load of the machine.
     C : float or "auto", default="auto"
         Weight of the mean loss against the sum of the weights. Below a threshold, which grows with
         the number of classes, all weights are 0 and the fit warns. "auto" tries 50 times that
-        threshold, then 150 times. If the score of held-out rows does not improve, it tries 15 and 5
-        times, as long as the score improves. Held-out rows are those of ``eval_set`` or
+        threshold, then 150 times. If 150 does not improve the score of held-out rows, it tries 15
+        times and then 5 times, while the score improves. Held-out rows are those of ``eval_set`` or
         ``early_stopping``, otherwise folds, after which all rows are fitted. Above 20,000 rows a
         random sample of that size chooses, unless ``calibrate`` needs all rows.
     surrogate : {"auto", "hinge", "logistic"}, default="auto"
-        The surrogate of the loss. "auto": if C is given, the hinge, as in the paper, since the unit
-        of C depends on the surrogate. If C is chosen, the hinge is tried at the best C of the
-        logistic surrogate, and is taken if its score on held-out rows is higher.
+        The surrogate of the loss. If C is given, "auto" is the hinge, as in the paper, because the
+        unit of C depends on the surrogate. If C is chosen, "auto" tries the hinge at the best C of
+        the logistic surrogate, and takes it if its score on held-out rows is higher.
     taxonomy : nested lists, parent array or graph, default=None
         A tree whose nodes include the classes. In nested lists, lists are nodes and labels are
         leaves: ``[["cat", "dog"], ["car", "bus"]]``. A parent array gives the parent of each node,
@@ -120,10 +120,10 @@ class StructBoostClassifier(ClassScores):
         For "validation" or "valid_0", "valid_1" and so on: a dict of "score" and "loss", each with
         one number per round.
     estimators_ : list
-        The weak learners, in the order of their arrival.
+        The weak learners, in the order in which they were added.
     estimator_weights_ : array of shape (n_learners,), or (n_learners, s) if they are shared
     estimator_segments_ : array of shape (n_learners,), or None if they are shared
-        The column of ``code_`` each learner scores; all 0 in the augmented form.
+        The column of ``code_`` to which each learner contributes; all 0 in the augmented form.
     code_ : array of shape (k, s)
         Gamma.
     cost_ : array of shape (k, k)
@@ -221,7 +221,7 @@ class StructBoostClassifier(ClassScores):
             the score in prediction. If it had some, an unknown category counts as missing.
         y : array of shape (n,)
         sample_weight : array of shape (n,) or number, optional
-            2 equals a repeated sample, 0 a removed one.
+            A weight of 2 is equivalent to a repeated sample, and 0 to a removed one.
         eval_set : (X, y) or list of them, optional
             Sets that are scored after each round; the first ends the fit (``early_stopping``) and
             chooses C.
@@ -244,7 +244,7 @@ class StructBoostClassifier(ClassScores):
         columns_a_round(settings.columns_per_round, 0)
         if self.calibrate is not None:
             as_choice(self.calibrate, "calibrate", METHODS)
-        self._check_habits()
+        self._check_fit_options()
         as_scoring(settings.scoring)
         check_display(self.verbose, callback)
         deadline = Deadline.of(self.time_limit, armed=False)
@@ -298,7 +298,7 @@ class StructBoostClassifier(ClassScores):
         )
 
     def _is_grouped(self, *, shared: bool) -> bool:
-        """Return whether the penalty is the norm; raise if the other parameters do not allow it."""
+        """Return whether the penalty is the group norm; check that the parameters allow it."""
         penalty = self._settings.penalty
         steps = isinstance(self.estimator, str) and self.estimator == "step"
         if penalty == "l1" or not (steps or penalty == "group"):
@@ -309,7 +309,7 @@ class StructBoostClassifier(ClassScores):
                 )
             return False
         if self.code_.shape[1] == 1 or self._augmented:
-            return True  # one weight per learner: its absolute value is its norm
+            return True  # with one weight per learner, its norm is its absolute value
         if not shared:
             raise ValueError("columns must be 'shared' for penalty='group', got 'class'")
         if self.surrogate == "hinge":

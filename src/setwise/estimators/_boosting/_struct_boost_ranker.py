@@ -77,14 +77,15 @@ class StructBoostRanker(Versioned, Validated, Tabular, ClassifierMixin, BaseEsti
     time_limit : float, default=None
         The largest number of seconds that ``fit`` may take, None for no limit. It then ends with
         the best weights so far and warns (``ConvergenceWarning``); ``gap_`` is valid. The first
-        round, without weak learners, one weak learner of scikit-learn and one linear program are
-        not interrupted. The result then depends on the speed and the load of the machine.
+        round, the fit of a weak learner of scikit-learn, and a linear program are not interrupted.
+        The result then depends on the speed and the load of the machine.
     C : float or "auto", default="auto"
         Weight of the mean over the pairs, or the queries, against the sum of the weights. "auto"
-        tries 50 times the least C for which a weak learner gets a weight, then 150 times. If the
-        score of held-out rows does not improve, it tries 15 and 5 times, as long as the score
-        improves. Held-out rows are those of ``eval_set`` or ``early_stopping``, otherwise folds,
-        after which all rows are fitted. Above 20,000 rows a random sample of that size chooses.
+        tries 50 times the least C for which a weak learner gets a weight, then 150 times. If 150
+        does not improve the score of held-out rows, it tries 15 times and then 5 times, while the
+        score improves. Held-out rows are those of ``eval_set`` or ``early_stopping``, otherwise
+        folds, after which all rows are fitted. Above 20,000 rows a random sample of that size
+        chooses.
     loss : {"auc", "average_precision", "ndcg"}, default="auc"
         The loss of a ranking: the share of pairs in the wrong order; 1 - the average precision of
         each query, with the features of Yue et al.; or 1 - its normalised discounted gain, with y
@@ -100,8 +101,8 @@ class StructBoostRanker(Versioned, Validated, Tabular, ClassifierMixin, BaseEsti
         Relative gap at which the fit stops. A fit that ends above it, for instance at
         ``n_estimators``, warns (``ConvergenceWarning``).
     ordinal : bool, default=False
-        Whether y holds ordered levels (numbers, any count of them). Otherwise it holds two classes,
-        and more are refused, because their order might mean nothing.
+        Whether y holds ordered levels, which may be any numbers. Otherwise it must hold two
+        classes: the order of more classes might be meaningless.
     options : BoostOptions, default=None
         Settings that few fits change (``sw.learning.BoostOptions``): ``slack``,
         ``validation_fraction``, ``n_iter_no_change``, ``n_folds``, ``categorical_features`` and
@@ -126,7 +127,7 @@ class StructBoostRanker(Versioned, Validated, Tabular, ClassifierMixin, BaseEsti
         For "validation" or "valid_0", "valid_1" and so on: a dict of "score" and "loss", each with
         one number per round.
     estimators_ : list
-        The weak learners, in the order of their arrival.
+        The weak learners, in the order in which they were added.
     estimator_weights_ : array of shape (n_learners,)
     estimator_segments_ : array of shape (n_learners,)
         All 0: the scores are one vector.
@@ -227,8 +228,9 @@ class StructBoostRanker(Versioned, Validated, Tabular, ClassifierMixin, BaseEsti
         qid : array of shape (n,), optional
             Another name for ``groups``.
         sample_weight : array of shape (n,) or number, optional
-            The weight of a pair is the product of two: 2 equals a repeated sample, 0 a removed one.
-            For the other losses it is the weight of a query, the same for all its samples or 0.
+            The weight of a pair is the product of the weights of its samples. A weight of 2 is
+            equivalent to a repeated sample, and 0 to a removed one. For the other losses it is the
+            weight of a query, the same for all its samples or 0.
         eval_set : (X, y), (X, y, groups) or list of them, optional
             Sets that are scored after each round; the first ends the fit (``early_stopping``) and
             chooses C.
@@ -247,7 +249,7 @@ class StructBoostRanker(Versioned, Validated, Tabular, ClassifierMixin, BaseEsti
             as_count(self.k, "k", least=1)
             if self.loss != "ndcg":
                 raise ValueError(f"k must be None with loss={self.loss!r}, got {self.k}")
-        self._check_habits()
+        self._check_fit_options()
         slack = as_choice(self._settings.slack, "slack", ("auto", "one", "example"))
         check_display(self.verbose, callback)
         deadline = Deadline.of(self.time_limit, armed=False)
@@ -346,7 +348,7 @@ class StructBoostRanker(Versioned, Validated, Tabular, ClassifierMixin, BaseEsti
         return self._table(X, reset=False, accept_sparse=["csc", "csr"])
 
     def _shifted(self, scores: FloatArray) -> FloatArray:
-        """Return scores whose sign is the class, if there are two."""
+        """Return scores, shifted if there are two classes such that their sign is the class."""
         return scores - self.cut_points_[0] if len(self.classes_) == 2 else scores
 
     def _learn_levels(self, y: NDArray[Any]) -> NDArray[np.int64]:
@@ -358,7 +360,7 @@ class StructBoostRanker(Versioned, Validated, Tabular, ClassifierMixin, BaseEsti
             check_targets(y)
         self.classes_, levels = np.unique(y, return_inverse=True)
         if not self.ordinal and len(self.classes_) > 2:
-            # scikit-learn's estimator checks require the first sentence.
+            # The first sentence of the message is required by scikit-learn's estimator checks.
             raise ValueError(
                 "Only binary classification is supported. The type of the target is "
                 f"{type_of_target(y)}: set ordinal=True if the labels of y are ordered levels"
@@ -386,7 +388,7 @@ def _groups_of(groups: Any, qid: Any, n: int) -> NDArray[Any] | None:
 
 
 def _distinct(examples: Examples) -> Examples:
-    """Return equal rows of one group and level as one, with the sum of their weights."""
+    """Merge equal rows of the same group and level, and sum their weights."""
     groups = examples.groups
     keys = np.zeros(len(examples), np.int64)
     if groups is not None:

@@ -33,10 +33,10 @@ def label_code(taxonomy: Any, classes: NDArray[Any], *, augmented: bool = False)
 
     In the flat case the code is the unit matrix, and any confusion costs 1. In a tree the code
     marks a class and its ancestors (equation (19)), and the cost is the height of the first common
-    ancestor: its longest path down to a leaf. Nodes above all classes, or above the same classes as
-    another node, are redundant and left out, so that a tree of one level has the flat code. Two
-    classes need one score, of which each takes a half with opposite signs (Section 3.1), unless the
-    code augments the features.
+    ancestor, which is the length of its longest path down to a leaf. Nodes above all classes, or
+    above the same classes as another node, are redundant and left out, so that a tree of one level
+    has the flat code. Two classes need one score, of which each takes a half with opposite signs
+    (Section 3.1), unless the code augments the features.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def _read_parents(taxonomy: Any, k: int) -> IntArray:
             f"it is a parent array, got {len(parents)} nodes"
         )
     parents = _checked(parents.astype(np.int64))
-    # If a class did not occur in y, the indices of later classes would be wrong.
+    # If a class did not occur in y, the parent array would assign later classes to the wrong nodes.
     leaves = np.setdiff1d(np.arange(k, len(parents)), parents)
     if len(leaves):
         raise ValueError(
@@ -183,14 +183,14 @@ def _ancestors(parents: IntArray) -> NDArray[np.bool_]:
 
 
 def _heights(ancestors: NDArray[np.bool_]) -> FloatArray:
-    """Return the longest paths down to a leaf: the deepest depth below minus the own depth."""
+    """Return the height of each node: the largest depth below it minus its own depth."""
     depths = ancestors.sum(axis=1)
     heights: FloatArray = np.where(ancestors, depths[:, None], 0).max(axis=0) - depths.astype(float)
     return heights
 
 
 def _distinct(marks: NDArray[np.bool_]) -> FloatArray:
-    """Return the columns that distinguish classes, each once: single classes first, in order."""
+    """Return the distinct columns that distinguish classes, those of single classes first."""
     columns = np.unique(marks[:, ~marks.all(axis=0)], axis=1)
     columns = columns[:, columns.any(axis=0)]
     order = np.lexsort((columns.argmax(axis=0), columns.sum(axis=0)))

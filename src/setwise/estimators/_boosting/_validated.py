@@ -75,8 +75,8 @@ class Validated(Boosted):
     def _settings(self) -> BoostOptions:
         return read_options(self.options, type(self).__name__)
 
-    def _check_habits(self) -> None:
-        """Raise if a parameter is invalid."""
+    def _check_fit_options(self) -> None:
+        """Raise an error if a parameter is invalid."""
         if isinstance(self.C, str):
             as_choice(self.C, "C", ("auto",))
         if isinstance(self.early_stopping, str):
@@ -122,7 +122,8 @@ class Validated(Boosted):
         self._surrogate = self._surrogates()[0]
         if isinstance(self.C, str):
             few = parts
-            if stopping or not hold_out:  # otherwise scores of all rows are needed
+            # Without early stopping, calibration needs scores of all rows, out of fold.
+            if stopping or not hold_out:
                 enough = partial(enough_of, random_state=self.random_state)
                 few = [(enough(train), enough(held)) for train, held in parts]
             outside = self._choose(examples, search, few, patience, options)
@@ -199,7 +200,7 @@ class Validated(Boosted):
             return False
         try:
             self._risk(train), self._risk(held)
-        except ValueError:  # there are no pairs to compare
+        except ValueError:  # the held-out rows have no pairs to compare
             return False
         return True
 

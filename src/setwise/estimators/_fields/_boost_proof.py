@@ -43,7 +43,7 @@ class BoostProof(NamedTuple):
 
 
 def prove(fit: BoostFit, risk: FieldRisk, C: float, deadline: Deadline) -> BoostProof:
-    """Search for the labels of the final weights in full, unless cuts were exact.
+    """Make a full search for the labels of the final weights, unless cuts were exact.
 
     A fit that was interrupted gets the bound that holds without a search.
     """

@@ -18,8 +18,8 @@ class Couplings:
         \chi_{il}(z) = [\exists p : z_p = l]
 
     for the edges, for the regions S and, if ``label_costs`` are learnt, for every label l of every
-    graph i. All are submodular for :math:`\theta \le 1/2`. They are concatenated, F in all: first
-    the edges, then the regions, then the labels.
+    graph i. All are submodular for :math:`\theta \le 1/2`. The F couplings are concatenated: first
+    those of edges, then of regions, then of labels.
 
     Parameters
     ----------

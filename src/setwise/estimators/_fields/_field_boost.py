@@ -59,21 +59,21 @@ class FieldBoost(Boosted, FieldModel):
     With more labels, expansion moves replace the cut and may miss the most violated labelling. The
     planes and the bound then remain valid, but the true objective may be higher than the computed
     one. Therefore a full search is made for the final weights. If it finds a more violated
-    labelling, the fit is repeated with full searches. ``gap_`` includes what no search could prove.
+    labelling, the fit is repeated with full searches. ``gap_`` includes the part that no search
+    could prove.
 
     Parameters
     ----------
     estimator : str, scikit-learn classifier, or a pair of them, default="stump"
         The weak learners of the nodes: "stump", "tree", "perceptron", "linear", or a classifier, as
         in ``StructBoostClassifier``; or "feature": the node features and their negatives, which
-        gives a linear model as in ``FieldSVM``, but a sparse one (without an intercept; add a
-        column of ones for one). A pair has other weak learners for the edges. A response h of
-        theirs becomes (1 + h) / 2, which is not negative; "feature" uses the edge features
-        themselves.
+        gives a sparse linear model (without an intercept; add a column of ones if you need one).
+        The second entry of a pair is for the edges. A response h of an edge learner becomes (1 + h)
+        / 2, which is not negative; "feature" uses the edge features themselves.
     scores : classifier with ``predict_proba``, default=None
-        Any classifier of nodes. Its scores are the node features of the field; those of a graph
-        come from a fit to the other folds. They are a logit for two labels, log-probabilities for
-        more.
+        Any classifier of nodes. Its scores are the node features of the field: a logit for two
+        labels, log-probabilities for more. The scores of a graph come from a fit to the other
+        folds.
     passthrough : bool, default=False
         Whether the node features are used in addition to the ``scores``.
     measure : Loss or str, default=None
@@ -95,8 +95,8 @@ class FieldBoost(Boosted, FieldModel):
     time_limit : float, default=None
         The largest number of seconds that ``fit`` may take, None for no limit. It then ends with
         the best weights so far and warns (``ConvergenceWarning``); ``gap_`` is valid. The first
-        round, without weak learners, one weak learner of scikit-learn and one linear program are
-        not interrupted. The result then depends on the speed and the load of the machine.
+        round, the fit of a weak learner of scikit-learn, and a linear program are not interrupted.
+        The result then depends on the speed and the load of the machine.
     C : float, default=1.0
         Weight of the mean over the graphs against the sum of all weights. The risk of a graph grows
         with its nodes.
@@ -308,7 +308,7 @@ class FieldBoost(Boosted, FieldModel):
         return total / total.sum() if total.sum() > 0 else total
 
     def staged_predict(self, X: Any) -> Iterator[list[NDArray[Any]]]:
-        """Yield what ``predict`` would have returned after each round."""
+        """Yield the result of ``predict`` as of each round."""
         graphs = self._read(X)
         stages = self.stages_
         for stage in range(stages.shape[0]):

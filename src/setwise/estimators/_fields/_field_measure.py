@@ -24,7 +24,7 @@ TEMPERATURES = np.geomspace(1 / 16, 16, 9)
 
 
 class Measure:
-    r"""The mean over the graphs of a set loss, relative to the loss of everything wrong.
+    r"""The mean over the graphs of a set loss, relative to its value if all labels are wrong.
 
     A label's set is the set of its nodes. Here l is the second of two labels, or each one of more:
     :math:`\Delta(\{y_i = l\}, \{z_i = l\}) / \Delta(\{y_i = l\}, \{y_i \ne l\})`. Node weights are
@@ -55,7 +55,7 @@ class Measure:
 
 
 def best_biases(fields: Sequence[Field], measure: Measure, solve: Solve) -> FloatArray:
-    """Return the bias of each label, (L,); of two labels the first has none.
+    """Return the bias of each label, (L,); with two labels that of the first is 0.
 
     The labels are searched one after the other, each over the biases of _SHARES.
     """
@@ -74,7 +74,7 @@ def best_biases(fields: Sequence[Field], measure: Measure, solve: Solve) -> Floa
             wanted = np.unique(np.quantile(unary[:, label] - others, _SHARES))
             values = [value(_with(bias, label, b)) for b in wanted]
             if min(values) < least:
-                # If several biases are best, the middle one.
+                # If several biases are best, the middle one is taken.
                 best = np.flatnonzero(np.array(values) == min(values))
                 least, bias = min(values), _with(bias, label, wanted[best[len(best) // 2]])
     return bias

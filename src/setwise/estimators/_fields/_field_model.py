@@ -84,7 +84,7 @@ class FieldModel(Versioned, BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _of_a_share(self, share: float) -> dict[str, Any]:
-        """Return the parameters that change in a fit to a share of the graphs."""
+        """Return the parameters that must change if only a share of the graphs is fitted."""
         return {}
 
     @property
@@ -189,7 +189,7 @@ class FieldModel(Versioned, BaseEstimator):  # type: ignore[misc]
     # ----------------------------------------------------------------------------------- questions
 
     def decision_function(self, X: Any) -> list[FloatArray]:
-        """Return the scores of the nodes, including the bias, without their neighbours.
+        """Return the scores of the nodes, including the bias but not the couplings.
 
         Each graph has scores of shape (N,) for two labels, positive for the second class, and (N,
         L) for more.
@@ -266,9 +266,9 @@ class FieldModel(Versioned, BaseEstimator):  # type: ignore[misc]
 
     def _decided(self, fields: Sequence[Field], loss: Loss, temperature: float) -> list[Decision]:
         def best(field: Field) -> Decision:
-            # `decide` takes a product of marginals, and projection optimises over such products. On
-            # photographs its decisions were better than those from trees, whose marginals of pairs
-            # are not used here, in a tenth of the time.
+            # `decide` assumes a product of marginals, and projection optimises over such products.
+            # On photographs its decisions were better than those from trees, whose pair marginals
+            # are not used here, and took a tenth of the time.
             post = completed(marginals(field, "projection", temperature=temperature, n_jobs=1))
             return decide(post.probabilities[:, 1], loss, n_jobs=1)
 
@@ -290,8 +290,8 @@ class FieldModel(Versioned, BaseEstimator):  # type: ignore[misc]
     def score(self, X: Any, Y: Any, node_weights: Any = None) -> float:
         """Return the weighted share of all nodes whose label is right.
 
-        With a ``measure``, return 1 - its mean over the graphs, relative to that of everything
-        wrong.
+        With a ``measure``, return 1 - its mean over the graphs, relative to its value if all labels
+        are wrong.
         """
         graphs = self._read(X)
         predicted = self._predicted(self._fields(graphs, self._scores(graphs)))
@@ -340,7 +340,7 @@ class FieldModel(Versioned, BaseEstimator):  # type: ignore[misc]
             raise ValueError("Y must hold labels, got numbers that are not whole")
         try:
             self.classes_, labels = np.unique(values, return_inverse=True)
-        except TypeError:  # labels that cannot be compared
+        except TypeError:  # the labels cannot be compared
             kinds = ", ".join(sorted({type(label).__name__ for label in values}))
             raise TypeError(f"Y must hold labels of one kind, got {kinds}") from None
         n_labels = len(self.classes_)

@@ -33,12 +33,12 @@ class FullSearch(NamedTuple):
 
 
 class FieldOracle:
-    r"""An oracle from w to the sum of the risks of all graphs and a subgradient.
+    r"""The oracle that maps w to the sum of the risks of all graphs and a subgradient.
 
     The scores are linear in w. Cuts find the most violated labels; moves find only some violated
     labels. The answer is then a plane below the risk, and its value is no upper bound of the
-    objective. Therefore weights are a candidate for the result only after a full search of the
-    labels, with a bound on what it missed. ``prove`` makes this search, and ``best`` holds the
+    objective. Therefore weights can become the result only after a full search of the labels, with
+    a bound on the violation that it missed. ``prove`` makes this search, and ``best`` holds the
     weights of the least proved objective.
 
     Moves start from the labels of the last call and may end there. If ``thorough`` is set and the
@@ -62,7 +62,7 @@ class FieldOracle:
         self.first_coupling = kinds * columns
         self._cuts = self.first_coupling + np.cumsum([0, *widths])  # the start of each part
         self.dimension = int(self._cuts[-1])
-        self.zero = C * wrong  # P(0): all nodes are wrong
+        self.zero = C * wrong  # the objective at w = 0, where all nodes count as wrong
         self.best = Proved(np.zeros(self.dimension), self.zero, exact=True)
         self.proved: list[float] = []  # the best value after each call
         self._thorough, self._least = False, np.inf
@@ -73,12 +73,12 @@ class FieldOracle:
         return self._risk.exact
 
     def start(self, *, thorough: bool) -> None:
-        """Begin a search for the best weights; proved weights are kept."""
+        """Begin a search for the best weights. Weights that are already proved are kept."""
         self._thorough = thorough
         self._least = np.inf  # the least of all returned objectives
 
     def parts(self, w: FloatArray) -> tuple[FloatArray, list[FloatArray]]:
-        """Return weights of the nodes, (K, d), and of the features of each coupling's part."""
+        """Return the weights of the nodes, (K, d), and those of each kind of coupling."""
         W = w[: self.first_coupling].reshape(self._kinds, -1)
         return W, [w[begin:end].copy() for begin, end in pairwise(self._cuts)]
 
@@ -97,7 +97,7 @@ class FieldOracle:
         return plane
 
     def prove(self, w: FloatArray) -> FullSearch:
-        """Search in full, and keep the weights if no others are known to be better."""
+        """Make a full search, and store the weights if they are the best proved ones so far."""
         plane, most = self._ask_in_full(w)
         least, most = (self._objective(w, risk) for risk in (plane[0], most))
         self._keep(w, least, most)

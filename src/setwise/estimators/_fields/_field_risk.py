@@ -61,7 +61,7 @@ class FieldRisk:
         self._loss = np.repeat(node_weights[:, None], n_labels, axis=1)
         self._loss[every, labels] = 0.0
         self._every, self._true_cut = every, self._couplings(labels)
-        self.wrong = float(node_weights.sum())  # n R(0): all nodes count as wrong
+        self.wrong = float(node_weights.sum())  # n R(0), where all nodes count as wrong
 
     @property
     def exact(self) -> bool:
@@ -91,7 +91,7 @@ class FieldRisk:
         return risks, csr_array((slopes[at], (row[at], at)), shape=(len(graphs), len(slopes)))
 
     def afresh(self, scores: FloatArray) -> tuple[float, FloatArray]:
-        """Return the risk and a subgradient with labels that are searched from another start."""
+        """Return the risk and a subgradient, with labels that are searched from another start."""
         unary, weights = self._energies(scores)
         risks, labels = self._better_than_truth(unary, scores, self._maps.afresh(unary, weights))
         return float(risks.mean()), self._slopes(labels) / len(risks)

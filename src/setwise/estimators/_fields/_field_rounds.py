@@ -39,7 +39,7 @@ class FieldRounds:
         self._tol = as_number(tol, "tol", nonnegative=True)
         self._limit = as_count(limit, "max_iter", least=1)
         self.bound = -np.inf
-        self.rounding = 0.0  # rounding error of the final sums
+        self.rounding = 0.0  # the rounding error of the final sums
         self._bounds: list[float] = []
         self.seconds: list[float] = []
         self._before = 0.0
@@ -92,7 +92,7 @@ class FieldRounds:
         return share_left(value, min(self.bound, value), self._oracle.zero, self.rounding)
 
     def end(self, fit: Fit) -> None:
-        """Record why a search ended without reaching its target: Ctrl-C, time, or no progress."""
+        """Record why a search ended above its target: Ctrl-C, the time limit, or no progress."""
         self.rounding = fit.rounding
         if (fit.interrupted or self.deadline.expired) and not self._asked:
             self.cancel()

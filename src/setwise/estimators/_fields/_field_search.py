@@ -1,4 +1,4 @@
-"""Weak learners of a field: for the nodes, and non-negative ones for the couplings."""
+"""Searches for the weak learners of a field: any for nodes, nonnegative ones for couplings."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Indicator:
 class Indicators:
     """A search among 0-1 learners by a search among learners with responses -1 and +1.
 
-    The value of (1 + h) / 2 is half that of h plus a constant, so the best h makes the best
+    The edge of (1 + h) / 2 is half that of h plus a constant, so the best h gives the best
     indicator.
     """
 

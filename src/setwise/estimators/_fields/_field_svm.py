@@ -58,16 +58,16 @@ class FieldSVM(FieldModel):
     Therefore a full search with a bound is made for the final weights (over all labellings of small
     graphs, by a relaxation for others). If it finds a more violated labelling, the fit continues,
     and weights that seem to be the best so far are searched from another start and in full.
-    ``gap_`` includes what no search could prove, so it is always valid.
+    ``gap_`` includes the part that no search could prove, so it is always valid.
 
     Parameters
     ----------
     C : float, default=1.0
         Weight of the sum over the graphs against the squared norm.
     scores : classifier with ``predict_proba``, default=None
-        Any classifier of nodes. Its scores are the node features of the field; those of a graph
-        come from a fit to the other folds. They are a logit for two labels, log-probabilities for
-        more.
+        Any classifier of nodes. Its scores are the node features of the field: a logit for two
+        labels, log-probabilities for more. The scores of a graph come from a fit to the other
+        folds.
     passthrough : bool, default=False
         Whether the node features are used in addition to the ``scores``.
     measure : Loss or str, default=None
@@ -235,7 +235,7 @@ class FieldSVM(FieldModel):
         return bool(self.label_costs)
 
     def _of_a_share(self, share: float) -> dict[str, Any]:
-        """Return C for a share of the graphs: it multiplies the sum over fewer of them."""
+        """Return the C with the same effect on a share of the graphs; C multiplies a sum."""
         return {"C": self.C / share}
 
     def _learn(
@@ -280,8 +280,8 @@ class FieldSVM(FieldModel):
             _, least, most = proof
             if rounds.interrupted or rounds.proved() or not rounds.left:
                 break
-            # If no labels were missed and only the unproved part remains, more planes would not
-            # help.
+            # If no violated labels were missed and only the unproved part of the gap remains, more
+            # planes would not help.
             near = self.tol * gap_scale_of(fit.value, rounds.bound, oracle.zero)
             if least - fit.value <= near and most - least > near:
                 break
@@ -321,7 +321,7 @@ class FieldSVM(FieldModel):
         self.region_coef_ = between[0] if between else np.zeros(0)
 
     def _what_is_left(self, rounds: FieldRounds) -> str:
-        """Return a sentence on why a fit ended above its tolerance, and what to try."""
+        """Return a sentence that says why a fit ended above its tolerance, and what to try."""
         said = (
             f"FieldSVM stopped after {self.n_iter_} rounds at a relative gap of {self.gap_:.1e}, "
             f"above tol={self.tol:g}"

@@ -155,7 +155,7 @@ def _starts(sizes: Iterable[int]) -> IntArray:
 def _read(
     graph: Any, name: str, d: int | None, k: int | None, layers: int | None
 ) -> tuple[FloatArray, IntArray, FloatArray | None, IntArray]:
-    """Read one sample; it needs no edge features if it has no edge."""
+    """Read one sample. Without edges it needs no edge features."""
     if not isinstance(graph, tuple | list) or len(graph) not in (3, 4):
         what = f"{len(graph)} entries" if isinstance(graph, tuple | list) else type(graph).__name__
         raise TypeError(
@@ -176,7 +176,7 @@ def _read(
             f"regions of {name} must have {layers} layers as those of the others, "
             f"got {regions.shape[1]}"
         )
-    if len(edges) == 0 and pairs.size == 0 and pairs.ndim < 2:  # an empty list
+    if len(edges) == 0 and pairs.size == 0 and pairs.ndim < 2:  # an empty list has no edges
         return nodes, edges, None, regions
     pairs = as_numbers(
         pairs, f"edge_features of {name}", shape=(len(edges), None), largest=SQUARABLE
@@ -224,7 +224,7 @@ def _numbers_or_nan(values: Any, name: str) -> FloatArray:
 
 
 def refuse_missing(graphs: Graphs, name: str = "X[{}]") -> None:
-    """Raise if a feature of a node is missing, NaN."""
+    """Raise an error if a feature of a node is missing (NaN)."""
     missing = np.flatnonzero(np.isnan(graphs.nodes).any(axis=1))
     if missing.size:
         graph = int(np.searchsorted(graphs.node_starts, missing[0], side="right")) - 1

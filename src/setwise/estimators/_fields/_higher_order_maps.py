@@ -26,7 +26,7 @@ def best_maps(graphs: Graphs, couplings: Couplings, n_labels: int, n_jobs: int) 
 
 
 class HigherOrderMaps(BatchMaps):
-    """Maps of three or more labels with regions or label costs, which are proved field by field."""
+    """Maps of three or more labels with regions or label costs, proved by ``solve_map``."""
 
     def __init__(self, graphs: Graphs, couplings: Couplings, n_labels: int, n_jobs: int) -> None:
         super().__init__(graphs, n_labels, n_jobs, couplings.region_tables)

@@ -23,7 +23,7 @@ _CERTAIN = 1e-4
 
 
 def check_classifier(classifier: Any, name: str = "scores") -> None:
-    """Raise unless it has ``fit`` and ``predict_proba``."""
+    """Raise an error unless the object has ``fit`` and ``predict_proba``."""
     fits = hasattr(classifier, "fit") and hasattr(classifier, "predict_proba")
     if isinstance(classifier, type) or not fits:
         what = classifier.__name__ if isinstance(classifier, type) else type(classifier).__name__
@@ -66,7 +66,7 @@ def learn_scores(
         options: dict[str, Any] = {}
         if node_weights is not None and has_fit_parameter(classifier, "sample_weight"):
             options["sample_weight"] = node_weights[rows]
-        if len(np.unique(labels[rows])) < 2:  # most classifiers refuse a single class
+        if len(np.unique(labels[rows])) < 2:  # most classifiers raise an error for a single class
             return DummyClassifier(strategy="prior").fit(graphs.nodes[rows], labels[rows])
         return clone(classifier).fit(graphs.nodes[rows], labels[rows], **options)
 

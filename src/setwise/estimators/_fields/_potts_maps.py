@@ -105,7 +105,7 @@ class BatchMaps:
         return self._labels
 
     def afresh(self, unary: FloatArray, weights: FloatArray) -> IntArray:
-        """Search from the least unaries too, and return the better labels of each graph."""
+        """Search from the last labels and the least unaries; return each graph's better labels."""
         found, now, _ = self._search(unary, weights, None)
         if self._labels is not None and not self.exact:
             before = np.empty_like(now)
@@ -116,7 +116,7 @@ class BatchMaps:
         return found
 
     def prove(self, unary: FloatArray, weights: FloatArray) -> BoundedLabels:
-        """Return the labels that the searches find, with the bounds that they prove."""
+        """Return the best labels that the searches find, with their lower bounds."""
         self._labels, energies, gaps = self._search(unary, weights, self._labels, prove=True)
         below = np.nextafter(energies - gaps, -np.inf)
         return BoundedLabels(self._labels, np.where(gaps > 0, below, energies))

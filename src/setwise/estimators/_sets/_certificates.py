@@ -37,7 +37,7 @@ def _warn_of_greed(surrogate: Surrogate, size: int) -> None:
 
 
 def warn_of_gap(name: str, fit: Fit, tol: float, max_iter: int) -> None:
-    """Warn if a fit ended above its tolerance without a request to stop."""
+    """Warn if a fit ended above its tolerance although nobody asked it to stop."""
     if fit.converged or fit.interrupted:
         return
     if fit.reason.startswith("time_limit"):
@@ -57,7 +57,7 @@ def warn_of_gap(name: str, fit: Fit, tol: float, max_iter: int) -> None:
 def warn_of_no_positive(
     name: str, surrogate: Surrogate, gap: float, *, zero: bool, rows: bool
 ) -> None:
-    """Warn that the minimum predicts nothing, because of the surrogate."""
+    """Warn that the minimiser predicts no positive label, which is due to the surrogate."""
     where = "all weights are zero" if zero else "every score is negative or zero"
     balance = "" if rows else "class_weight='balanced', "
     warnings.warn(

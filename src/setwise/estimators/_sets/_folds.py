@@ -82,7 +82,7 @@ def metadata(
 
 
 def as_scoring(scoring: object) -> Scoring | None:
-    """Return a scorer, given by its name or itself; None for the estimator's own score."""
+    """Return the scorer for a name or a scorer; None means the estimator's own score."""
     if scoring is None:
         return None
     if isinstance(scoring, type) or not (isinstance(scoring, str) or callable(scoring)):
@@ -106,7 +106,7 @@ def as_grid(Cs: object) -> FloatArray:
 
 
 def split_into_folds(cv: Any, sample: LabeledSample) -> list[tuple[IntArray, IntArray]]:
-    """Split a sample. A number of folds keeps groups whole, since a part is another set."""
+    """Split a sample. If ``cv`` is a number, groups stay whole, as a part is another set."""
     if isinstance(cv, np.integer):
         cv = int(cv)
     whole_groups = sample.groups is not None and (cv is None or isinstance(cv, int))

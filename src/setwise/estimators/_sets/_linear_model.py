@@ -139,7 +139,7 @@ class LinearModel(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> float:
-        """Return 1 - the mean over the sets of (loss / loss of everything wrong).
+        """Return 1 - the mean over the sets of loss / (loss if all labels are wrong).
 
         The score uses the loss and the sets of this estimator. To compare estimators with different
         ones, in a search over ``loss`` or ``sets``, pass ``scoring=sw.losses.scorer(...)`` to the

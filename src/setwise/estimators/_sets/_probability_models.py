@@ -73,7 +73,7 @@ def positive_probabilities(estimator: Any, X: Any, positive: Any) -> Any:
     columns = []
     for chances, classes in zip(predicted, estimator.classes_, strict=True):
         column = np.flatnonzero(np.asarray(classes) == 1)
-        # A label that was never positive has one class, and no column for the other.
+        # A label that was never positive in the sample has no column for the positive class.
         columns.append(chances[:, column[0]] if len(column) else np.zeros(len(chances)))
     return np.stack(columns, axis=1)
 
@@ -97,7 +97,7 @@ def out_of_fold(
 ) -> tuple[Any, NDArray[np.bool_]]:
     """Return out-of-fold probabilities, and which samples have one.
 
-    No fit begins when the time is over. A fold is left out if its training part lacks a class and
+    No fit begins after the time limit. A fold is left out if its training part lacks a class and
     the estimator cannot be fitted without it.
     """
     if issparse(X):
@@ -143,7 +143,7 @@ def _lost_a_class(target: NDArray[Any], train: IntArray) -> bool:
 class PresenceModel:
     """A logistic regression, or a constant if no set or every set is empty.
 
-    With none of n sets empty, the constant is (n + 1) / (n + 2).
+    If none of n sets is empty, the constant is (n + 1) / (n + 2).
     """
 
     model: Any
@@ -176,8 +176,8 @@ class PresenceModel:
 
 
 def _signs(sets: SetProbabilities) -> FloatArray:
-    """Return features (n, 3): the largest probability, the expected size, and -log P(empty)."""
-    # Sums in order, to which elements of probability 0 add nothing, so that sparse rows have the
+    """Return features (n, 3) from the largest probability, the expected size and P(empty)."""
+    # The sums are in order, and elements of probability 0 add nothing, so that sparse rows have the
     # features of dense ones.
     number = np.repeat(np.arange(sets.n), np.diff(sets.offsets))
     size = np.bincount(number, sets.flat, minlength=sets.n)

@@ -45,9 +45,9 @@ class SetClassifier(LinearModel):
     - y of shape (n,) without groups: the whole sample is one set.
 
     If there are few samples per feature, a Lovász hinge of rows or groups is solved by dual blocks,
-    and any other convex surrogate of rows by a few planes that are kept for each. All other
-    problems are solved by one-slack cutting planes. ``gap_`` bounds the distance of the objective P
-    from its minimum, relative to the possible gain over W = 0. A fit that ends above ``tol`` warns
+    and any other convex surrogate of rows by keeping a few planes per row. All other problems are
+    solved by one-slack cutting planes. ``gap_`` bounds the distance of the objective P from its
+    minimum, relative to the possible gain over W = 0. A fit that ends above ``tol`` warns
     (``ConvergenceWarning``). A fit that predicts no positive on its own sample warns too
     (``UserWarning``): this is then a property of the surrogate and not of the optimisation.
 
@@ -58,11 +58,11 @@ class SetClassifier(LinearModel):
     surrogate : str or Surrogate, default="auto"
         "auto": the Lovász hinge if the loss is submodular, otherwise B_D. "lovasz" needs a
         submodular loss; "decomposed" (B_D), "margin" and "slack" take any loss. "hinge" is the sum
-        of hinge losses for any ``loss``, which is then used for scores only. A surrogate object has
-        its own loss: keep the default of ``loss``, or pass the same one.
+        of hinge losses; ``loss`` then only affects scores. A surrogate object has its own loss:
+        keep the default of ``loss``, or pass the same one.
     C : float, default=1.0
-        Weight of the sum over the sets against 1/2 |W|^2. The sum grows with the sample. Divide a
-        constant by the number of sets for a C that means the same for 100 sets and for 100,000.
+        Weight of the sum over the sets against 1/2 |W|^2. The sum grows with the sample. For a C
+        with the same effect on 100 and on 100,000 sets, divide a constant by the number of sets.
     tol : float, default=1e-3
         Relative gap at which the fit stops: gap / min(P(0) - bound, P), which does not depend on
         units.
@@ -79,9 +79,9 @@ class SetClassifier(LinearModel):
         the whole sample. With "groups" a call without ``groups=`` is an error. Use it in a grid
         search, which silently drops groups unless metadata routing is enabled.
     calibrate : {None, "threshold", "sigmoid", "isotonic"} or a pair, default=None
-        What is learned from scores out of fold. "threshold" subtracts the threshold of least loss
-        from ``intercept_``, so that positive labels have positive scores. "sigmoid" and "isotonic"
-        calibrate ``predict_proba``, whose result ``sw.decide`` takes. A pair such as
+        The calibration that is learned from scores out of fold. "threshold" subtracts the threshold
+        of least loss from ``intercept_``, so that positive labels have positive scores. "sigmoid"
+        and "isotonic" calibrate ``predict_proba``, whose result ``sw.decide`` takes. A pair such as
         ``("threshold", "sigmoid")`` does both.
     cv : int, splitter or iterable, default=None
         The folds of ``calibrate``; by default 5, which keep groups whole.
@@ -184,7 +184,7 @@ class SetClassifier(LinearModel):
         groups : array of shape (n,), optional
             The set of each sample.
         sample_weight : array of shape (n,) or number, optional
-            2 equals a repeated sample, 0 a removed one.
+            A weight of 2 is equivalent to a repeated sample, and 0 to a removed one.
         callback : callable, optional
             Called with a ``Progress`` after each round; a true return value stops the fit.
 
@@ -225,7 +225,7 @@ class SetClassifier(LinearModel):
         return np.column_stack(parts)
 
     def _calibrations(self) -> tuple[str, ...]:
-        """Return what ``calibrate`` asks for."""
+        """Return the calibrations that ``calibrate`` requests."""
         wanted = words_of(self.calibrate)
         for word in wanted:
             as_choice(word, "calibrate", ("threshold", *METHODS))

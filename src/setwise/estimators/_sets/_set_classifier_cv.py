@@ -156,7 +156,7 @@ class SetClassifierCV(LinearModel):
         groups : array of shape (n,), optional
             The set of each sample, for the splitter, the fits and the scores.
         sample_weight : array of shape (n,) or number, optional
-            For the fits and the scores.
+            The weights, for the fits and the scores.
 
         Returns
         -------
@@ -224,7 +224,7 @@ class SetClassifierCV(LinearModel):
             model.C = self.Cs_[k]
             model._keep_weights(last.w)
             score = _score(model, held_out, scoring)
-            # The planes are needed for the next fit only; the stored parts are small.
+            # Only small parts are stored, because the planes are needed for the next fit only.
             path[k] = _PathStep(
                 score, last.w, last.n_iter, last.relative_gap, last.converged, problem.certified
             )
@@ -323,7 +323,7 @@ class SetClassifierCV(LinearModel):
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> float:
-        """Return the score by ``scoring``; without it, that of ``SetClassifier``."""
+        """Return the score by ``scoring``, or without it the same score as ``SetClassifier``."""
         scoring = as_scoring(self.scoring)
         if scoring is None:
             return super().score(X, y, groups=groups, sample_weight=sample_weight)
@@ -333,7 +333,7 @@ class SetClassifierCV(LinearModel):
 
 @dataclass(frozen=True, eq=False)
 class _PathStep:
-    """The part of the fit of a fold with one C that is kept."""
+    """The part of a fit that is kept, for one fold and one C."""
 
     score: float
     w: FloatArray

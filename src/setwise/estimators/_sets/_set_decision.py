@@ -57,9 +57,9 @@ class SetDecision(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
     empty with probability prod (1 - p). The true probability is learnt out of fold (``presence``),
     so that rows that always have a label get one. If a set consists of many samples
     (``sets="sample"``, "columns", "cells"), a prediction must not depend on the other samples of
-    the same call. Then the best set of the training sample, under probabilities out of fold, gives
-    a threshold for each column, which ``predict`` uses. ``decide`` returns the exact best set of
-    the samples that it is given.
+    the same call. Then ``predict`` uses a threshold for each column, which is chosen such that it
+    gives the best set of the training sample under probabilities out of fold. ``decide`` returns
+    the exact best set of the samples that it is given.
 
     Parameters
     ----------
@@ -85,8 +85,8 @@ class SetDecision(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         The folds of calibration, presence and thresholds; by default 5, which keep groups whole.
     time_limit : float, default=None
         Seconds after which ``fit`` begins no further fit, None for no limit. The fit of the whole
-        sample is always made, and is the first; calibration, presence and thresholds use the folds
-        that there was time for. The fit warns (``ConvergenceWarning``). The result then depends on
+        sample comes first and is always made. Calibration, presence and thresholds use the folds
+        that were fitted in time. The fit warns (``ConvergenceWarning``). The result then depends on
         the speed and the load of the machine.
     n_jobs : int, default=None
         Threads of the decisions; None is one, -1 all cores.
@@ -317,7 +317,7 @@ class SetDecision(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     @hints_at_names
     def expected_loss(self, X: Any, *, groups: ArrayLike | None = None) -> FloatArray:
-        """Return the expected loss of the best set, a number for each set."""
+        """Return the expected loss of each best set."""
         return np.atleast_1d(self.decide(X, groups=groups).expected)
 
     @hints_at_names
@@ -329,7 +329,7 @@ class SetDecision(Versioned, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> float:
-        """Return 1 - the mean over the sets of (loss / loss of everything wrong).
+        """Return 1 - the mean over the sets of loss / (loss if all labels are wrong).
 
         Scores of different losses cannot be compared; use ``sw.losses.scorer`` for that.
         """

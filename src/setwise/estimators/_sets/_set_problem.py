@@ -51,7 +51,7 @@ class SetProblem:
 
     @property
     def begins_with_blocks(self) -> bool:
-        """Whether dual blocks are tried first. They cannot start from given weights."""
+        """Whether dual blocks are tried first; they cannot start from given weights."""
         return self.is_of_samples and stages(self.risk.linear_sets())[0][0] == "blocks"
 
     def minimize(
@@ -63,7 +63,7 @@ class SetProblem:
         time_limit: float | None = None,
         callback: Callable[[Progress], object] | None = None,
     ) -> Fit:
-        """Find the best weights, from an earlier fit of this problem or from given weights."""
+        """Find the best weights, with an earlier fit or given weights as the start."""
         if self.is_of_samples:
             learn = partial(learn_linear, self.risk.linear_sets(), init=init)
         else:

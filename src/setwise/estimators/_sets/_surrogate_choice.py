@@ -63,12 +63,12 @@ def settled(surrogate: Surrogate, named: str | Surrogate, sets: Arrangement) -> 
 
 
 def _require_parts(loss: Loss, sets: Arrangement) -> None:
-    """Raise unless the loss can be decomposed on the largest set."""
+    """Raise an error unless the loss can be decomposed on the largest set."""
     plain = loss._unscaled()[0]
     if plain._traits.has_closed_parts:
         return
     truth = max(sets.distinct(loss._key), key=len)
-    plain.function_of(truth)  # raises for sets that the loss does not support
+    plain.function_of(truth)  # this raises an error for sets that the loss does not support
     try:
         decomposition(plain, truth)
     except ValueError as error:

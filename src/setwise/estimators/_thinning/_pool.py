@@ -28,12 +28,12 @@ class TreePool:
     ids : dict of segment to array of shape (J,)
         Tree t has id t. The constant of score c has id T + 2 c, its negation T + 2 c + 1.
     responses : dict of segment to array of shape (J, L)
-        L = n rows, or s n if the trees are shared.
+        The responses; L is the number n of rows, or s n if the trees are shared.
     n_rows, n_ids : int
     scale : array of shape (T,)
         The divisors of the outputs.
     start : array
-        The columns of the first round: those in use at another C.
+        The columns of the first round, which had weights at another C.
     """
 
     ids: dict[int, IntArray]

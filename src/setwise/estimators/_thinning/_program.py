@@ -83,7 +83,7 @@ class ThinningProblem:
         start: IntArray | None = None,
         deadline: Deadline | None = None,
     ) -> Thinning:
-        """Find the weights to within ``tol``, half of which is used to drop small weights.
+        """Find the weights to within ``tol``. Half of it is used for dropping small weights.
 
         The best weights of cutting planes lie between vertices and have more entries than a vertex.
         The smallest ones are dropped as long as the value allows it, by a binary search.
@@ -109,8 +109,7 @@ class ThinningProblem:
         """Keep at most ``most`` of the T trees, dropping a third per round, smallest weights first.
 
         The bound still holds for all trees and weights, so the gap includes the cost of the limit.
-        When the time is over, all surplus trees are dropped at once, and the others keep their
-        weights.
+        At the time limit, all surplus trees are dropped at once, and the others keep their weights.
         """
         whole = thinning = self.solve(C, tol, deadline=deadline)
         while not thinning.fit.interrupted:
@@ -199,7 +198,8 @@ def cross_validated(problem: ThinningProblem, cv: int, deadline: Deadline) -> Co
         loss = 0.0
         for k, (learnt, unfitted) in enumerate(parts):
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # C may be too small for any tree
+                # A C that is too small for any tree is not an error here.
+                warnings.simplefilter("ignore", UserWarning)
                 thinning = learnt.solve(C, PATH_TOLERANCE, kept[k])
             if thinning.fit.interrupted:
                 raise KeyboardInterrupt
@@ -211,7 +211,7 @@ def cross_validated(problem: ThinningProblem, cv: int, deadline: Deadline) -> Co
 
 
 def folds_of(y: IntArray, cv: int) -> IntArray:
-    """Return a fold for each row, with its share of each class; the same for the same y."""
+    """Return a fold for each row, stratified by class. Only ``y`` and ``cv`` determine it."""
     order = np.random.default_rng(0).permutation(len(y))
     order = order[np.argsort(y[order], kind="stable")]
     folds = np.empty(len(y), np.int64)

@@ -66,7 +66,8 @@ def thin(
     rows, so these rows cannot distinguish the trees or choose C. Pass rows that the ensemble was
     not fitted on, a validation part. For a forest or a bagging with bootstrap samples, ``oob=True``
     takes the rows of ``fit`` instead, and evaluates each tree only on the rows that were not in its
-    bag. Boosting has no such rows: each tree was fitted to the residuals of the trees before it.
+    bag. Boosting has no such rows, because each tree was fitted to residuals of the earlier trees
+    on all rows.
 
     Parameters
     ----------
@@ -82,7 +83,7 @@ def thin(
         Weight of the loss. A larger C keeps more trees, up to a point. "auto" takes the one with
         the lowest cross-validated loss on these rows.
     sample_weight : array of shape (m,) or number, optional
-        2 equals a repeated row, 0 a removed one.
+        A weight of 2 is equivalent to a repeated row, and 0 to a removed one.
     oob : bool
         Whether X, y are the rows that the ensemble was fitted on, in the same order. The outputs of
         a tree on the rows in its bag are then left out, and the remaining outputs on row i are
@@ -102,8 +103,8 @@ def thin(
     time_limit : float, optional
         The largest number of seconds, None for no limit. At most half of them are for the choice of
         C. The call then ends with the best weights so far and warns (``ConvergenceWarning``);
-        ``gap_`` is valid. The outputs of the trees, the first C and one linear program are not
-        interrupted.
+        ``gap_`` is valid. The computation of the trees' outputs, the fit with the first C, and a
+        linear program are not interrupted.
 
     Returns
     -------
@@ -236,7 +237,7 @@ def _unweighted(ensemble: Any) -> ThinnedEnsemble:
     for name in ("n_features_in_", "feature_names_in_"):
         if hasattr(ensemble, name):
             setattr(model, name, getattr(ensemble, name))
-    if not hasattr(ensemble, "n_features_in_"):  # a Booster
+    if not hasattr(ensemble, "n_features_in_"):  # a Booster of LightGBM
         model.n_features_in_ = ensemble.num_feature()
     return model
 

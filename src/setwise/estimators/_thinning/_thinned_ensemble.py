@@ -23,9 +23,9 @@ class ThinnedEnsemble(Versioned, ClassifierMixin, BaseEstimator):  # type: ignor
     with h the outputs of the trees: the shares of the classes in a forest's leaf, a vote of
     AdaBoost, the raw score of one class in gradient boosting. ``predict`` takes the class of the
     largest score. It holds only the kept trees, so its size and its prediction time are
-    proportional to their number. For scikit-learn it is a fitted classifier: ``clone`` returns it
-    and ``fit`` does not change it, as for a ``FrozenEstimator``. ``CalibratedClassifierCV`` turns
-    its scores into probabilities.
+    proportional to their number. As for scikit-learn's ``FrozenEstimator``, ``clone`` returns the
+    object itself and ``fit`` does not change it. ``CalibratedClassifierCV`` turns its scores into
+    probabilities.
 
     Attributes
     ----------

@@ -17,7 +17,7 @@ from setwise.estimators._thinning._trees import BaggedTrees, ForestTrees, Trees
 def bags_of(ensemble: Any, n: int, *, needed: bool) -> NDArray[np.bool_] | None:
     """Return whether row i is in the bag of tree t, (T, n), if there are bags of n rows.
 
-    Return None if there are no bags; raise if they are ``needed``.
+    If there are no bags, return None, or raise an error if they are ``needed``.
     """
     name = type(ensemble).__name__
     bagging = hasattr(ensemble, "estimators_samples_") and getattr(ensemble, "bootstrap", False)

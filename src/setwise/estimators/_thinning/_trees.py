@@ -30,10 +30,11 @@ from setwise.estimators._checked import checked, naming_x
 
 @dataclass(frozen=True, eq=False)
 class Trees:
-    """Trees, and the scores that each adds to.
+    """The trees of an ensemble, and the score to which each contributes.
 
     There is one score per class, or a single one for two classes, positive for the second. A tree
-    of a forest has an output for each score (``shared``), a tree of a boosting for one score.
+    of a forest has an output for each score (``shared``), and a tree of gradient boosting for one
+    score.
 
     Attributes
     ----------
@@ -41,7 +42,7 @@ class Trees:
         The objects that predict the output of each tree.
     classes : array of shape (k,)
     segments : array of shape (T,)
-        The score that each tree adds to; all 0 if they are shared.
+        The score to which each tree contributes; all 0 if they are shared.
     shared : bool
     """
 
@@ -109,7 +110,7 @@ class BaggedTrees(Trees):
 
 
 class VotingTrees(Trees):
-    """Members of AdaBoost: a vote for one class, and against the others, that sums to zero."""
+    """Members of AdaBoost, whose votes for one class and against the others sum to zero."""
 
     def rows(self, owner: Any, X: Any) -> Any:
         return checked(owner, X, reset=False, dtype=None, accept_sparse=["csr", "csc"])
@@ -156,7 +157,7 @@ class LightTrees(Trees):
     booster: Any
 
     def rows(self, owner: Any, X: Any) -> Any:
-        # A table, whose categories LightGBM encodes.
+        # X is a table, whose categories LightGBM encodes itself.
         if hasattr(X, "dtypes") and hasattr(X, "columns"):
             return X
         options = {"dtype": np.float64, "accept_sparse": "csr", "ensure_all_finite": False}
@@ -238,7 +239,7 @@ _READERS: tuple[tuple[type, Callable[[Any], Trees]], ...] = (
 
 def trees_of(ensemble: Any) -> Trees:
     """Return the trees of a fitted ensemble of scikit-learn or LightGBM."""
-    lightgbm = sys.modules.get("lightgbm")  # a fitted model implies that it is imported
+    lightgbm = sys.modules.get("lightgbm")  # a fitted model implies that LightGBM is imported
     readers = _READERS
     if lightgbm is not None:
         readers = (*readers, (lightgbm.LGBMClassifier, _lightgbm), (lightgbm.Booster, _lightgbm))

@@ -2,8 +2,8 @@
 
 Both are sums over the cells of a grid in the box. An integral image computes them with four
 look-ups per corner, independent of the size of the box. They are exact for boxes at fractional
-positions too, since the image is constant on each pixel. Beyond the border the outermost pixels are
-repeated.
+positions too, since the image is constant on each pixel. Outside the image, the pixels at its
+border are repeated.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class BoxFeatures:
     def __call__(self, boxes: FloatArray) -> Bytes:
         """Compute the features of each box, rounded to whole numbers in 0..255: (n, d).
 
-        Rounded, a feature has at most 256 values, and a sum of stumps is a table for each.
+        A rounded feature has at most 256 values, so a sum of stumps on it is a table.
         """
         features = np.empty((len(boxes), self._width), dtype=np.uint8)
         self._image.describe(np.ascontiguousarray(boxes), self._kinds, features)
@@ -57,7 +57,7 @@ class BoxFeatures:
 
 
 def looks(features: Bytes, kinds: tuple[str, ...]) -> Look:
-    """Normalise mean and contrast of the features of each kind, and return unit vectors (n, d + k).
+    """Return unit vectors (n, d + k), with normalised mean and contrast of each of the k kinds.
 
     The product of two vectors is the mean of their correlations over the kinds, so that
     illumination has little effect. One more entry per kind, ``_NOISE``, makes boxes without

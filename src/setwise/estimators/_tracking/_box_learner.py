@@ -76,8 +76,8 @@ def learn(
     one weight at a time. The softmax weights of the boxes, times C/m, are multipliers
     :math:`\lambda`, for which the stumps of largest edge :math:`e = \sum_{iy} \lambda_{iy}
     (h_i(y_i) - h_i(y))` enter. For any such multipliers :math:`\sum \lambda_{iy} \Delta_{iy} /
-    \max(1, e)` is a lower bound of the original problem; the gap is reported. It ends at ``tol``,
-    after ``rounds`` rounds, or when no stump is violated.
+    \max(1, e)` is a lower bound of the original problem; the gap is reported. The search ends at
+    ``tol``, after ``rounds`` rounds, or when no stump has an edge above 1.
 
     A round costs O(boxes (features + stumps)).
     """

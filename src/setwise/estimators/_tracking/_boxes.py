@@ -59,7 +59,7 @@ def boxes_around(
 
 
 def boxes_scaled(box: FloatArray, scales: FloatArray) -> FloatArray:
-    """Scale a box about its centre, (n, 4); return the box itself if no scaled box is valid."""
+    """Return scaled copies (n, 4) of a box with the same centre, or the box if none is valid."""
     sizes = box[2:] * scales[:, None]
     sizes = sizes[((sizes >= 1.0) & (sizes <= LARGEST)).all(axis=1)]
     if len(sizes) == 0:

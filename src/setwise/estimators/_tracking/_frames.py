@@ -21,7 +21,7 @@ def as_frame(frame: ArrayLike) -> FloatArray:
         raise ValueError(f"frame must have shape (h, w) or (h, w, 3), got {image.shape}")
     if not np.isfinite(image).all():
         raise ValueError("frame must be finite, got NaN or infinity")
-    # Another range would not fit the 256 values that the search for stumps requires.
+    # The search for stumps requires 256 values, so other ranges are not accepted.
     most, kind = (1, "floats") if image.dtype.kind == "f" else (255, "integers")
     low, high = float(image.min()), float(image.max())
     if low < -1e-6 or high > most + 1e-6:  # resampled images may exceed the range by rounding
@@ -56,7 +56,7 @@ def as_box(box: ArrayLike, image: FloatArray) -> FloatArray:
 
 
 def check_sides(boxes: FloatArray, name: str) -> None:
-    """Raise unless every box has sides of 1 to ``LARGEST`` pixels."""
+    """Raise an error unless every box has sides of 1 to ``LARGEST`` pixels."""
     for box in boxes[((boxes[:, 2:] < 1) | (boxes[:, 2:] > LARGEST)).any(axis=1)][:1]:
         raise ValueError(
             f"{name} must be (x, y, w, h) with positive w and h, 1 to {LARGEST:g} pixels, "

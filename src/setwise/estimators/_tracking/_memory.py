@@ -52,14 +52,14 @@ class TargetMemory:
         return replace(self, reservoir=reservoir, recent=recent)
 
     def likeness(self, seen: Look) -> FloatArray:
-        """Return the similarity of looks (n, d) to the nearest remembered one: at most 1, (n,)."""
+        """Return the similarities (n,) of looks (n, d) to the nearest remembered one, at most 1."""
         kept = np.stack([example.look for example in self.examples()])
         likeness: FloatArray = (seen @ kept.T).max(axis=1).astype(np.float64)
         return likeness
 
 
 def _diverse(examples: tuple[Example, ...], most: int) -> tuple[Example, ...]:
-    """Keep at most ``most`` examples: of the two most similar, drop the one nearer to a third."""
+    """Keep at most ``most`` examples: of the two most similar, drop the one nearer to others."""
     if most <= 1:
         return examples[:most]
     while len(examples) > most:

@@ -199,7 +199,7 @@ class StructBoostTracker(Versioned, BaseEstimator):  # type: ignore[misc]
         self.patience = patience
 
     def start(self, frame: ArrayLike, box: ArrayLike) -> StructBoostTracker:
-        """Learn the object in the box of the first frame, and forget any earlier object.
+        """Learn the object in the box of the first frame, and discard any earlier object.
 
         Parameters
         ----------
@@ -216,8 +216,8 @@ class StructBoostTracker(Versioned, BaseEstimator):  # type: ignore[misc]
         example = self._example(view, present, kinds, _FOR_LABELED)
         memory = TargetMemory().with_labeled(example, self._most_labeled())
         stumps = self._learn(ByteStumps(), memory, _ROUNDS_AT_START)
-        # A single update of the state: Ctrl-C leaves the tracker unchanged, so that the call can be
-        # repeated.
+        # The state is updated in one step, so that Ctrl-C leaves the tracker unchanged and the call
+        # can be repeated.
         self.__dict__.update(
             box_=present,
             state_="following",
@@ -358,7 +358,7 @@ class StructBoostTracker(Versioned, BaseEstimator):  # type: ignore[misc]
             _TRAINING_RADIUS,
             np.asarray(self.scales, dtype=np.float64),
             view.shape,
-            even=False,  # training needs boxes that nearly match
+            even=False,  # training needs many boxes that nearly match
         )
         features = view(around)
         return Example(features, 1.0 - overlaps(box, around), looks(features[:1], kinds)[0])
@@ -385,7 +385,7 @@ class StructBoostTracker(Versioned, BaseEstimator):  # type: ignore[misc]
         as_count(self.n_estimators, "n_estimators", least=1)
         as_number(self.C, "C", positive=True)
         as_number(self.tol, "tol", nonnegative=True)
-        features: Any = self.features  # of any type, because it is checked below
+        features: Any = self.features  # typed as Any, because it is checked below
         if isinstance(features, str) or not isinstance(features, Sequence) or len(features) == 0:
             raise ValueError(
                 f"features must be a sequence of 'pixels' and 'hog', got {self.features!r}"

@@ -23,7 +23,7 @@ def contrast_weights(
 
     .. math:: w_{ij} = \exp(-\beta \, \|I_i - I_j\|^2)
 
-    Multiply by the strength of the smoothing. The weights
+    Multiply the weights by the strength of the smoothing. The weights
     :math:`\exp(-\theta \|I_i - I_j\|^2 / 255^2)` of Zhang, Djolonga and Krause, *Higher-Order
     Inference for Multi-class Log-supermodular Models*, Section F.2, for colours in 0..255, are
     ``beta=theta / 255**2``.
@@ -70,7 +70,8 @@ def contrast_weights(
         raise ValueError(f"image must be finite, got {pixels[~np.isfinite(pixels)][0]}")
     pairs = as_edges(edges)
     check_edges(pairs, len(pixels))
-    change = _changes(pixels / 2, pairs)  # differences of halves do not overflow
+    # Half of each value is used, because differences of halves do not overflow.
+    change = _changes(pixels / 2, pairs)
     if beta is None:
         # The scale does not matter, and with the largest change near 1 its square does not
         # overflow.

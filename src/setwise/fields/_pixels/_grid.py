@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from setwise._foundation._arguments import (
     BATCH,
     MOST_AXES,
-    MOST_ENTRIES,
+    MOST_RESULTS,
     IntArray,
     as_array,
     as_count,
@@ -27,8 +27,8 @@ def grid_edges(shape: int | Sequence[int], connectivity: int | ArrayLike | None 
 
     Pixels are numbered in C order, as in ``image.ravel()``. Edges are sorted by direction, then by
     their first pixel. Directions are sorted by the number of coordinates that change, then as
-    tuples: in an image right, down, and with 8 neighbours then down-left, down-right. So the first
-    edges of a larger neighbourhood are those of a smaller one.
+    tuples: in an image the directions are right and down, and with 8 neighbours also down-left and
+    down-right. So the first edges of a larger neighbourhood are those of a smaller one.
 
     Parameters
     ----------
@@ -70,10 +70,11 @@ def grid_edges(shape: int | Sequence[int], connectivity: int | ArrayLike | None 
     refusal = ValueError(
         f"shape must give a grid that fits into memory, got {sides} with {total} edges"
     )
-    if max(n, total, *sides) > MOST_ENTRIES:
+    if max(n, total, *sides) > MOST_RESULTS:
         raise refusal
     try:
-        edges = np.empty((total, 2), np.int64)  # uninitialised, so that a failure is quick
+        # Uninitialised, so that a lack of memory shows at once.
+        edges = np.empty((total, 2), np.int64)
         pixels = np.arange(n).reshape(sides)
     except MemoryError:
         raise refusal from None
@@ -122,7 +123,7 @@ def pair_slices(
 
 
 def directions(connectivity: int | ArrayLike | None, dimensions: int) -> list[Offset]:
-    """Return the directions, one of each pair of opposite ones."""
+    """Return the directions of edges, one from each pair of opposite ones."""
     if connectivity is not None and as_array(connectivity, "connectivity").ndim != 0:
         return _given_directions(connectivity, dimensions)
     wanted = 2 * dimensions if connectivity is None else as_count(connectivity, "connectivity")
@@ -142,7 +143,7 @@ def directions(connectivity: int | ArrayLike | None, dimensions: int) -> list[Of
 
 
 def _offsets(changes: int, dimensions: int) -> list[Offset]:
-    """Return steps of 1 along ``changes`` axes, one of two opposite ones: the first is forwards."""
+    """Return the offsets that change ``changes`` coordinates by 1, the first of them upwards."""
     offsets = np.zeros((comb(dimensions, changes), 2 ** (changes - 1), dimensions), np.int64)
     signs = [(1, *rest) for rest in product((-1, 1), repeat=changes - 1)]
     for k, axes in enumerate(combinations(range(dimensions), changes)):

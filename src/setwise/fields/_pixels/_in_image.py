@@ -1,4 +1,4 @@
-"""Reshaping of the variables' values to the image."""
+"""The conversion of values per variable to the shape of the image."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 
 def in_image(values: NDArray[Any], shape: tuple[int, ...] | None, axis: int = 0) -> NDArray[Any]:
-    """Reshape values to have the sides of the image in place of the axis of the variables."""
+    """Replace the axis of the variables by the sides of the image."""
     if shape is None:
         raise ValueError(
             "the image's shape must be known, got a result of a field without: make the field by "

@@ -21,7 +21,7 @@ from setwise.fields._terms._tables import TableTerm
 
 
 class CliquePotential(Potential):
-    r"""An energy for each labelling of each clique of k variables; ``+inf`` forbids it.
+    r"""An energy for each labelling of each clique of k variables; ``+inf`` forbids a labelling.
 
     .. math:: \varphi(x) = \sum_c \theta_c(x_{c_1}, \dots, x_{c_k})
 
@@ -37,7 +37,7 @@ class CliquePotential(Potential):
     Parameters
     ----------
     cliques : array-like of int, shape (C, k)
-        Different variables in each row; repeated cliques are added.
+        Different variables in each row; the energies of repeated cliques are added.
     tables : array-like of shape (C, L, ..., L), or (L, ..., L) for all cliques
         ``tables[c, a, b, ...]`` is the energy if the first variable of clique c takes label a, the
         second b, and so on. Entries are numbers or ``+inf``, with at least one number per table.
@@ -78,7 +78,7 @@ class CliquePotential(Potential):
     def _of(
         cls, cliques: IntArray, tables: FloatArray, *, is_short: bool = True
     ) -> CliquePotential:
-        """Make a potential of valid parts; axes may omit trailing labels that a field forbids."""
+        """Make a potential of valid arrays; axes may omit trailing labels that a field forbids."""
         potential = cls.__new__(cls)
         potential._set(cliques=cliques, tables=tables, _is_short=is_short)
         return potential

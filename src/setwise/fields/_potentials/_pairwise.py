@@ -26,8 +26,8 @@ class Pairwise(Potential):
 
     The tables may have any finite numbers. Their structure is detected: a table that equals unaries
     plus a Potts weight, :math:`\theta(a, b) = u_a + v_b + w [a \ne b]` with :math:`w \ge 0`, is
-    treated as such. With two labels these are the submodular tables, :math:`\theta(0, 1) +
-    \theta(1, 0) \ge \theta(0, 0) + \theta(1, 1)`; with one label all tables are.
+    treated as such. With two labels, these are exactly the submodular tables, :math:`\theta(0, 1) +
+    \theta(1, 0) \ge \theta(0, 0) + \theta(1, 1)`; with one label, all tables are of this form.
 
     A table that all edges share is stored once, so that memory is E + L^2 numbers. An energy costs
     O(E), compiled.

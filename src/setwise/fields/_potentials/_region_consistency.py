@@ -12,7 +12,7 @@ from setwise.fields._terms._region_counts import CountTerm, list_counts
 
 
 class RegionConsistency(RegionPotential):
-    r"""A price for each region that grows with the variables outside each label, as a power.
+    r"""A price per region that is a power of the number of its variables outside each label.
 
     .. math:: \varphi(x) = \sum_S w_S \Bigl[ \sum_j |\{i \in S : x_i \ne j\}|^\alpha
               - (L - 1) |S|^\alpha \Bigr], \qquad w \ge 0,\ 0 < \alpha \le 1
@@ -31,7 +31,8 @@ class RegionConsistency(RegionPotential):
     weight : float or array-like of shape (R,)
         Not negative; one number for all, or one per region in the order of their numbers.
     alpha : float
-        Above 0 and at most 1. The smaller it is, the less each pixel after the first one adds.
+        Above 0 and at most 1. The smaller it is, the less each differing pixel after the first one
+        adds.
 
     Examples
     --------

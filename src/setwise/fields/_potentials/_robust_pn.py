@@ -21,9 +21,9 @@ class RobustPn(RegionPotential):
     Potentials for Enforcing Label Consistency*). With :math:`Q \le 1` it is the P^n Potts model.
 
     A region's part is :math:`\sum_j h_S(n_{Sj})` with a concave :math:`h_S`, and thus submodular,
-    if :math:`Q_S \le \lceil |S|/2 \rceil`, or if L labels cannot leave more than :math:`\lceil
-    |S|/2 \rceil` variables outside the most common one, which is always so for two labels. An
-    energy costs O(N), compiled, for any number of labels.
+    if :math:`Q_S \le \lceil |S|/2 \rceil`, or if the most common of L labels always has so many
+    variables that at most :math:`\lceil |S|/2 \rceil` are outside it, which holds for two labels.
+    An energy costs O(N), compiled, for any number of labels.
 
     Parameters
     ----------
@@ -78,8 +78,8 @@ class RobustPn(RegionPotential):
 
     @property
     def is_submodular(self) -> bool | None:
-        # More labels make fewer regions sums over labels. A region that is one for every number of
-        # labels is submodular in any field.
+        # The more labels there are, the fewer regions have a price that is a sum over labels. If it
+        # is one for every number of labels, the price is submodular in any field.
         return True if self._term().is_submodular else None
 
     def _term(self) -> RobustTerm:

@@ -1,8 +1,8 @@
 """Terms: the few standard forms in which potentials are passed to inference.
 
 A potential is converted to terms for a field of N variables and L labels, and a method declares
-which kinds of terms it takes. So a new potential works with every method that takes its terms, and
-a new method does not depend on the potentials.
+which kinds of terms it supports. So a new potential works with every method that supports its
+terms, and a new method does not depend on the potentials.
 """
 
 from setwise.fields._terms._base import Term, distinct, rounding_of_heights

@@ -20,7 +20,7 @@ class Term(Immutable, ABC):
 
     The kinds are ``ConstantTerm``, ``UnaryTerm``, ``PottsTerm``, ``TableTerm``, ``CountTerm``,
     ``RobustTerm``, ``LabelTerm``, ``TransitionTerm``, ``CardinalityTerm`` and ``CliqueTerm``; every
-    inference method declares which of them it takes.
+    inference method declares which of them it supports.
 
     Examples
     --------
@@ -35,7 +35,7 @@ class Term(Immutable, ABC):
 
     @classmethod
     def _of(cls, *parts: object) -> Self:
-        """Make a term of parts that are valid and fit their field."""
+        """Make a term from arrays that are valid and fit their field, without checks."""
         term = cls.__new__(cls)
         term._set(**dict(zip(cls.__match_args__, parts, strict=True)), _fits=True)
         return term
@@ -70,9 +70,9 @@ class Term(Immutable, ABC):
         return self, 0.0
 
     def _limited(self, limit: float) -> Term:
-        """Return the term with costs above ``limit`` lowered, but not below it.
+        """Return the term with costs above ``limit`` lowered, but not to less than ``limit``.
 
-        The term must have no constant, so that each such cost can be avoided.
+        The term must have no constant: for each cost there is a labelling that avoids it.
         """
         return self
 
@@ -91,16 +91,17 @@ class Term(Immutable, ABC):
     def _numbers(self, n_labels: int) -> Numbers | None:
         """Return numbers (R, C) such that each energy is a sum of at most one number per row.
 
-        The second result has the multiplicity of each row. None if it is no such sum.
+        The second result is the multiplicity of each row. The result is None if there are no such
+        numbers.
         """
         return None
 
     def _has_fractions(self, n_labels: int) -> bool:
-        """Return whether searches use fractions of its numbers other than halves and quarters."""
+        """Return whether searches use fractions of the numbers other than halves and quarters."""
         return False
 
     def _pair_tables(self, n_labels: int) -> Iterator[tuple[list[int], FloatArray]] | None:
-        """Return an edge and a table (L, L) for each pair of variables, or None without pairs."""
+        """Return an edge and a table (L, L) per pair, or None if it is not a sum over pairs."""
         return None
 
     def __repr__(self) -> str:
@@ -109,14 +110,14 @@ class Term(Immutable, ABC):
 
 
 def rounding_of_heights(heights: FloatArray) -> float:
-    """Return the rounding error of a table's differences: 1e-12 of its range, or last digits."""
+    """Return a tolerance for differences of a table: 1e-12 of its range, or more by rounding."""
     if not len(heights):
         return 0.0
     return max(1e-12 * float(np.ptp(heights)), FEW_ROUNDINGS * EPS * float(np.abs(heights).max()))
 
 
 def distinct(tables: FloatArray) -> tuple[FloatArray, int]:
-    """Return the different tables and their multiplicities; a single table if they share memory."""
+    """Return the distinct tables and their multiplicities: one table if all share memory."""
     if len(tables) > 1 and tables.strides[0] == 0:
         return tables[:1], len(tables)
     return tables, 1

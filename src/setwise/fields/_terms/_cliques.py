@@ -26,7 +26,7 @@ class CliqueTerm(Term):
     Parameters
     ----------
     cliques : array-like of int, shape (C, k)
-        Different variables, k at least 1; repeated cliques are added.
+        Different variables, at least 1 per clique; the energies of repeated cliques are added.
     tables : array-like of shape (C, L, ..., L)
         Tables with k axes of L labels; ``+inf`` forbids, and each table needs a finite entry.
 
@@ -68,7 +68,7 @@ class CliqueTerm(Term):
 
     @property
     def is_hard(self) -> bool:
-        """Whether it forbids any labelling."""
+        """Whether any labelling is forbidden."""
         return self._remember("hard", lambda: not bool(np.isfinite(self.tables).all()))
 
     def _check(self, n_variables: int, n_labels: int) -> None:
@@ -84,12 +84,12 @@ class CliqueTerm(Term):
         return self.tables.reshape(len(self.tables), prod(self.tables.shape[1:]))
 
     def _rows(self) -> tuple[FloatArray, int]:
-        """Return the different tables as rows, and their multiplicities."""
+        """Return the distinct tables as rows, and their multiplicities."""
         tables, uses = distinct(self.tables)
         return tables.reshape(len(tables), prod(tables.shape[1:])), uses
 
     def _sizes(self) -> FloatArray:
-        """Return the largest number in size of each different table."""
+        """Return the largest finite absolute entry of each distinct table."""
         rows, _ = self._rows()
         sizes = np.abs(np.where(np.isfinite(rows), rows, 0.0))
         return np.asarray(sizes.max(axis=1, initial=0.0))
@@ -119,7 +119,7 @@ class CliqueTerm(Term):
         return self._with(np.where(np.isinf(rows), np.inf, np.minimum(rows, limit)))
 
     def _with(self, rows: FloatArray) -> CliqueTerm:
-        """Return the term with other different tables."""
+        """Return the term with its distinct tables replaced."""
         tables = rows.reshape(len(rows), *self.tables.shape[1:])
         return CliqueTerm._of(self.cliques, np.broadcast_to(tables, self.tables.shape))
 
@@ -199,7 +199,7 @@ def check_cliques(cliques: IntArray, n_variables: int) -> None:
 def clique_energies(
     labels: IntArray, n_labels: int, cliques: IntArray, tables: FloatArray
 ) -> FloatArray:
-    """Return energies (m,) of labellings (m, N); ``tables`` one for each clique, or one for all."""
+    """Return energies (m,) of labellings (m, N), given one table per clique or one for all."""
     k = cliques.shape[1]
     energies = np.zeros(len(labels))
     if len(cliques) == 0:

@@ -1,4 +1,4 @@
-"""The sum of constants and unaries in terms, which methods receive as one array."""
+"""Folding: the constants and unaries of all terms are added up, so that methods get one array."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Terms of the number of variables with labels of a group, or with other labels than given."""
+"""Terms of counts: of the variables with labels of a group, or that differ from a labelling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Terms of pairs of variables: a weight for each edge, and a cost for labels that meet."""
+"""Terms of pairs of variables: weights of edges, and costs of pairs of adjacent labels."""
 
 from __future__ import annotations
 
@@ -67,7 +67,8 @@ class PottsTerm(Term):
         return float(self.weights.sum())
 
     def _magnitude(self, by_cut: bool) -> float:
-        return 0.0 if by_cut else largest(self.weights)  # a cut leaves the weights of edges alone
+        # A cut does not do arithmetic with the weights of edges.
+        return 0.0 if by_cut else largest(self.weights)
 
     def _n_summands(self, n_variables: int) -> int:
         return len(self.edges)

@@ -116,7 +116,8 @@ class CountTerm(RegionTerm):
         return CountTerm._of(self.regions, self.starts, table), n_labels * fsum(none)
 
     def _limited(self, limit: float) -> Term:
-        # A region of one label is cheapest, then one variable with another label.
+        # A region with a single label has the least energy. The next is a region in which one
+        # variable has another label.
         first, last = self.starts[:-1], self.starts[1:] - 1
         ends = self.table[first] + self.table[last]
         cost = self.table[first + 1] + self.table[last - 1] - ends
@@ -134,17 +135,18 @@ class CountTerm(RegionTerm):
         return len(self.table)
 
     def _numbers(self, n_labels: int) -> Numbers:
-        return np.tile(self.table, n_labels)[:, None], 1  # several labels may have the same count
+        # Several labels of a region may have the same count.
+        return np.tile(self.table, n_labels)[:, None], 1
 
 
 class RobustTerm(RegionTerm):
-    r"""A price for the variables outside a region's commonest label, constant above Q of them.
+    r"""A price for the variables outside a region's most common label, constant above Q of them.
 
     .. math:: \sum_r w_r \min\Bigl(1, \min_j \frac{s_r - n_{rj}}{Q_r}\Bigr)
 
     Inference treats it as a CountTerm if it equals one. It does if the truncation Q is at most half
-    of a region's size s (rounded up), or if there are so few labels that at most that half can be
-    outside the commonest one, as always with two labels.
+    of a region's size s (rounded up). It also does if at most this half can be outside the most
+    common label, which is always so for two labels.
 
     Parameters
     ----------
@@ -182,7 +184,7 @@ class RobustTerm(RegionTerm):
 
     @property
     def _sizes(self) -> IntArray:
-        """(R,): the number of variables in each region."""
+        """The number of variables in each region, (R,)."""
         return self._remember("sizes", lambda: _sizes_of(self.regions))
 
     def _separable(self, n_labels: int) -> BoolArray:
@@ -213,10 +215,10 @@ class RobustTerm(RegionTerm):
     def _as_counts(self) -> CountTerm:
         """Return functions h with h(0) = 0 whose sum over the labels is the price, if separable.
 
-        Let p(k) be the price of k variables outside the commonest label, s the size and m = p(s/2).
-        Then h(n) = m n / s up to half of the region, and h(n) = p(s - n) - m (s - n) / s beyond. If
-        a label has more than half of the region, its h is the price minus the sum of the others.
-        Otherwise the sum over all labels is m.
+        Let p(k) be the price of k variables outside the most common label, s the size and m =
+        p(s/2). Then h(n) = m n / s up to half of the region, and h(n) = p(s - n) - m (s - n) / s
+        beyond. If a label has more than half of the region, its h is the price minus the sum of the
+        others. Otherwise the sum over all labels is m.
         """
         starts, region, count = list_counts(self._sizes)
         size, outside = self._sizes[region], self._sizes[region] - count
@@ -244,14 +246,17 @@ class RobustTerm(RegionTerm):
         return largest(self.weights)
 
     def _limited(self, limit: float) -> Term:
-        most = 2.0 * limit * np.maximum(self.truncation, 1.0)  # one variable outside costs 2 limit
+        # Then one variable outside the most common label costs 2 * limit.
+        most = 2.0 * limit * np.maximum(self.truncation, 1.0)
         if (self.weights <= most).all():
             return self
         return RobustTerm._of(self.regions, np.minimum(self.weights, most), self.truncation)
 
     def _numbers(self, n_labels: int) -> Numbers | None:
-        limits = np.maximum(self.truncation, 1.0)  # each limit is for at least one variable
-        if (np.frexp(limits)[0] != 0.5).any():  # shares of other numbers are rounded
+        # A truncation below one variable acts like one variable.
+        limits = np.maximum(self.truncation, 1.0)
+        # Division by other numbers than powers of two is rounded.
+        if (np.frexp(limits)[0] != 0.5).any():
             return None
         return np.stack([self.weights, self.weights / limits], axis=1), 1
 

@@ -39,7 +39,7 @@ class TableTerm(Term):
     Parameters
     ----------
     edges : array-like of int, shape (E, 2)
-        Pairs of different variables; a repeated one adds.
+        Pairs of different variables; the tables of repeated edges are added.
     tables : array-like of shape (E, L, L), or (L, L) for all edges
         Finite.
     weights : float or array-like of shape (E,), default=1
@@ -161,7 +161,7 @@ class TableTerm(Term):
         return self._remember(("split", n_variables), lambda: self._find_parts(n_variables))
 
     def _find_parts(self, n_variables: int) -> Sequence[Term]:
-        """Return unaries, a constant, Potts and the tables that are no such sum."""
+        """Return unaries, a constant, a Potts term, and the tables that are not of this form."""
         n_labels = self.tables.shape[1]
         if len(self.edges) == 0:
             return ()
@@ -217,7 +217,7 @@ def of_tables(edges: IntArray, tables: FloatArray, weights: FloatArray) -> Table
 
 
 def _copied(array: NDArray[Any], shape: tuple[int | None, ...]) -> FloatArray:
-    """Copy finite numbers of a shape to a new array; valid ones by one pass over them."""
+    """Return a new array of finite numbers of this shape, made in one pass if they are valid."""
     right = array.dtype == np.float64 and array.flags.c_contiguous and array.ndim == len(shape)
     if right and shape[0] in (None, len(array)):
         copy = np.empty(array.shape)
@@ -243,7 +243,7 @@ class _Sums:
 
 
 def _as_sums(tables: FloatArray) -> _Sums:
-    """Compute the nearest sums to tables (T, L, L): O(T L^2)."""
+    """Return the sums that are nearest to tables (T, L, L), in O(T L^2)."""
     n, n_labels = tables.shape[:2]
     # theta(a, b) + theta(b, a) - theta(a, a) - theta(b, b) is 2 w for every a != b.
     diagonal = np.trace(tables, axis1=1, axis2=2)

@@ -17,7 +17,7 @@ from setwise._foundation._files import LONGEST_WORD, affords, quoted, unpacked
 
 @dataclass(frozen=True, eq=False)
 class UaiModel:
-    """Variables and factors of a model; tables are extracted on demand."""
+    """The variables and factors of a model, whose tables are extracted on demand."""
 
     name: str
     numbers: FloatArray
@@ -159,7 +159,8 @@ def _lengths(cards: IntArray, owners: IntArray, n_factors: int) -> IntArray:
 def _starts(numbers: _Numbers, start: int, lengths: IntArray) -> IntArray:
     """Return where each table begins, after checking its length."""
     what = f"the tables of {len(lengths)} factors"
-    numbers.require(int(lengths.max(initial=0)), what)  # keeps their sum within 64 bits
+    # So that the sum of the lengths fits into 64 bits.
+    numbers.require(int(lengths.max(initial=0)), what)
     counts = start + np.arange(len(lengths)) + np.cumsum(lengths) - lengths
     values = numbers.values
     inside = np.flatnonzero(counts < len(values))
@@ -186,10 +187,11 @@ def _starts(numbers: _Numbers, start: int, lengths: IntArray) -> IntArray:
 
 
 def _numbers(path: Path) -> tuple[bytes, FloatArray, bytes | None]:
-    """Read the first word of a file, the numbers after it, and the first word that is no number.
+    """Read a file's first word, the numbers after it, and the next word that is not a number.
 
-    A number takes eight bytes. Reading ends when there are more numbers than the header announces,
-    because the file is then known to be invalid, even if a packed file would go on.
+    The numbers are stored as float64. Reading ends when there are more numbers than the header
+    announces, because the file is then known to be invalid. The rest of a compressed file is not
+    decompressed.
     """
     first, rest = b"", b""
     values, announced = array("d"), _Announced()
@@ -255,7 +257,7 @@ def extend(values: array[float], words: list[bytes]) -> bytes | None:
 
 
 def pieces(path: Path) -> Iterator[bytes]:
-    """Yield the text of a file in pieces of 64 kilobytes; a packed file has a limit."""
+    """Yield the text of a file in pieces of 64 kilobytes; a compressed file has a limit."""
     with path.open("rb") as file:
         yield from unpacked(file, path.stat().st_size, path.name, packed=path.suffix == ".gz")
 

@@ -42,8 +42,8 @@ def read_uai(
     Parameters
     ----------
     path : str or path
-        A text file, or one packed by gzip whose name ends in ``.gz``. When unpacked, it may have at
-        most 256 MiB, or 32 times the size of the packed file if that is more.
+        A text file, or a file compressed by gzip whose name ends in ``.gz``. Decompressed, it may
+        have at most 256 MiB, or 32 times the size of the compressed file if that is more.
     evidence : str or path, optional
         A file of observed variables: their number, then each with its label; older files have the
         number of samples, 1, before that. The field keeps all variables and their numbering. All
@@ -85,7 +85,8 @@ def read_with_cards(
 ) -> tuple[Field, IntArray]:
     """Return the field of a model file, and the number of labels (N,) of each variable in it.
 
-    A field alone cannot tell a label that the file forbids from a label that the variable lacks.
+    The field alone does not distinguish a label that the file forbids from a label that the
+    variable lacks.
     """
     model = parse_uai(as_path(path))
     unary = _unary(model)
@@ -190,7 +191,7 @@ def _pairwise_groups(model: UaiModel) -> Iterator[_Group]:
 
 
 def _forbid(unary: FloatArray, groups: list[_Group]) -> list[BoolArray]:
-    """Forbid, in place, the labels that only meet zeros; return which factors have other zeros."""
+    """Forbid labels whose table entries are all 0, in place. Return which factors keep zeros."""
     forbidden = np.isinf(unary)
     zeros = [_Zeros.of(group) for group in groups]
     for part in zeros:
@@ -232,7 +233,7 @@ class _Zeros:
 
 
 def _propagate(forbidden: BoolArray, changed: IntArray, zeros: list[_Zeros]) -> None:
-    """Forbid labels that only meet zeros and forbidden labels, until nothing changes.
+    """Forbid labels that only have zeros with a neighbour's allowed labels, until this ends.
 
     The cost is O(L^2) per factor and per change of one of its variables.
     """

@@ -14,8 +14,9 @@ from setwise.fields._field import Field, as_field
 from setwise.fields._potentials._clique import CliquePotential
 from setwise.fields._uai._model import as_path
 
-# exp(-energy) is accurate up to this energy. A table with a higher entry is written as several
-# factors whose product it is, and is refused above _MOST_FACTORS, since files grow with them.
+# exp(-energy) is accurate up to this energy. A table with a higher entry is written as a product of
+# several factors. Energies that need more than _MOST_FACTORS factors raise an error, because the
+# file grows with their number. Chosen by hand; no measurement is on record.
 _HIGHEST = 700.0
 _MOST_FACTORS = 100
 
@@ -39,8 +40,8 @@ def write_uai(field: Field, path: str | os.PathLike[str]) -> None:
     field : Field
         A field with at least one variable, and no energies above 70000.
     path : str or path
-        The file is packed by gzip if its name ends in ``.gz``. An existing file is replaced when
-        the new one is complete.
+        The file is compressed by gzip if its name ends in ``.gz``. An existing file is replaced
+        when the new one is complete.
 
     Examples
     --------

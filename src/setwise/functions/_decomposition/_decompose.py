@@ -25,10 +25,10 @@ from setwise.functions._families._ratio import Ratio
 from setwise.functions._families._table import Table, tabulate
 
 # The most elements of the linear program over counts. Its weights C(m, n) C(r, q) reach 1.6e8 for
-# 30 elements; beyond, their range is too large for the tolerance 1e-7 of the solver.
+# 30 elements. With more elements, their range is too large for the solver's tolerance of 1e-7.
 COUNTS_PROGRAM_ELEMENTS = 30
-# The most elements of the linear program over all sets: 12 give 67584 rows and take about two
-# seconds. Each further element more than doubles both.
+# The most elements of the linear program over all sets. 12 elements give 67584 rows and take about
+# two seconds, and each further element more than doubles both. Not tuned.
 TABLE_PROGRAM_ELEMENTS = 12
 
 
@@ -123,7 +123,8 @@ def _from_least(values: FloatArray, g: FloatArray) -> Decomposition:
 
 def _of_cardinality(function: Cardinality) -> Decomposition:
     values = function.values
-    # Second differences within rounding are set to 0: two summations would enlarge them.
+    # Second differences within rounding are set to 0, because summing them twice would enlarge the
+    # errors.
     noise = slack_of(values, 16 * EPS)
     bend = np.diff(values, 2)
     bend[bend <= noise] = 0.0

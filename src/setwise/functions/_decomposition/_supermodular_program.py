@@ -2,8 +2,8 @@
 
 Every constraint has the form g(top) - g(left) - g(right) + g(bottom) >= c, where c is the positive
 part of the same combination of F: then g is supermodular and F - g submodular. An increasing
-supermodular g also needs g({i}) >= 0. The least one has g({i}) = 0, since a modular part could be
-subtracted.
+supermodular g also needs g({i}) >= 0. The least g has g({i}) = 0, because otherwise a modular part
+could be subtracted.
 """
 
 from __future__ import annotations
@@ -74,14 +74,14 @@ def supermodular_recursion(values: FloatArray, at_least: FloatArray) -> FloatArr
 def supermodular_recursion_on_grid(
     values: FloatArray, at_least: FloatArray | None = None
 ) -> FloatArray:
-    """Return the largest lower bounds at counts (n, q), in O(m r): feasible, maybe not least."""
+    """Return a feasible grid, the largest lower bound at each (n, q); it need not be least."""
     g = np.zeros(values.shape) if at_least is None else at_least.copy()
     _core.supermodular_grid(np.ascontiguousarray(values), g)
     return g
 
 
 def _cube_corners(size: int) -> IntArray:
-    """Return the indices of (A+i+j, A+i, A+j, A) for all i < j and all A without them."""
+    """Return the indices of (A+i+j, A+i, A+j, A) for all i < j and all A that contain neither."""
     n = size.bit_length() - 1
     sets = np.arange(size)
     corners = [np.empty((4, 0), np.int64)]

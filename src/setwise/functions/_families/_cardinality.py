@@ -25,7 +25,7 @@ ROUNDING = MANY_ROUNDINGS * EPS
 def slack_of(values: FloatArray, share: float = ROUNDING) -> float:
     """Return the largest difference of values that counts as rounding.
 
-    A constant that is added to all values does not change their range, but their rounding errors.
+    A constant that is added to all values changes their rounding errors, but not their range.
     """
     if not values.size:
         return 0.0

@@ -95,8 +95,8 @@ class Sum(SetFunction):
         """Return whether the sum has a property, None if it is not known.
 
         It is True if every scaled term has the property, and False if one term fails and the others
-        are neutral. Modular terms are neutral if the property is about curvature. No term is
-        neutral if it is about monotonicity.
+        are neutral. For submodularity and supermodularity, modular terms are neutral. For
+        monotonicity, no term is neutral.
         """
         whole = collected(self)
         if not isinstance(whole, Sum):
@@ -162,8 +162,8 @@ class Sum(SetFunction):
     def _bend(self, sign: float = 1.0, lost: float = 0.0) -> float:
         scaled = self._scaled()
         if not all(t.is_submodular if sign * c > 0 else t.is_supermodular for t, c in scaled):
-            # Only the sum has the property, not each term. Rounding may have hidden a violation
-            # where tables were added: a second difference consists of four values.
+            # The sum has the property although not every term has it. Where tables were added,
+            # rounding may have hidden a violation. A second difference consists of four values.
             scaled = _scaled(collected(self))
             lost += 4 * numbers_of(self).value_error(self.n)
         total = 0.0
@@ -176,7 +176,7 @@ class Sum(SetFunction):
     def _fall(self) -> float:
         scaled, lost = self._scaled(), 0.0
         if not all(scale > 0 and term.is_increasing is True for term, scale in scaled):
-            # Only the sum is increasing, not each term: a step consists of two values.
+            # The sum is increasing although not every term is. A step consists of two values.
             scaled = _scaled(collected(self))
             lost = 2 * numbers_of(self).value_error(self.n)
         return sum(abs(scale) * term._fall() for term, scale in scaled) + lost
@@ -285,12 +285,12 @@ def _is_zero(function: SetFunction) -> bool:
 
 
 def _enclosed(function: SetFunction) -> str:
-    """Return the repr, in brackets if a method call would bind to the last term only."""
+    """Return the repr, in brackets if a method call would otherwise apply to the last term only."""
     return f"({function!r})" if isinstance(function, Sum) else repr(function)
 
 
 class _View(SetFunction):
-    """A view of F on another ground set, where a chain of its sets is the end of a chain of F."""
+    """A view of F on another ground set. A chain of its sets is the end of a chain of sets of F."""
 
     function: SetFunction
 
@@ -309,7 +309,7 @@ class _View(SetFunction):
         return self._ends(gains, len(order)), np.abs(self._ends(errors, len(order)))
 
     def _numbers(self) -> Numbers:
-        # The empty set of a view may be any set of F, so this bounds its value.
+        # The empty set of a view may correspond to any set of F, whose value this bounds.
         inner = numbers_of(self.function)
         return Numbers(
             inner.unit,
@@ -328,7 +328,7 @@ class _View(SetFunction):
 
 
 class _Part(_View):
-    """A view of F on some of its elements: it keeps the properties of F and may gain others."""
+    """A view of F on some of its elements, which keeps the properties of F and may have others."""
 
     subset: IntArray
 
@@ -441,8 +441,8 @@ class Complement(_View):
         return -super()._ends(steps, length)[::-1]
 
     def _fall(self) -> float:
-        # F is increasing, and equal at both ends up to rounding. So each step rises by at most this
-        # rounding plus the falls of the other steps.
+        # F is increasing, and equal at both ends up to rounding. So each step is at most this
+        # rounding plus the decreases of the other steps.
         lost = 2 * numbers_of(self.function).value_error(self.n)
         return self.n * self.function._fall() + lost
 

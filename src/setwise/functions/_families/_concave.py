@@ -25,7 +25,8 @@ class ConcaveOfModular(SetFunction):
     r"""F(A) = h(:math:`\sum_{i \in A} w_i`) with h concave and w non-negative: submodular.
 
     The concavity of h is checked on a grid of 257 points of [0, w(V)]. ``is_increasing`` is then
-    exact, since a concave h falls at the end first. A greedy pass is O(m) and one call of h.
+    exact, since a concave h decreases first at the end of its range. A greedy pass is O(m) and one
+    call of h.
 
     Parameters
     ----------
@@ -58,7 +59,7 @@ class ConcaveOfModular(SetFunction):
         grid = np.linspace(0.0, total, 257)
         values = self._at(grid)
         bend = np.diff(values, 2)
-        # Below this size floats are coarser than the grid.
+        # For smaller sums, the spacing of floats is coarser than the grid.
         if total > 1 / LARGEST and bend.max() > 4 * slack_of(values):
             k = int(bend.argmax())
             raise ValueError(
@@ -82,7 +83,7 @@ class ConcaveOfModular(SetFunction):
 
     @property
     def is_supermodular(self) -> bool | None:
-        """True if h is linear as far as can be seen: at most one positive weight."""
+        """True if at most one weight is positive, so that F has at most two values."""
         return True if np.count_nonzero(self.weights) <= 1 else None
 
     @property
@@ -95,17 +96,17 @@ class ConcaveOfModular(SetFunction):
         return max(0.0, float((values[1:] - values[0]).max(initial=0.0)))
 
     def _last_values(self) -> FloatArray:
-        """Return F(V) and F(V - i) of each i: h(t + w_i) - h(t) falls, so the last step decides."""
+        """Return F(V) and F(V - i): the least steps h(t + w_i) - h(t) of a concave h are last."""
         total = float(self.weights.sum())
         return self._at(np.concatenate([[total], total - self.weights]))
 
     def _gain_errors(self, order: IntArray, gains: FloatArray) -> FloatArray:
-        """Return the errors: a sum of k weights has a relative error of k EPS, the input of h."""
+        """Return errors of gains, given the relative error k EPS of a sum of k weights in h."""
         sums = np.concatenate([[0.0], np.cumsum(self.weights[order])])
         shift = np.arange(len(sums)) * EPS * sums
         top = max(float(self.weights.sum()), float(sums[-1]))
         values, low, high = (self._at(np.clip(sums + d, 0.0, top)) for d in (0.0, -shift, shift))
-        # Within the interval a concave h differs from its middle value by no more than at the ends.
+        # Within the interval, a concave h differs most from its middle value at one of the ends.
         errors = np.maximum(np.abs(low - values), np.abs(high - values))
         errors += FEW_ROUNDINGS * EPS * np.abs(values)
         return errors[1:] + errors[:-1]

@@ -24,7 +24,8 @@ from setwise.functions._families._ratio import Ratio
 from setwise.functions._numbers import bend_of
 
 # The most cells of a grid of counts that is tabulated to find the properties of a formula. It
-# bounds memory: 4 million cells are 32 MB, and as much again for each kind of difference.
+# bounds the memory: 4 million cells take 32 MB, and each kind of difference as much again. Not
+# tuned.
 GRID_CELLS = 1 << 22
 
 
@@ -152,7 +153,8 @@ class Counts(SetFunction):
         if isinstance(self.formula, CountsGrid):
             return EPS * np.abs(gains)
         if isinstance(self.formula, Ratio) and self.formula.part != "submodular":
-            return 4 * FEW_ROUNDINGS * EPS * np.abs(gains)  # closed forms, without cancellation
+            # These gains are closed forms without cancellation.
+            return 4 * FEW_ROUNDINGS * EPS * np.abs(gains)
         return super()._gain_errors(order, gains)
 
     def _bend(self, sign: float = 1.0, lost: float = 0.0) -> float:
@@ -169,7 +171,8 @@ class Counts(SetFunction):
 
     @property
     def _is_nonnegative(self) -> bool | None:
-        # Every part of a ratio is nonnegative, the submodular one by its closed form.
+        # Both parts of a ratio are nonnegative; for the submodular part this follows from its
+        # closed form.
         return True if isinstance(self.formula, Ratio) else None
 
     def _all_values(self) -> FloatArray | None:

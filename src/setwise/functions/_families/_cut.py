@@ -31,7 +31,7 @@ class Cut(SetFunction):
        F(A) = \sum_{(u, v) \in E} w_{uv} \, [\, u \in A, v \notin A \,].
 
     It is submodular, and zero on the empty set and on the whole ground set. It is increasing or
-    supermodular only if every weight is zero. A repeated edge adds its weight.
+    supermodular only if every weight is zero. The weights of a repeated edge are added.
 
     A greedy pass costs O(n + edges at the elements of the order), compiled; a value costs
     O(edges).
@@ -116,7 +116,7 @@ class Cut(SetFunction):
             return coo_array((both, (rows, columns)), shape=(self.n, self.n)).tocsr()
 
         if self.directed:
-            # Zeros stay stored, so that both have an entry wherever one of them does.
+            # Zeros stay stored, so that both matrices have the same pattern.
             absent = np.zeros(len(self.weights))
             leaving, entering = summed(self.weights, absent), summed(absent, self.weights)
         else:

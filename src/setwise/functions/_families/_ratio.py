@@ -14,8 +14,8 @@ from setwise._foundation._certificate import INTEGERS
 
 Part = Literal["whole", "submodular", "supermodular"]
 
-# The range of beta. Below, 1 + beta^2 would lose the digits of beta^2; above, the cubes of m beta^2
-# could overflow.
+# The range of beta. For a smaller beta, 1 + beta^2 would lose the digits of beta^2. For a larger
+# one, the cubes of m beta^2 could overflow.
 BETAS = 1e-3, 1e15
 
 
@@ -86,7 +86,7 @@ class Ratio(Versioned):
         return ratio if self.part == "whole" else ratio - self._convex(n)
 
     def _below(self, n: FloatArray, q: FloatArray) -> FloatArray:
-        """Return c m - d n + q by c = a + d, without differences of large numbers."""
+        """Return c m - d n + q, computed without differences of large numbers because c = a + d."""
         a, _, d = self._constants
         return a * self.m + d * (self.m - n) + q
 
@@ -129,7 +129,7 @@ class Ratio(Versioned):
         return step
 
     def _largest_step(self, r: int) -> float:
-        """Return the largest step, of positives at q = 0 or of negatives at n = m - 1, q = 0."""
+        """Return the largest step: of a positive at q = 0, or of a negative at n = m - 1, q = 0."""
         n = np.arange(self.m + 1.0)
         zero = np.zeros_like(n)
         largest = -np.inf

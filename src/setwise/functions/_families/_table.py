@@ -17,9 +17,10 @@ from setwise.functions._numbers import (
     without_constant,
 )
 
-# The most elements of a table: 2^24 values are 128 MB.
+# The most elements of a table: 2^24 values take 128 MB. Chosen by hand to bound the memory.
 MOST_ELEMENTS = 24
-# The most elements that ``tabulate`` evaluates: 2^20 sets, seconds for a Python callable.
+# The most elements for which ``tabulate`` evaluates all sets: 2^20 sets take seconds for a Python
+# callable. Chosen by hand to bound the time.
 MOST_TABULATED = 20
 
 
@@ -98,8 +99,8 @@ class Table(SetFunction):
 
     def _numbers(self) -> Numbers:
         by_element = self.values.reshape((2,) * self.n)
-        # The steps of one element are 2^(n - 1) numbers: the loop never stores those of all
-        # elements.
+        # The steps of one element are 2^(n - 1) numbers. The generator never stores those of all
+        # elements at once.
         steps = (least_of(np.diff(by_element, axis=i)) for i in range(self.n))
         return numbers_of_table(self.values, min(least_of(self.values), *steps, np.inf))
 

@@ -39,8 +39,9 @@ class Greedy(Search[None]):
         self._function, self._k = function, k
         mask = np.zeros(n, np.bool_)
         value, order = _at(function, mask), np.zeros(0, np.int64)
-        # F with each element added, as last evaluated; and the gain by that value, an upper bound
-        # if F is submodular. Both are meaningless for chosen elements.
+        # The value of F with each element added, as last evaluated, and the gain at that time,
+        # which is an upper bound on the present gain if F is submodular. Both are meaningless for
+        # chosen elements.
         self._reached = _toggled(function, mask, np.arange(n))
         self._upper, self._fresh = self._reached - value, np.ones(n, np.bool_)
         self._state = mask, value, order, [value + _largest(self._upper, k)]
@@ -63,7 +64,7 @@ class Greedy(Search[None]):
         return False
 
     def _first(self) -> int:
-        """Return the element of the largest gain, evaluating only gains that may be it."""
+        """Return the element of the largest gain. Evaluate only gains that may be the largest."""
         lazy = self._function.is_submodular is True
         while True:
             best = int(self._upper.argmax())
@@ -85,7 +86,8 @@ class Greedy(Search[None]):
         mask, value, order, bounds = self._state
         bounds = [*bounds[: len(order)], value + _largest(self._upper, self._k)]
         if self._function.is_increasing is not True:
-            # The best set may gain by omitting some of the elements chosen so far.
+            # The best set may omit some of the elements chosen so far, which can increase the
+            # value.
             lost = np.concatenate([[0.0], np.cumsum(_losses(self._function, order))])
             bounds = [bound + loss for bound, loss in zip(bounds, lost, strict=True)]
         self._state, self._is_complete = (mask, value, order, bounds), True

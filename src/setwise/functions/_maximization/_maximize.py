@@ -30,18 +30,18 @@ def maximize(
 
     Submodular maximisation is NP-hard, so the answer is approximate, with a bound on its distance
     from the best. With at most k elements the **greedy** method adds the element of the largest
-    gain until there are k elements or no gain is positive. If F is increasing and F(empty) >= 0, it
-    reaches :math:`1 - (1 - 1/k)^k \ge 1 - 1/e` of the best value (Nemhauser, Wolsey and Fisher,
-    1978). If F is known to be submodular, an earlier gain bounds the current gain from above. So a
-    gain is evaluated again only if it is the largest bound. The answer is the same, with far fewer
-    evaluations.
+    gain until there are k elements or no gain is positive. If F is increasing and F(empty) >= 0,
+    its value is at least :math:`1 - (1 - 1/k)^k \ge 1 - 1/e` times the best value (Nemhauser,
+    Wolsey and Fisher, 1978). If F is known to be submodular, an earlier gain bounds the current
+    gain from above. So a gain is evaluated again only if it is the largest bound. The answer is the
+    same, with far fewer evaluations.
 
     Without k, the **double** greedy method goes through the elements once. A set X grows from the
     empty set, and a set Y shrinks from the whole one. Each element is put into X or taken from Y,
-    whichever gains more. **double_random** chooses between the two with probabilities in proportion
-    to their positive gains. If F(empty) + F(V) >= 0, "double" reaches 1/3 of the best value, and
-    "double_random" 1/2 in expectation (Buchbinder, Feldman, Naor and Schwartz, 2012). An increasing
-    F is largest on the whole set.
+    whichever increases the value more. **double_random** chooses between the two with probabilities
+    in proportion to their positive gains. If F(empty) + F(V) >= 0, "double" attains at least 1/3 of
+    the best value, and "double_random" 1/2 in expectation (Buchbinder, Feldman, Naor and Schwartz,
+    2012). An increasing F is largest on the whole set.
 
     For every S and every submodular F, with :math:`d_i = \max(0, F(V - i) - F(V))`,
 
@@ -107,7 +107,7 @@ def _whole(function: SetFunction) -> Maximum:
     mask = np.ones(function.n, np.bool_)
     value = float(function._values(mask[None])[0])
     order = np.arange(function.n)
-    # A family calls itself increasing within a tolerance, and what is within it can add up.
+    # A family counts as increasing within a tolerance, and the decreases within it can add up.
     excess = function.n * function._fall()
     wrong = numbers_of(function).value_error(function.n)
     return Maximum(
@@ -165,7 +165,7 @@ def _by_double_greedy(
 
 
 class _Plain:
-    """F without its constant, with its rounding errors, which are known before the search."""
+    """F without its constant, with bounds on its rounding errors from before the search."""
 
     def __init__(self, function: SetFunction) -> None:
         self._watch = Stopwatch()
@@ -177,7 +177,8 @@ class _Plain:
         # elements.
         broken = self.function._bend() if self._certified else 0.0
         self._wrong = (4 * n + 4) * self._numbers.value_error(n) + n * n * broken
-        if function.is_increasing is True:  # the best set may lose by the chosen elements
+        # The chosen elements may lower the value of the best set.
+        if function.is_increasing is True:
             self._wrong += n * self.function._fall()
         self._watch.lap("set-up")
 

@@ -39,12 +39,12 @@ class Corral:
         self._q, self._r = (column / norm)[:, None], np.array([[norm]])
 
     def point(self) -> FloatArray:
-        """Return the current point, a convex combination of the vertices despite rounding."""
+        """Return the current point as a convex combination of the vertices, despite rounding."""
         return self.weights @ self.points * self._unit
 
     @property
     def vertices(self) -> FloatArray:
-        """The points as they were added, since the unit is a power of two."""
+        """The points exactly as they were added, since scaling by the unit is not rounded."""
         return self.points * self._unit
 
     def length(self) -> float:
@@ -71,8 +71,8 @@ class Corral:
                 self.weights = target
                 break
             # Move towards the target until a weight is zero, and remove the vertices of weight
-            # zero. The new vertex, the last, has weight zero too after a step of 1e-17. It stays,
-            # unless its own weight is what falls.
+            # zero. After a step of 1e-17 the new vertex, which is the last, has weight zero too. It
+            # stays unless its own weight decreases.
             steps = self.weights[falling] / (self.weights[falling] - target[falling])
             step = float(steps.min())
             self.weights += step * (target - self.weights)

@@ -57,8 +57,8 @@ def minimize(
     rounding error of its own coordinate alone, so that weights of 1e-20 are not lost beside 1e20.
 
     An iteration costs a sort, a greedy pass, and O(n k) for each change of the k <= n kept
-    vertices. The proof costs k passes, and ``gap_scale`` n + 1 values. The number of iterations is
-    of the order of n in practice.
+    vertices. The proof costs k passes, and ``gap_scale`` costs n + 1 values. The number of
+    iterations is of the order of n in practice.
 
     Parameters
     ----------
@@ -122,14 +122,14 @@ def minimize(
 
 # The default of tol. With it or less, a search whose gap is within tol goes on for a proof.
 _TIGHT = 1e-9
-# Coordinates whose sizes differ by no more than this factor share one unit. Of 1,468 functions with
-# weights of 1 beside 1e-2 to 1e-7, all are proved so; units for all took up to twice the passes on
-# ordinary cuts.
+# Coordinates whose sizes differ by at most this factor share one unit. With this value, minimisers
+# were proved for all of 1,468 functions with weights of 1 beside weights of 1e-2 to 1e-7. With a
+# unit for each coordinate, ordinary cuts took up to twice as many passes.
 _ALIKE = 1000.0
 
 
 class _MinimumNorm(Search[Minimum]):
-    """The search of Wolfe's algorithm: the corral, the best set and the best point so far.
+    """The state of Wolfe's algorithm: the corral, the best set and the best point so far.
 
     All values are relative to F(empty), so that no constant enters a sum.
     """
@@ -153,7 +153,7 @@ class _MinimumNorm(Search[Minimum]):
         self._order = np.arange(function.n)
         self._corral: Corral | None = None
         self._norm, self._idle = inf, 0
-        # The step at which a set within the tolerance is proved, and by how many it is put off.
+        # The step at which the next proof is tried, and the number of steps until the one after it.
         self._proof_at, self._delay = 0, 1
 
     def step(self) -> bool:
@@ -191,8 +191,9 @@ class _MinimumNorm(Search[Minimum]):
     def has_converged(self, tol: float) -> bool:
         """Return whether the gap is within the tolerance; a tight tolerance also needs a proof.
 
-        Beside large parts of F, small parts may contribute less than a tight tolerance. So the
-        search then goes on until its set is proved, for at most about n steps.
+        If F has large parts, its small parts may contribute less than even a tight tolerance.
+        Therefore a search with a tight tolerance continues until its set is proved, for at most
+        about n more steps.
         """
         if not self._has_tight_gap(tol):
             return self.latest.converged
@@ -202,7 +203,7 @@ class _MinimumNorm(Search[Minimum]):
         return self.latest.converged and self.certified and tol <= _TIGHT
 
     def finish(self) -> None:
-        """Prove the best set or, if it has the better proof, {x < 0}."""
+        """Prove the best set, or {x < 0} if that set has the better proof."""
         self._watch.lap("search")
         if self.certified and not self.latest.exact:
             self.latest = self._proved()
@@ -299,12 +300,12 @@ def _least_and_most(function: SetFunction) -> tuple[FloatArray, FloatArray]:
 
 
 def _means(vertices: FloatArray, weights: FloatArray) -> Iterator[tuple[IntArray, FloatArray]]:
-    """Yield vertices and weights of a mean, any of which gives a valid bound.
+    """Yield vertices and weights of means, each of which gives a valid bound.
 
     A weight of 1e-18 may be a rounded 0, or it may be needed for a coordinate of 1e20. So both all
     vertices and those with weights above the rounding of a sum of weights are tried. The weights
     lose digits if small coordinates stand beside large ones. So the point of least norm is also
-    computed from the differences of the vertices, in which what they share cancels, with each
+    computed from the differences of the vertices, in which common summands cancel, with each
     coordinate in units of its largest difference: positive units do not change the best sets.
     """
     every = np.arange(len(weights))

@@ -158,7 +158,7 @@ def calibrate_temperature(
 def _chosen(
     trials: Trials, grid: list[Point], methods: Sequence[str], folds: IntArray
 ) -> tuple[list[Point], bool]:
-    """Return the best point for all fields, then without each fold, and whether it ended early."""
+    """Return the best points for all fields and without each fold, and whether it ended early."""
     number = int(folds.max()) + 1
     sets = [np.ones(len(folds), bool), *(folds != fold for fold in range(number) if number > 1)]
     try:

@@ -1,12 +1,12 @@
-r"""The best point for a set of fields, of a grid or by a search along four lines.
+r"""The best point for a set of fields, from a grid or by a search along four lines.
 
 Unaries are multiplied by :math:`\alpha = a / t` and all other terms by :math:`\beta = 1 / t`. A
 search begins at :math:`\beta = 1` or 1/8, whichever is better, with :math:`\alpha = 1`. It moves
 along four lines: both together (the temperature alone), both in opposite directions (more weight of
 the unaries, less of the potentials, down to 0), :math:`\beta` alone and :math:`\alpha` alone. It
 moves by factors of 2 as long as the score falls, then of :math:`2^{1/2}` and :math:`2^{1/4}`. Its
-range has no ends, so that it does not depend on the unit of the energies. A method whose score is
-much worse than the best one after the steps of one size is not refined.
+range is unbounded in practice, so that the result does not depend on the unit of the energies. A
+method whose score is much worse than the best one after the steps of one size is not refined.
 """
 
 from __future__ import annotations

@@ -175,7 +175,7 @@ def log_losses(p: FloatArray, labels: IntArray) -> FloatArray:
 
 
 def as_true_labels(values: ArrayLike, name: str, n_labels: int, ignore: int) -> IntArray:
-    """Return labels of any shape, each one of the field's or ``ignore``."""
+    """Return labels of any shape after checking that each is valid or ``ignore``."""
     array = as_array(values, name)
     if array.size and array.dtype.kind not in "iu":
         raise TypeError(f"{name} must hold integers, got dtype {array.dtype}")

@@ -64,7 +64,7 @@ class Cases:
         """Return the methods that accept all fields, or one alone if that is exact."""
         grounded = [Conditioned.of(one).field for one in self.fields]
         first = METHODS.choose(grounded[0])[0]
-        if not self.has_potentials:  # any method is exact
+        if not self.has_potentials:  # without potentials any method is exact
             return (first,)
         if first == "elimination" and all(METHODS.choose(f)[0] == first for f in grounded):
             return (first,)

@@ -34,9 +34,9 @@ from setwise.inference._conditioning._magnitude import (
     trivial_bound,
 )
 
-# Costs are limited to this multiple of the possible gain of a known labelling. With a multiple of
-# 1, no labelling that incurs a limited cost is better than the known one. The larger multiple
-# allows for rounding.
+# Costs are limited to this multiple of the possible gain of a known labelling. Already with a
+# multiple of 1, no labelling that incurs a limited cost is better than the known one. The larger
+# multiple allows for rounding. Not tuned.
 _BEYOND = 1024.0
 
 # Sums in units count as exact if they leave this many of the 53 bits of a float free: two for
@@ -45,7 +45,7 @@ _SPARE_BITS = 4
 
 
 class Sums(NamedTuple):
-    """The summands of a bound, if they are not the numbers of the field."""
+    """A description of the summands of a bound, if these are not the numbers of the field."""
 
     magnitude: float
     """the sum of the absolute summands"""
@@ -69,7 +69,7 @@ class Conditioned:
 
     @classmethod
     def of(cls, field: Field) -> Conditioned:
-        """Remove the constants: the least unary of each row, and that of each term."""
+        """Remove the constants: the least unary of each row, and the constant of each term."""
         favourites = field._favourites()
         least = favourites.least if favourites.least.any() else None
         unary = field.unary if least is None else field.unary - least[:, None]
@@ -89,7 +89,7 @@ class Conditioned:
 
     @property
     def constant(self) -> float:
-        """The difference of the given energies to those of the field that is searched."""
+        """The given energy of a labelling minus its energy in the field that is searched."""
         return self._constant_of_rows + sum(self.constants)
 
     @property
@@ -108,7 +108,7 @@ class Conditioned:
         return EPS * (2.0 + len(self.constants)) * size
 
     def below(self, bound: float) -> float:
-        """Return a lower bound on the given energies, from one on the energies searched."""
+        """Convert a lower bound on the searched energies into one on the given energies."""
         rows = (0.0,) if self.least is None else _core.sum_of_least(self.least[:, None])
         return sum_below(*rows, sum(self.constants), -self._error_of_constants, bound)
 
@@ -130,7 +130,7 @@ class Conditioned:
     def limited(
         self, limit: float, *, unaries_only: bool = False, keep_submodular: bool = False
     ) -> Conditioned:
-        """Return the problem with costs above ``limit`` lowered to it; forbidden labels are kept.
+        """Return the problem with larger costs lowered to ``limit``; forbidden labels are kept.
 
         Entries of tables off the diagonal are limited to twice the limit, so that tables that are
         submodular for two labels stay submodular. With ``keep_submodular``, other terms that would
@@ -178,7 +178,7 @@ class Conditioned:
 
     @property
     def trivial(self) -> float:
-        """The sum of the least unaries and of the least value of each term that is searched."""
+        """The sum of the least unaries and of the least values of the terms that are searched."""
         return trivial_bound(self.field)
 
     @property
@@ -222,9 +222,10 @@ class Conditioned:
         return gap < 0.5 * self.unit.step or self.unit.step == 0.0
 
     def rounding(self, value: float, magnitude: float) -> float:
-        """Return the rounding error of two sums: the energy of a labelling, and a bound.
+        """Return the rounding error of the energy of a labelling together with that of a bound.
 
-        Numbers that are not added, such as the cost of a label that a seed forbids, do not count.
+        Numbers that are not summands, such as the cost of a label that a seed forbids, do not
+        matter.
         """
         return self.n_summands * EPS * (max(value - self.trivial, 0.0) + magnitude)
 
@@ -273,7 +274,7 @@ class Conditioned:
         return rounding_of_costs(self.field, by_cut=by_cut) > NEGLIGIBLE * (value - self.floor)
 
     def less_rounding_of_costs(self, value: float, bound: float) -> float:
-        """Return the bound minus the possible rounding error of all costs."""
+        """Return the bound minus the rounding error that all costs together may cause."""
         return min(max(bound - rounding_of_bound(self.field), self.floor), value)
 
     @property

@@ -19,10 +19,11 @@ from setwise.fields._base import Potential
 from setwise.fields._field import Field
 from setwise.fields._terms import Term
 
-# A gap above this share of the possible gain never counts as rounding.
+# A gap above this share of the possible gain never counts as rounding. Not tuned.
 NEGLIGIBLE = 1e-9
 
-# The share of the largest float that energies may have, so that sums of a few do not overflow.
+# Energies must be below this share of the largest float, so that sums of a few of them do not
+# overflow. Not tuned.
 _LARGEST = 1e-8
 
 
@@ -68,7 +69,7 @@ def largest_of_terms(field: Field) -> float:
 
 
 def check_magnitude(field: Field, temperature: float, dtype: str, name: str = "field") -> None:
-    """Raise if energies, or their quotients by a temperature, overflow the dtype.
+    """Raise an error if energies, or their quotients by a temperature, overflow the dtype.
 
     The ``ValueError`` names the field if its energies are too large, else the temperature.
     """
@@ -92,7 +93,7 @@ def check_magnitude(field: Field, temperature: float, dtype: str, name: str = "f
 
 
 def rounding_of(cost: float) -> float:
-    """Return the rounding error of a sum of a few numbers, one of them a cost of this size."""
+    """Return the rounding error of a sum of a few numbers, the largest of which has this size."""
     return MANY_ROUNDINGS * EPS * abs(cost)
 
 
@@ -110,7 +111,8 @@ def rounding_of_bound(field: Field) -> float:
 def rounding_of_logs(field: Field, temperature: float) -> float:
     """Return an upper bound on the rounding error of sums of logarithms over a field, in nats.
 
-    Each logarithm is that of a sum over the labels; sums over the variables are compensated.
+    There is one logarithm of a sum over the labels per variable. The sum over the variables is
+    compensated.
     """
     roundings = FEW_ROUNDINGS + field.n_labels
     return roundings * EPS * (field.n_variables + largest_energy(field) / temperature)

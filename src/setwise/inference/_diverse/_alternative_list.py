@@ -26,19 +26,21 @@ from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapResult
 from setwise.inference._map._solve_map import solve_map
 
-# A path has up to one breakpoint per variable, and needs two cuts for each. It is completed if
-# these cuts visit no more variables and edges than this: grids of up to about 2,500
-# pixels. A quarter or four times as much changes nothing on grids of 900 pixels.
+# A path has up to one breakpoint per variable, and needs two cuts for each. It is followed
+# completely if these cuts visit at most this number of variables and edges in total, as on grids of
+# up to about 2,500 pixels. A quarter or four times as many change nothing on grids of 900 pixels.
 _WHOLE_PATH = 40_000_000
-# On larger fields the cuts visit this many variables and edges in all, but at least this many cuts
-# are made per item. On a grid of 100 x 100 a quarter leaves out most pieces (17 cuts instead of 68)
-# and changes the energies of the list by a tenth; four times as much (269 cuts) by 0.3 per cent.
+# On larger fields the cuts visit _PART_OF_PATH variables and edges in total, but at least
+# _CUTS_PER_ITEM cuts are made per item. On a grid of 100 x 100, a quarter of the first number
+# leaves out most pieces (17 cuts instead of 68) and changes the energies of the list by a tenth.
+# Four times as much (269 cuts) changes them by 0.3 per cent.
 _PART_OF_PATH = 2_000_000
 _CUTS_PER_ITEM = 2
-# A path with fewer pieces than items is followed again up to this multiple of the default max_bias.
+# If the path up to the default max_bias has fewer pieces than the list has items, it is followed up
+# to this multiple of the default. Not tuned.
 _FARTHER = 4.0
-# The weights that a step tries, as multiples of the usual preference for a label. Their range is
-# wide enough: with all weights four times as large or as small the lists of grids are the same.
+# The weights that a step tries, as multiples of the default max_bias of the field. The range is
+# wide enough: with all weights four times as large or as small, the lists of grids are the same.
 _WEIGHTS = 2.0 ** np.arange(-6.0, 4.0)
 
 
@@ -61,7 +63,8 @@ def alternative_list(
     watch.lap("set-up")
     ending = search.grow(control)
     result = search.result(None, "", ending)
-    if search.best.interrupted:  # the labelling with the least unaries is the only item
+    # The first item is then the labelling of least unaries, and the list ends.
+    if search.best.interrupted:
         result = replace(result, reason="the list was ended before its first item was there")
     else:
         result = search.described(result)
@@ -110,7 +113,7 @@ class _OnPath(ListSearch):
                 if farther > 1.0:
                     self._wider = f" ({farther:g} times the default, which has too few)"
                 path = self._cuts.path(self._max_bias, 1.0, most, self._middle)
-                if farther == 1.0:  # larger biases only serve to find items
+                if farther == 1.0:  # larger biases only serve to find more items
                     self._likely = path
         assert path is not None
         through = int(np.abs(path.sizes - self._middle.size).argmin())
@@ -185,7 +188,8 @@ class _ByWeights(ListSearch):
         self._wanted, self._n_jobs = wanted, n_jobs
         self._steps = GreedyStep("auto", n_jobs)
         self._wider = WiderSearch(field, wanted, n_jobs)
-        # For each item after the first: whether it is from the wider search, and differs enough.
+        # For each item after the first: whether the wider search found it, and whether it differs
+        # enough from the earlier items.
         self._widened: list[bool] = []
         self._enough: list[bool] = []
         two = np.partition(field.unary, min(1, field.n_labels - 1), axis=1)
@@ -243,7 +247,7 @@ class _ByWeights(ListSearch):
         return completed(solve_map(tilted, tol=np.inf, init=earlier[0], n_jobs=self._n_jobs)).labels
 
     def _candidate(self, labels: IntArray) -> Item:
-        """Return a labelling with the bound of the best one, since differences have no gain."""
+        """Return a labelling as a step without a gain, with the bound of the best labelling."""
         value = float(self.base.field._energies(labels[None])[0])
         found = MapOptions.read(self.base.field).result(
             labels, value, self.best.bound, method="candidate", n_iter=1, converged=True

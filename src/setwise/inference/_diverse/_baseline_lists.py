@@ -134,7 +134,7 @@ def sampled_list(
     def draw() -> IntArray:
         level = random.uniform(size=(len(levels), 1)) * levels[:, -1:]
         labels: IntArray = (levels <= level).sum(axis=1).clip(max=field.n_labels - 1)
-        # Rounding may leave a forbidden label with a trace of probability.
+        # By rounding, a forbidden label may have a tiny positive probability.
         wrong = ~allowed[np.arange(len(labels)), labels]
         labels[wrong] = best[wrong]
         return labels

@@ -16,14 +16,14 @@ from setwise.inference._relaxation._cooling import begin, stages
 from setwise.inference._relaxation._projected_logits import Descent
 from setwise.inference._relaxation._relaxation import Relaxation
 
-# The largest number of passes over the relaxation of a later field; the first has those of any
-# bound. Both are rarely reached, and only for fields on which the gap closes slowly. A quarter (7)
-# leaves gaps up to a quarter larger.
+# The largest number of passes over the relaxation of a later field; the first field has the number
+# of any bound. Both are rarely reached, and only for fields on which the gap closes slowly. With a
+# quarter of the number, gaps are up to a quarter larger.
 _PASSES_NEXT = 30
-# The number of passes between two evaluations of the bound, and the share of the gap that must be
-# closed in between for the search to continue. With single passes it ends too early, with gaps up
-# to a half larger; with twelve it makes up to three times as many passes for a fiftieth of the gap.
-# Four times the share saves a fifth of the passes and leaves gaps up to a twentieth larger.
+# _LOOK is the number of passes between two evaluations of the bound. The search continues while
+# these passes close at least the share _CLOSES of the gap. With _LOOK = 1 it ends too early, with
+# gaps up to a half larger. With 12 it makes up to three times as many passes, for gaps smaller by a
+# fiftieth. Four times _CLOSES saves a fifth of the passes and leaves gaps up to a twentieth larger.
 _LOOK, _CLOSES = 3, 0.02
 
 
@@ -46,7 +46,7 @@ class CarriedBound:
         descent, self._descent = self._descent, None
         if descent is None:  # the search ended before its first pass
             return options.improved(result, result.bound, interrupted, Sums(0.0))
-        if bound is None:  # interrupted; the bound is valid after every pass
+        if bound is None:  # the passes were interrupted; the bound is valid after every pass
             bound = max(result.bound, min(descent.best_bound, result.value))
         return options.improved(result, bound, interrupted, Sums(descent.magnitude()))
 
@@ -89,7 +89,8 @@ class CarriedBound:
 def _parts(groups: list[Group], size: int) -> dict[bytes, tuple[slice, float]]:
     """Return the positions of each group's blocks, keyed by the group, and their scale.
 
-    The blocks of a cost are those of a unit cost, scaled; for all others the scale is 1.
+    The blocks of a cost are those of a unit cost times the scale. For all other groups the scale is
+    1.
     """
     parts: dict[bytes, tuple[slice, float]] = {}
     end = 0

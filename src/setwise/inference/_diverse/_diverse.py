@@ -57,14 +57,14 @@ def diverse(
     diversity : Diversity, Concatenated or Alternatives, optional
         The diversity d, or several with one list for each; ``Alternatives()`` by default.
     method : str
-        The method of the steps after the first. "auto" uses "multipliers" with Hamming terms. On
-        fields of up to 1500 variables where multipliers leave a gap above a hundredth of a ball's
-        weight, it also tries "messages" and takes the better answer. Without Hamming terms it uses
-        the choice of ``solve_map``, and with few labellings enumeration. Any method of
-        ``solve_map`` is accepted. "branches", for two labels, uses multipliers; where the gap stays
+        The method of the steps after the first. "auto" uses "multipliers" with Hamming terms. If
+        these leave a gap above a hundredth of a ball's weight on a field of up to 1500 variables,
+        it also tries "messages" and takes the better answer. Without Hamming terms it chooses as
+        ``solve_map`` does. If there are few labellings it enumerates them. Any method of
+        ``solve_map`` is accepted. "branches", for two labels, uses multipliers. If the gap stays
         above a twentieth of a ball's weight, as with small balls under strong smoothing, it
-        branches on the labels of variables, up to 64 bounds per step. "joint" finds all items at
-        once, to minimise :math:`\sum_y E(y) - d(S)` for a d that is a sum over variables
+        branches on the labels of variables, with up to 64 bounds per step. "joint" finds all items
+        at once, to minimise :math:`\sum_y E(y) - d(S)` for a d that is a sum over variables
         (``DivMBest``, ``VariableCoverage`` without regions, sums of these). With two labels and a
         submodular energy this takes m cuts, one for each bias of a sequence, and is exact; the
         items are nested and have increasing energy, and if m is odd the best labelling is one of
@@ -75,8 +75,8 @@ def diverse(
         O(K m N) per step. Alternatives and joint lists do not accept candidates.
     time_limit : float, optional
         The largest number of seconds. The list then ends with the items so far and valid gaps, and
-        ``reason`` says so. There is always a first item; with 0 it is that of the unaries. If the
-        limit ends the list, the answer depends on the machine and its load, otherwise it does not.
+        ``reason`` says so. There is always a first item; with 0 it is the labelling of least
+        unaries. The answer depends on the machine and its load only if the limit ends the list.
     n_jobs : int, optional
         The number of threads; None for all cores. The answer does not depend on it.
     verbose : bool
@@ -89,8 +89,8 @@ def diverse(
     -------
     DiverseResult
         ``labelings`` (m, N), ``values`` (m,), ``gains``, ``bounds``, ``gaps``, ``guarantee``,
-        ``timings``. With a callback or a time limit that ends it, Ctrl-C after the first item, or
-        fewer than m labellings, the list is shorter.
+        ``timings``. The list is shorter than m if a callback, a time limit or Ctrl-C ends it after
+        the first item, or if the field has fewer than m labellings.
 
     Examples
     --------

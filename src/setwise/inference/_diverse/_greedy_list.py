@@ -35,10 +35,10 @@ def greedy_list(
     watch: Stopwatch,
     candidates: IntArray,
 ) -> DiverseResult:
-    """Make the list of :func:`diverse`, its arguments checked."""
+    """Make the greedy list of :func:`diverse` from checked arguments."""
     parts, shares = zip(*diversity._shares_of(m), strict=True)
     most = most_items(field, m)
-    ends = max(shares) >= most  # lists end after all labellings
+    ends = max(shares) >= most  # a list ends when all labellings are in it
     parts_of_items = [
         (part, k) for part, n in zip(parts, shares, strict=True) for k in range(min(n, most - 1))
     ]
@@ -70,7 +70,7 @@ class _GreedyList(ListSearch):
         watch: Stopwatch,
         candidates: IntArray,
     ) -> None:
-        """``parts_of_items`` has the diversity and the number of each item after the first."""
+        """``parts_of_items`` has, for each item after the first, its diversity and its number."""
         super().__init__(field, Conditioned.of(field), 1 + len(parts_of_items), watch)
         self._diversity, self._parts, self._candidates = diversity, parts_of_items, candidates
         self._steps = GreedyStep(method, n_jobs)

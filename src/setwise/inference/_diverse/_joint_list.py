@@ -32,7 +32,7 @@ def joint_list(
     control: Control[DiverseProgress],
     watch: Stopwatch,
 ) -> DiverseResult:
-    """Make the joint list of :func:`diverse`, its arguments checked."""
+    """Make the joint list of :func:`diverse` from checked arguments."""
     costs = node_costs(diversity, m)
     watch.lap("set-up")
     assert isinstance(diversity, Diversity)
@@ -61,10 +61,10 @@ def joint_biases(costs: FloatArray) -> FloatArray:
 
     With :math:`\Phi(n) = \varphi(n) + \varphi(m - n)` of n ones at a variable, convex, the joint
     problem :math:`\min \sum_i E(y_i) + \sum_v \Phi(n_v)` is at least :math:`\sum_i \min_y (E(y) +
-    b_i |y|) + N \Phi(0)`, :math:`b_i = \Phi(i) - \Phi(i - 1)`: the biases of the items with a one
-    at v sum to at least the n_v smallest biases. The best labellings for increasing biases are
-    nested. So the items with a one at v are those of the smallest biases, and the bound is
-    attained. For ``DivMBest`` :math:`b_i = \lambda (2 i - m - 1)`.
+    b_i |y|) + N \Phi(0)`, :math:`b_i = \Phi(i) - \Phi(i - 1)`: the sum of the biases of the items
+    with a one at v is at least the sum of the n_v smallest biases. The best labellings for
+    increasing biases are nested, so the items with a one at v are those with the smallest biases,
+    and the bound is attained. For ``DivMBest`` :math:`b_i = \lambda (2 i - m - 1)`.
     """
     both = costs + costs[::-1]
     return np.maximum.accumulate(np.diff(both))
@@ -148,7 +148,7 @@ class _FoundList(ListSearch):
 
 
 def _with_claim(result: DiverseResult, base: Conditioned, gap: float) -> DiverseResult:
-    """Return the list with its guarantee, c the largest energy of the list.
+    """Return the list with its guarantee, where the shift c is the largest energy of the list.
 
     Scores are summed without the constant that all labellings share.
     """
@@ -183,7 +183,7 @@ def _by_moves(
     if start.interrupted or control.deadline.expired:
         return start
     base = Conditioned.of(field)
-    # The greedy list ends after all labellings; a joint list may repeat some.
+    # The greedy list ends when all labellings are in it; a joint list may repeat labellings.
     labelings = start.labelings[np.arange(m) % len(start.labelings)]
     search = _JointMoves(base.field, costs, labelings, n_jobs)
     ending = drive(search, silent)
@@ -220,7 +220,7 @@ class _JointMoves(Search[DiverseProgress]):
     """A list for any number of labels, in which moves optimise one item after the other.
 
     A step optimises each item once. The joint score increases with every change, so the search ends
-    by itself, after at most 5 steps on 108 grids of 3 to 8 labels.
+    by itself. It took at most 5 steps on 108 grids of 3 to 8 labels.
     """
 
     has_answer = True
@@ -288,6 +288,6 @@ def _tangent_bound(
     heights = np.interp(at, np.arange(m + 1.0), costs)
     tilted = completed(solve_map(field.with_unary(field.unary + slopes), n_jobs=n_jobs))
     rest = heights - slopes * at
-    # Sums with the slopes, and of the rest, are off by at most a rounding of each summand.
+    # The error of each sum is at most one rounding of each summand.
     sizes = m * (abs(tilted.value) + np.abs(slopes).max(axis=1).sum()) + np.abs(rest).sum()
     return m * tilted.bound + float(rest.sum() - rest.size * EPS * sizes)

@@ -44,7 +44,7 @@ class ListSearch(Search[DiverseProgress]):
         """Return the best labelling of the field."""
 
     def as_first(self, best: MapResult) -> Item:
-        """Return a best labelling as an item, even if the time was over before it was found."""
+        """Return a best labelling as an item, even if the time limit was reached earlier."""
         return best, 0.0
 
     @abstractmethod
@@ -86,7 +86,8 @@ class ListSearch(Search[DiverseProgress]):
         bound = sum_below(height, -gain, -apart, -lost)
         if base.is_changed:
             value = float(self.field._energies(labels)[0])
-            bound = min(base.below(bound), sum_below(value, -gain, -apart))  # keeps the gap
+            # The gap of the item does not change.
+            bound = min(base.below(bound), sum_below(value, -gain, -apart))
         self._labels.append(found.labels)
         self._rows.append((value, gain, bound))
         self._found.append(found)
@@ -106,7 +107,7 @@ class ListSearch(Search[DiverseProgress]):
         )
 
     def grow(self, control: Control[DiverseProgress]) -> Ending[DiverseProgress]:
-        """Make the list. It has a first item even if the time was over before."""
+        """Make the list. It has a first item even if the time limit was reached before."""
         ending = drive(self, control)
         if len(self) == 0:
             if not ending.expired:
@@ -182,7 +183,7 @@ def greedy_guarantee(
     1 - (1 - 1/m)^m, and each t gives its own bound on F_c(S*).
     """
     m = len(labelings)
-    labelings = labelings.astype(np.min_scalar_type(n_labels - 1))  # saves memory
+    labelings = labelings.astype(np.min_scalar_type(n_labels - 1))  # the smallest type saves memory
     least = [
         diversity.gain_of(
             labels, np.concatenate([labelings[:k], np.tile(labels, (m, 1))]), n_labels

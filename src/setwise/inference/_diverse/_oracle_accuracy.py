@@ -1,4 +1,4 @@
-"""The oracle accuracy of lists: that of the best item, which a user would choose."""
+"""The oracle accuracy of lists, which is that of the best item of each list."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def oracle_items(
     *,
     ignore: int = -1,
 ) -> IntArray:
-    """Return the index of the best item of each image's list, the first of equal ones.
+    """Return the index of the best item in each image's list; of equal ones, the first.
 
     The parameters are those of :func:`oracle_accuracy`.
 
@@ -140,7 +140,7 @@ def _overlaps(labels: IntArray, truth: IntArray, ignore: int, n_classes: int) ->
 def _as_corpus(
     labelings: ArrayLike | Sequence[ArrayLike], truth: ArrayLike | Sequence[ArrayLike], ignore: int
 ) -> tuple[list[IntArray], list[IntArray]]:
-    """Return lists (m, N) and truths (N,) of equally many images."""
+    """Return lists (m, N) and truths (N,) of the same number of images."""
     check_ignore(ignore)
     if isinstance(truth, Sequence) and len(truth) and as_array(truth[0], "truth").ndim > 0:
         truths: list[Any] = list(truth)
@@ -167,12 +167,12 @@ def _as_corpus(
 
 
 def check_ignore(ignore: object) -> None:
-    """Raise unless ``ignore`` is a valid label of pixels that do not count."""
+    """Raise an error unless ``ignore`` is a valid label of pixels that do not count."""
     as_count(ignore, "ignore", least=-(2**62), most=2**62)
 
 
 def as_labels(values: ArrayLike, name: str, ndim: int) -> IntArray:
-    """Return labels with ``ndim`` dimensions, not too large to count; negative ones are void."""
+    """Return labels with ``ndim`` dimensions, small enough to count; negative labels are void."""
     array = as_array(values, name)
     if array.ndim != ndim:
         shape = "(N,)" if ndim == 1 else "(m, N)"

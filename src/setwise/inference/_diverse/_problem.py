@@ -56,7 +56,7 @@ class StepProblem:
 
     @property
     def height(self) -> float:
-        """The height of the highest ball."""
+        """The largest height of a ball, which is the range of its table."""
         return max(float(np.ptp(ball.table)) for ball in self.balls)
 
     def rest(self) -> Field:
@@ -74,12 +74,13 @@ class StepProblem:
     def within_digits(self, found: MapResult, gain: float) -> Found:
         """Return the answer with its possible rounding error, or a bound that is lowered by it.
 
-        The search, the terms that are added and ``gain``, that of the labelling in the diversity,
-        have rounding errors. Large costs that the labelling does not incur cause them too.
+        Rounding errors arise in the search, in the added terms and in ``gain``, the labelling's
+        gain in diversity. Large costs that the labelling does not incur cause them too.
         """
         field, step = self.base, self.field
         gap_scale = float(field._energies(found.labels[None])[0]) - given_bound(field) + abs(gain)
-        record = METHODS.get(found.method)  # None for multipliers, which are no MAP method
+        # None for multipliers, which are not a method of solve_map.
+        record = METHODS.get(found.method)
         if record is not None and record.adds_costs_only:
             rounding = rounding_of(found.value - given_bound(step))
         else:

@@ -13,7 +13,7 @@ from setwise._foundation._display import Row, as_html, label_picture
 from setwise._foundation._progress import Progress
 from setwise.fields._pixels._in_image import in_image
 
-_SHOWN = 6  # the most items that a notebook shows
+_SHOWN = 6  # the most items that a notebook shows, as many as fit into a row
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -86,7 +86,7 @@ class Guarantee(Record):
         c, so large that no item of the list has a negative gain when it is added to any list of m
         items with the earlier items.
     score : float
-        :math:`F_c(S)`, not negative.
+        :math:`F_c(S)`, nonnegative.
     bound : float
         No list of m items has a larger :math:`F_c`: the least of :math:`F_c` of the first t items
         plus m times a bound on the next gain, over t.
@@ -132,9 +132,9 @@ class DiverseResult(Record):
     Attributes
     ----------
     labelings : array of shape (m, N)
-        The items in the order of the search, those of a joint list by increasing energy. The first
-        is the best labelling of the field that was found, except in a joint list, which may not
-        contain it.
+        The items in the order of the search. Those of a joint list are sorted by increasing energy.
+        The first is the best labelling of the field that was found, except in a joint list, which
+        may not contain it.
     values : array of shape (m,)
         The energies E of the items.
     gains : array of shape (m,)
@@ -155,8 +155,9 @@ class DiverseResult(Record):
     interrupted : bool
         Whether a callback or Ctrl-C ended the list before m items.
     relative_gaps : array of shape (m,)
-        Each gap divided by the possible gain of its step, E(y) - d(y | S) minus the sum of the
-        least values of all terms, as in ``relative_gap`` of a ``MapResult``.
+        Each gap divided by the possible gain of its step, as in ``relative_gap`` of a
+        ``MapResult``. The possible gain is E(y) - d(y | S) minus the sum of the least values of all
+        terms.
     exact : bool
         Whether every step is optimal up to rounding, as in ``exact`` of a ``MapResult``.
     biases : array of shape (m,), or None

@@ -21,10 +21,10 @@ from setwise.inference._map._solve_map import solve_map
 
 METHODS = ("multipliers", "branches", *MAP_METHODS)
 
-# Messages are tried too if the gap is above this share of a ball's height, on fields of up to this
-# number of variables, for this number of passes. They find better labellings: with four labels on
-# 400 pixels the gaps are 1.2 instead of 1.7, and 0.5 with four times as many passes. On larger
-# fields they would also help, but cost more.
+# Messages are tried too if the gap is above the share _NEAR of a ball's height, on fields of up to
+# _SMALL variables, for _PASSES passes. They find better labellings: with four labels on 400 pixels
+# the gaps are 1.2 instead of 1.7, and 0.5 with four times as many passes. On larger fields they
+# would help too, but cost more.
 _NEAR, _SMALL, _PASSES = 0.01, 1500, 40
 
 

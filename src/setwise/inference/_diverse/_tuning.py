@@ -51,7 +51,7 @@ class TuningProgress(Progress):
     value : float
         The oracle accuracy of the latest point, which is ``score``.
     bound, relative_gap : float
-        ``inf``, since nothing is known about later points.
+        ``inf``, because nothing is known about later points.
     seconds : float
         The seconds since the start of the search.
 

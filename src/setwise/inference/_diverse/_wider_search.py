@@ -19,16 +19,16 @@ from setwise.inference._map._solve_map import solve_map
 # The most centres of regions that are tried. A quarter or four times as many give lists of equal
 # energies.
 _REGIONS = 64
-_ENTRIES = 4 * BATCH  # of the labellings that are compared at once: 32 MiB
+_ENTRIES = 4 * BATCH  # the entries of labellings compared at once, 32 MiB; not tuned
 
 
 class WiderSearch:
     """A search for alternatives without weights for the variables that differ.
 
-    Such weights cancel if every label of a variable is in the list equally often. If there are few
-    labellings, all are evaluated. Otherwise connected regions of the best labelling take another
-    label, and the other variables are optimised given this. At last single variables of an item
-    change their labels.
+    A weight per differing variable has no effect if every label of a variable occurs equally often
+    in the list. If there are few labellings, all are evaluated. Otherwise connected regions of the
+    best labelling take another label, and the other variables are optimised given this. As a last
+    resort, single variables of an item change their labels.
     """
 
     def __init__(self, field: Field, wanted: Alternatives, n_jobs: int | None) -> None:
@@ -49,7 +49,7 @@ class WiderSearch:
         return "connected regions, or single variables, of an item were given another label"
 
     def differs(self, labels: IntArray, earlier: IntArray, share: float = 1.0) -> bool:
-        """Return whether a labelling has a share of the differences asked for, and at least one."""
+        """Return whether a labelling differs by a share of the required differences, and at all."""
         changed = earlier != labels
         if (changed.sum(axis=1) < max(share * self._difference, 1.0)).any():
             return False
@@ -61,7 +61,7 @@ class WiderSearch:
         return self._of_share(earlier, 1.0)
 
     def less(self, earlier: IntArray) -> IntArray | None:
-        """Return a labelling that differs by less than required; None if none differs."""
+        """Return a new labelling that differs by less than required; None if there is none."""
         share, size = 0.5, max(self._difference, self._part)
         while share * size > 1.0:
             found = self._of_share(earlier, share)
@@ -91,7 +91,7 @@ class WiderSearch:
         return None
 
     def _changed_region(self, earlier: IntArray, share: float) -> IntArray | None:
-        """Return the best labelling with a connected region of another label."""
+        """Return the best labelling after a connected region took another label."""
         best, field = earlier[0], self._field
         size = int(np.ceil(max(share * self._difference, share * self._part, 1.0)))
         cheapest, least, region = None, np.inf, np.zeros(0, np.int64)
@@ -117,7 +117,7 @@ class WiderSearch:
         return settled if better and self.differs(settled, earlier, share) else cheapest
 
     def _regions(self, best: IntArray, size: int) -> Iterator[tuple[IntArray, int]]:
-        """Yield variables (K, size) around K centres, with each label that they all may take."""
+        """Yield regions (K, size) around K centres, and a label that their variables may take."""
         if self._orders is None:
             self._orders = self._around_centres()
         for label in range(self._field.n_labels):
@@ -141,7 +141,7 @@ class WiderSearch:
     def _changed_once(self, earlier: IntArray) -> IntArray | None:
         """Return an item with one variable changed, so that it is not in the list.
 
-        All labellings of finite energy are joined by such changes, unless potentials forbid some.
+        Every labelling can be reached by such changes, unless potentials forbid labellings.
         """
         field = self._field
         n, n_labels = field.unary.shape

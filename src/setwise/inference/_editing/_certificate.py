@@ -27,10 +27,10 @@ _SIDE = {1: 1 << 18, 2: 512, 3: 64}
 def certify(energy: GridEnergy, edits: Edits, store: LabelStore, proved: bool) -> EditCertificate:
     r"""Return value and bound of the stored labels.
 
-    Let e be what rounding took from a term, and x the minimiser of the rounded energy. Then E(x) -
-    min E is at most the sum of the positive parts of e over the terms that x pays, and of -e over
-    those that it does not. A cost beyond the decisive one does not matter: no labelling of least
-    energy pays it, and what is left of it after the replacement has the sign that does not count.
+    Let e be the given value of a term minus its rounded value, and x the minimiser of the rounded
+    energy. Then E(x) - min E is at most the sum of max(e, 0) over the terms that x incurs, plus the
+    sum of max(-e, 0) over the others. Costs that were replaced by smaller decisive ones contribute
+    0, because x avoids the positive ones (e > 0) and incurs the negative ones (e < 0).
     """
     summands: list[float] = []
     errors: list[float] = []
@@ -58,7 +58,8 @@ def certify(energy: GridEnergy, edits: Edits, store: LabelStore, proved: bool) -
             rounded = np.ldexp(np.rint(np.ldexp(weights, energy.exponent)), -energy.exponent)
             for k, step in enumerate(energy.steps):
                 first, second = pair_slices(shape, step)
-                cut = np.zeros(shape, np.int8)  # 1 where an edge is cut, 0 where not, -1: no edge
+                # 1 where an edge is cut, 0 where it is not, -1 where there is no edge.
+                cut = np.zeros(shape, np.int8)
                 cut -= 1
                 cut[first] = (labels[first] == tail) & (labels[second] != tail)
                 mine = cut[inner]

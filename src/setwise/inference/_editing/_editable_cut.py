@@ -34,12 +34,12 @@ from setwise.inference._editing._sliceable import (
     whole,
 )
 from setwise.inference._editing._stored_labels import Change, FormerLabels, LabelStore
-from setwise.inference._editing._whole import solve_whole
+from setwise.inference._editing._whole_grid import solve_whole
 
 Callback = Callable[[EditProgress], object]
 
-# Voxels around a change in its first window, by the number of axes. A larger halo proves more
-# strokes at once and makes each slower: benchmarks/edits.py measures both.
+# The width in voxels of the first window around a change, by the number of axes. With a larger
+# halo, more strokes are proved at once and each takes longer (benchmarks/edits.py measures both).
 _HALO = {1: 1024, 2: 128, 3: 16}
 
 _WHOLE = "the whole was solved again"
@@ -72,14 +72,15 @@ class EditableCut(Versioned):
     followed by a cut of a window around them. If the change favours label 1, the voxels outside the
     window are fixed to label 1. If then no chain of neighbours whose labels change leads from the
     changed voxels out of the window, the labels inside are proved to be those of the new least
-    minimiser, and all others stay. Otherwise the window grows, in the end to the whole. A change
-    that favours label 0 is treated symmetrically, and one that does both in two steps. So the time
-    of a stroke depends on what it changes, not on the size of the grid.
+    minimiser, and all others stay. Otherwise the window grows, in the end to the whole grid. A
+    change that favours label 0 is treated symmetrically, and a change that favours both labels in
+    two steps. So the time of a stroke depends on the size of the change, not on the size of the
+    grid.
 
     Costs and weights are rounded to multiples of a power of two, ``certificate().unit``, and all
-    computations are in integers. The answer has the same bits as a solution of the whole. Integers
-    and other multiples of the unit are not changed by rounding; otherwise ``certificate()`` bounds
-    the error.
+    computations are in integers. The labels are identical to those of a solution of the whole grid.
+    Integers and other multiples of the unit are not changed by rounding; otherwise
+    ``certificate()`` bounds the error.
 
     Parameters
     ----------
@@ -95,26 +96,26 @@ class EditableCut(Versioned):
         The neighbourhood, as in ``fields.grid_edges``: by default 4 neighbours in an image, 6 in a
         volume.
     labels : array of shape (\*sides), optional
-        Where the labels are written; by default a new array of uint8. It can be a memory map or an
-        array of zarr.
+        The array into which labels are written; by default a new array of uint8. It can be a memory
+        map or an array of zarr.
     solved : bool
-        Whether ``labels`` are the least minimiser already, with a proof from elsewhere. Then
-        nothing is solved at first.
+        Whether ``labels`` are already known to be the least minimiser. Then nothing is solved at
+        first.
     n_jobs : int, optional
         The number of threads of large cuts; None for all cores. The answer does not depend on it.
     callback : callable, optional
-        Is called with an ``EditProgress`` after each cut of the first solution. If a return value
-        is true, the labels stay without a proof until :meth:`repair`.
+        Is called with an ``EditProgress`` after each cut of the first solution. A true return value
+        ends the solution. The labels are then without a proof until :meth:`repair`.
 
     Notes
     -----
     ``unary``, ``weights`` and ``reverse`` may be anything with a shape, a dtype and slices, such as
-    memory maps and arrays of zarr or dask. They are read in windows, not copied, and must not be
-    changed by others. What was changed is kept beside them, in 9 bytes per voxel of the affected
+    memory maps and arrays of zarr or dask. They are read in windows and not copied, and other code
+    must not change them. Changes are stored separately, in 9 bytes per voxel of the affected
     chunks, and for :meth:`undo` in about 30 bytes per changed voxel. Grids of more than 8 million
     voxels are solved in blocks.
 
-    After Ctrl-C, costs and labels are those from before the call. Several threads may read a cut,
+    After Ctrl-C, costs and labels are the same as before the call. Several threads may read a cut,
     but only one at a time may change it.
 
     Examples
@@ -190,7 +191,7 @@ class EditableCut(Versioned):
 
     @property
     def labels(self) -> Any:
-        r"""The labels (\*sides), 0 and 1, in the array that was given or else a read-only one."""
+        r"""The labels 0 and 1 (\*sides), in the given array or else in a read-only one."""
         array = self._store.array
         if isinstance(array, np.ndarray) and not isinstance(array, np.memmap):
             array = array.view()
@@ -214,8 +215,8 @@ class EditableCut(Versioned):
         label : 0, 1 or None
             None removes the seeds of these voxels.
         callback : callable, optional
-            Is called with an ``EditProgress`` after each cut. If a return value is true, the
-            change stays, and the labels are without a proof until :meth:`repair`.
+            Is called with an ``EditProgress`` after each cut. A true return value ends the update.
+            The change then stays, and the labels are without a proof until :meth:`repair`.
 
         Examples
         --------
@@ -250,8 +251,7 @@ class EditableCut(Versioned):
         window : slice or tuple of slice
             The voxels, as in ``np.s_[10:20, 5:9]``; axes at the end may be left out.
         delta : a number, or array-like that broadcasts to the shape of the window
-            Finite. Negative numbers favour label 1. Where there is a seed they take effect when it
-            is removed.
+            Finite. Negative numbers favour label 1. At a seed they take effect when it is removed.
         callback : callable, optional
             As in :meth:`add_seeds`.
 
@@ -282,7 +282,7 @@ class EditableCut(Versioned):
         return self._apply(voxels, (before + more[places], seed), callback)
 
     def undo(self) -> EditResult:
-        """Take the last change back: costs, labels and proof are those from before it.
+        """Undo the last change: restore costs, labels and proof from before it.
 
         Nothing is computed. A ``ValueError`` is raised if there is no change, or none since
         :meth:`replace`.
@@ -314,8 +314,8 @@ class EditableCut(Versioned):
     ) -> EditResult:
         """Replace all unaries or weights, for instance after new colours were learned.
 
-        Seeds and changes stay. New unaries or weights concern all voxels, so the whole grid is
-        solved again, and earlier changes cannot be undone any more. The arguments are those of the
+        Seeds and changes stay. New unaries or weights affect all voxels, so the whole grid is
+        solved again, and earlier changes can no longer be undone. The arguments are those of the
         constructor; None keeps the present values. New ``weights`` without ``reverse`` are the
         weights of undirected edges.
 
@@ -352,7 +352,7 @@ class EditableCut(Versioned):
     def repair(self, *, callback: Callback | None = None) -> EditResult:
         """Prove the labels after an update that was ended before its proof.
 
-        The labels go back to the last ones with a proof, and the changes since then are made again.
+        The last proved labels are restored, and the changes since then are made again.
 
         Examples
         --------
@@ -375,7 +375,7 @@ class EditableCut(Versioned):
                 results.append(self._apply(later[-1].voxels, later[-1].after, callback))
                 later.pop()
         finally:
-            for change in reversed(later):  # after Ctrl-C: the costs stay, without a proof
+            for change in reversed(later):  # after Ctrl-C the changed costs stay, without a proof
                 self._changes.append(self._set(change.voxels, change.after))
         reason = _STOPPED if not self.proved else "the labels were proved already"
         return EditResult(
@@ -390,7 +390,7 @@ class EditableCut(Versioned):
         )
 
     def certificate(self) -> EditCertificate:
-        """Return the energy of the labels, with a bound. This reads the whole, block by block.
+        """Return the energy of the labels, with a bound. This reads the whole grid, block by block.
 
         Examples
         --------
@@ -403,7 +403,7 @@ class EditableCut(Versioned):
         return certify(self._energy, self._edits, self._store, self.proved)
 
     def _solve_again(self, callback: Callback | None) -> EditResult:
-        """Solve the whole. The answer is the beginning of a history without changes."""
+        """Solve the whole grid. The answer begins a history without changes."""
         begin, report = perf_counter(), _Reporter(callback)
         journal: list[FormerLabels] = []
         labels, proved = solve_whole(self._energy, self._edits, self._n_threads, report)
@@ -425,7 +425,7 @@ class EditableCut(Versioned):
         )
 
     def _apply(self, voxels: IntArray, after: Chunk, callback: Callback | None) -> EditResult:
-        """Change costs and then the labels, in steps that favour one label in one window."""
+        """Change costs and then labels, in steps that each favour one label in one window."""
         begin, report = perf_counter(), _Reporter(callback)
         n_windows = n_steps = changed = 0
         is_whole = stopped = False
@@ -469,7 +469,7 @@ class EditableCut(Versioned):
         return EditResult(proved, changed, n_steps, n_windows, is_whole, ended, reason, seconds)
 
     def _set(self, voxels: IntArray, after: Chunk) -> Change:
-        """Change costs without a solution; only seeds get their labels."""
+        """Change costs without solving; only the labels of seeds are set."""
         change = Change(voxels, self._edits.read_at(voxels), after, [], False)
         self._edits.write_at(voxels, after)
         for label in (0, 1):
@@ -486,7 +486,7 @@ class EditableCut(Versioned):
         change = self._changes[-1]
         try:
             return change.revert(self._edits, self._store)
-        except BaseException:  # Ctrl-C: what is begun is finished
+        except BaseException:  # after Ctrl-C, complete what has begun
             change.revert(self._edits, self._store)
             raise
         finally:

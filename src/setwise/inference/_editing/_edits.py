@@ -1,4 +1,4 @@
-"""Changes of the costs of single voxels, kept beside an array that is only read."""
+"""Changes of the costs of single voxels, stored separately from a read-only array of costs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from setwise._foundation._arguments import FloatArray, IntArray
 from setwise.inference._editing._sliceable import Window, shape_of, within
 
-_CHUNK = 1 << 15  # voxels per chunk, about: a stroke fills a few chunks of 300 kB
+# The approximate number of voxels per chunk; a stroke changes a few chunks of 300 kB; not tuned.
+_CHUNK = 1 << 15
 NO_SEED = -1
 
 Chunk = tuple[FloatArray, NDArray[np.int8]]
@@ -19,7 +20,7 @@ Chunk = tuple[FloatArray, NDArray[np.int8]]
 
 
 class Edits:
-    """Sums of changes and seeds, in chunks that exist where something was changed."""
+    """Sums of changes and seeds, in chunks that exist only where costs were changed."""
 
     def __init__(self, sides: tuple[int, ...]) -> None:
         self.sides = sides
@@ -67,7 +68,7 @@ class Edits:
             own[0][places], own[1][places] = values[0][rows], values[1][rows]
 
     def _parts(self, window: Window) -> Iterator[tuple[tuple[int, ...], Window]]:
-        """Yield each chunk that a window meets, with the voxels of both."""
+        """Yield each chunk that intersects a window, with the intersection in both coordinates."""
         ranges = [range(part.start // self._side, -(-part.stop // self._side)) for part in window]
         for chunk in product(*ranges):
             yield (
@@ -81,7 +82,7 @@ class Edits:
     def _at(
         self, voxels: IntArray
     ) -> Iterator[tuple[tuple[int, ...], IntArray, tuple[IntArray, ...]]]:
-        """Yield each chunk of some voxels, the rows of these voxels, and their places in it."""
+        """Yield each chunk that contains some of the voxels, their rows, and their places in it."""
         if not len(voxels):
             return
         places = np.stack(np.unravel_index(voxels, self.sides))

@@ -1,4 +1,4 @@
-"""An energy of two labels on a grid, in integers, of which windows are read and cut."""
+"""An energy of two labels on a grid, in integers, with cuts of windows."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ from setwise.inference._editing._sliceable import (
 )
 from setwise.inference._flows._flow_graph import FlowGraph
 
-# The side of the blocks in which arrays are checked: 2^21 voxels in three dimensions, 16 MB.
+# The side of the blocks in which arrays are checked: 2^21 voxels in three dimensions, 16 MB. Not
+# tuned.
 _SLAB = 1 << 7
-# The most voxels of a window that are read at once for the costs of a few of them, 32 MB of floats.
-# Beyond, the voxels are read in parts.
+# The most voxels of a window that are read at once if the costs of only some of them are needed: 32
+# MB of floats. A larger window is read in parts. Not tuned.
 _MOST_READ = 1 << 22
 # The sum of all capacities stays below 2**62. An incident capacity stays below 2**50, so that
 # costs are multiplied and rounded in float64 without another error.
@@ -86,14 +87,14 @@ class GridEnergy:
         return costs
 
     def costs(self, window: Window, edits: Edits) -> IntArray:
-        """Return how much more label 1 costs than label 0 in a window, in units."""
+        """Return the cost of label 1 minus that of label 0 in a window, in units."""
         exact = self.exact_costs(window)
         if (changes := edits.read(window)) is None:
             return self.rounded(exact)
         return self.changed(exact, *changes)
 
     def costs_at(self, voxels: IntArray, *changes: Chunk) -> list[IntArray]:
-        """Return costs of voxels, numbered in C order and sorted, for each of some changes."""
+        """Return costs, under each of several changes, of voxels with sorted numbers in C order."""
         window, places = located(voxels, self.sides)
         if size_of(window) > _MOST_READ and len(voxels) > 1:
             middle = len(voxels) // 2
@@ -111,16 +112,16 @@ class GridEnergy:
         return np.where(seed == NO_SEED, costs, self.decisive * (1 - 2 * seed.astype(np.int64)))
 
     def rounded(self, exact: FloatArray) -> IntArray:
-        """Return costs in units, as large as a decisive cost at most."""
+        """Return costs in units; larger costs than a decisive one are lowered to it."""
         most = float(self.decisive)
         with np.errstate(over="ignore"):
             units = np.rint(np.ldexp(exact, self.exponent))
         return np.clip(units, -most, most).astype(np.int64)
 
     def capacities(self, window: Window) -> tuple[IntArray, IntArray]:
-        r"""Return weights (K, \*window) there and back of edges that begin in a window, in units.
+        r"""Return forward and backward weights (K, \*window) of edges from a window, in units.
 
-        A repeated weight is a view.
+        A weight that is repeated along an axis is a view.
         """
         there = self._capacities(self.weights, window)
         return there, there if self.reverse is self.weights else self._capacities(
@@ -143,7 +144,7 @@ class GridEnergy:
     ) -> BoolArray:
         """Return the least minimiser in a window if all voxels outside have the label ``outside``.
 
-        Voxels of ``kept`` are known to have that label too, which halves the time.
+        Voxels of ``kept`` are known to have the same label. Fixing them halves the time.
         """
         padded = grown(window, self.margin, self.sides)
         inner = within(window, padded)
@@ -162,7 +163,7 @@ class GridEnergy:
     def prove(
         self, numbers: tuple[IntArray, IntArray, IntArray], inner: Window, known: States
     ) -> None:
-        """Write the labels of open voxels of a window that are certain whatever lies around it.
+        """Write the labels of open voxels of a window that are certain for any labels around it.
 
         ``numbers`` and ``known`` are those of a larger window, which has all neighbours of the
         voxels of ``inner``.

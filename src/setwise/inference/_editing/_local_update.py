@@ -1,10 +1,11 @@
-"""The labels after a change that favours one label, from a window that grows until it has a proof.
+"""The labels after a change that favours one label, from a window that grows until they are proved.
 
-Let the change favour label 1. With all voxels outside the window labelled 1, its least minimiser is
-at least the new one, which is at least the old one. Flood from the changed voxels through those
-whose answer differs from the old label, along the edges of the field. If the flood stays inside the
-window, the answer on the flood and the old labels elsewhere are the new least minimiser. For label
-0 everything is turned round.
+Let the change favour label 1. Fix all voxels outside the window to label 1. The least minimiser
+inside is then at least the new least minimiser of the grid, which is at least the old one. Start a
+flood at the changed voxels, along the edges of the grid, through the voxels whose label in this
+answer differs from the old one. If the flood stays inside the window, the new least minimiser has
+the labels of the answer on the flood and the old labels elsewhere. Label 0 is treated
+symmetrically.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ from setwise.inference._editing._sliceable import (
     whole,
 )
 from setwise.inference._editing._stored_labels import LabelStore
-from setwise.inference._editing._whole import MOST_AT_ONCE, Report, solve_whole
+from setwise.inference._editing._whole_grid import MOST_AT_ONCE, Report, solve_whole
 
 
 class Update(NamedTuple):
-    """New labels of a window, or of the whole."""
+    """The new labels of a window or of the whole grid."""
 
     window: Window
     labels: BoolArray | States
@@ -45,7 +46,7 @@ class Update(NamedTuple):
 
 
 def pieces(voxels: IntArray, halo: int, sides: tuple[int, ...]) -> Iterator[IntArray]:
-    """Split voxels as long as two windows are smaller than one."""
+    """Split the changed voxels into groups while two windows are smaller than one."""
     window, places = located(voxels, sides)
     axis = int(np.argmax(shape_of(window)))
     first = places[:, axis] < shape_of(window)[axis] // 2
@@ -76,7 +77,7 @@ def update(
 ) -> Update:
     """Return new labels after a change of voxels, sorted by number, that favours one label.
 
-    With ``once``, only the first window is tried, because the old labels have no proof.
+    With ``once``, only the first window is tried, because the old labels are not proved.
     """
     sides = energy.sides
     every, window = whole(sides), _first_window(voxels, halo, sides)
@@ -84,7 +85,7 @@ def update(
     while size_of(window) <= MOST_AT_ONCE:
         n_windows += 1
         before = store.read(window)
-        # A label that the change favours is kept where it was, if the old labels are proved.
+        # If the old labels are proved, voxels that have the favoured label keep it.
         kept = None if once else before == label
         answer = energy.least(window, edits, label, n_threads, kept)
         stopped = report(window, 1.0)
@@ -119,7 +120,7 @@ def _flood(
 ) -> tuple[BoolArray, BoolArray]:
     """Return the voxels that a flood reaches, and the ends of the axes where it leaves the window.
 
-    The flood starts at those of ``places`` that differ and passes through voxels that differ, along
+    The flood starts at those of ``places`` that differ. It passes through voxels that differ, along
     the edges of the grid. The second array has shape (axes, 2).
     """
     flooded, open_sides = np.zeros_like(differs), np.zeros((differs.ndim, 2), np.bool_)

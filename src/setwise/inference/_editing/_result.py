@@ -1,4 +1,4 @@
-"""Records of an editable cut: what a change did, its progress, and the certificate."""
+"""Records of an editable cut: the effect of a change, its progress, and the certificate."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class EditProgress(Record):
     n_windows : int
         The number of cuts so far, of windows or of blocks.
     window : tuple of slice
-        The voxels of the last one.
+        The voxels of the last cut.
     done : float
-        The share of the blocks that are done where the whole is solved in blocks, otherwise 1.
+        The share of the blocks that are done if the whole grid is solved in blocks, otherwise 1.
     seconds : float
         The seconds since the start.
 
@@ -50,12 +50,13 @@ class EditResult(Record):
     n_changed : int
         The number of labels that were written because they changed.
     n_steps : int
-        The number of windows that were needed at least. A change that favours both labels takes
-        two, and so does one with distant parts.
+        The least possible number of windows. It is two for a change that favours both labels, or a
+        change with two distant parts.
     n_windows : int
-        The number of windows that were cut. If it is ``n_steps``, each was proved at once.
+        The number of windows that were cut. If it equals ``n_steps``, each step was proved by its
+        first window.
     whole : bool
-        Whether the whole was solved again.
+        Whether the whole grid was solved again.
     interrupted : bool
         Whether a callback ended the update.
     reason : str
@@ -88,12 +89,12 @@ class EditCertificate(Record, Certificate):
     Attributes
     ----------
     value : float
-        The energy of the labels. Forbidden labels and seeds count 0.
+        The energy of the labels. Forbidden labels and seeds contribute 0.
     bound : float
         No labelling that respects seeds and forbidden labels has a lower energy. If the labels are
-        proved, the gap is the error of rounding costs and weights to multiples of ``unit``, as
-        far as it concerns these labels, and 0 if they are such multiples. Otherwise the bound is
-        the sum of the negative costs.
+        proved, the gap is the error that rounding costs and weights to multiples of ``unit`` causes
+        for these labels, and 0 if nothing is rounded. Otherwise the bound is the sum of the
+        negative costs.
     relative_gap : float
         The gap divided by the possible gain, which is value minus the sum of the negative costs.
     exact : bool

@@ -1,4 +1,4 @@
-"""Arrays of which only slices are read: in memory, mapped, or in chunks on disk."""
+"""Arrays that are read slice by slice: in memory, memory-mapped, or in chunks on disk."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Window = tuple[slice, ...]
 
 
 class Sliceable(Protocol):
-    """An array that can be sliced: NumPy's, a memory map, of zarr, of dask, and others."""
+    """An array that can be sliced: from NumPy, a memory map, zarr, dask, or another library."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -43,15 +43,15 @@ def as_sliceable(values: ArrayLike | Sliceable, name: str) -> Sliceable:
 def _is_sliceable(values: object) -> bool:
     shape, dtype = getattr(values, "shape", None), getattr(values, "dtype", None)
     package = type(values).__module__.partition(".")[0]
-    if package in ("pandas", "scipy"):  # their slices are of another kind
+    if package in ("pandas", "scipy"):  # slices of these types have another meaning
         return False
     return isinstance(shape, tuple) and isinstance(dtype, np.dtype) and not np.isscalar(values)
 
 
 def read(array: Sliceable, window: Window) -> NDArray[Any]:
-    """Return a window of an array that broadcasts to more axes and longer ones.
+    """Return a window of an array that may have to be broadcast to the grid.
 
-    The answer broadcasts to the shape of the window.
+    The result can be broadcast to the shape of the window.
     """
     own = window[len(window) - len(array.shape) :]
     places = tuple(
@@ -84,7 +84,7 @@ def grown(window: Window, by: tuple[int, ...], sides: tuple[int, ...]) -> Window
 
 
 def within(window: Window, outer: Window) -> Window:
-    """Return a window in the coordinates of an outer one."""
+    """Convert a window from coordinates of the grid to coordinates of an outer window."""
     return tuple(
         slice(part.start - around.start, part.stop - around.start)
         for part, around in zip(window, outer, strict=True)
@@ -92,7 +92,7 @@ def within(window: Window, outer: Window) -> Window:
 
 
 def placed(window: Window, outer: Window) -> Window:
-    """Return a window that is given in the coordinates of an outer one in those of the grid."""
+    """Convert a window from coordinates of an outer window to coordinates of the grid."""
     return tuple(
         slice(part.start + around.start, part.stop + around.start)
         for part, around in zip(window, outer, strict=True)
@@ -100,7 +100,7 @@ def placed(window: Window, outer: Window) -> Window:
 
 
 def located(voxels: IntArray, sides: tuple[int, ...]) -> tuple[Window, IntArray]:
-    """Return the smallest window with some voxels, numbered in C order, and their places in it."""
+    """Return the smallest window that contains the numbered voxels, and their places in it."""
     places = np.stack(np.unravel_index(voxels, sides), axis=1)
     first, last = places.min(axis=0), places.max(axis=0)
     window = tuple(slice(int(low), int(high) + 1) for low, high in zip(first, last, strict=True))

@@ -1,4 +1,4 @@
-"""Labels in an array that is written in place, and what it takes to restore them."""
+"""Labels in an array that is written in place, with journals for restoring them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from setwise.inference._editing._sliceable import (
 )
 
 # The side of the blocks in which many labels are written, by the number of axes. A block of 2^20 or
-# 2^21 voxels takes a few megabytes, so that one write is long enough and memory stays small.
+# 2^21 voxels takes a few megabytes, so that writes are long enough to be efficient and memory stays
+# small. Not tuned.
 _SIDE = {1: 1 << 20, 2: 1024, 3: 128}
 
 
@@ -44,16 +45,16 @@ class LabelStore:
     def write(
         self, window: Window, labels: NDArray[np.generic], journal: list[FormerLabels]
     ) -> int:
-        """Write the labels of a window and return how many change.
+        """Write the labels of a window. Return the number of labels that change.
 
-        What restores them is added to ``journal`` before.
+        The former labels are appended to ``journal`` before.
         """
         shape, changed = shape_of(window), 0
         for part in blocks(shape, _SIDE[min(len(shape), 3)]):
             place = placed(part, window)
             after, stored = labels[part] != 0, np.asarray(self.array[place])
             before = stored != 0
-            numbers: IntArray = np.flatnonzero(after != stored)  # also numbers above 1
+            numbers: IntArray = np.flatnonzero(after != stored)  # this includes numbers above 1
             if not len(numbers):
                 continue
             changed += len(numbers)
@@ -64,9 +65,9 @@ class LabelStore:
         return changed
 
     def restore(self, journal: list[FormerLabels]) -> int:
-        """Write the labels from before a journal, and return how many change.
+        """Restore the labels from a journal. Return the number of labels that change.
 
-        To call it twice does no harm.
+        A second call has no effect.
         """
         changed = 0
         for window, bits in reversed(journal):
@@ -81,7 +82,7 @@ class LabelStore:
 
 
 class Change(NamedTuple):
-    """A change of costs with what it takes to undo it and to make it again."""
+    """A change of costs, with the data for undoing and repeating it."""
 
     voxels: IntArray
     """numbers in C order, sorted"""
@@ -92,6 +93,6 @@ class Change(NamedTuple):
     """whether the labels after the change are proved"""
 
     def revert(self, edits: Edits, store: LabelStore) -> int:
-        """Restore costs and labels from before the change; return how many labels change."""
+        """Restore costs and labels. Return the number of labels that change."""
         edits.write_at(self.voxels, self.before)
         return store.restore(self.journal)

@@ -1,4 +1,4 @@
-"""Capacities and edges, checked where they enter a graph."""
+"""Checks of the capacities and edges of a graph."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_EDGES = MOST_NODES // 2
 
 
 def check_size(n: int, n_edges: int, nodes: str = "n", edges: str = "edges") -> None:
-    """Raise if the kernel cannot number a graph, or the system cannot allocate it.
+    """Raise an error if the kernel cannot number a graph, or the system cannot allocate it.
 
     ``nodes`` and ``edges`` are the names of the arguments in the message.
     """
@@ -27,7 +27,8 @@ def check_size(n: int, n_edges: int, nodes: str = "n", edges: str = "edges") -> 
     if n_edges > MOST_EDGES:
         raise ValueError(f"{edges} must give at most {MOST_EDGES} edges, got {n_edges}")
     try:
-        np.empty(44 * n + 52 * n_edges, np.int8)  # fails if the kernel's memory cannot be had
+        # Raises a MemoryError if the kernel's memory is not available.
+        np.empty(44 * n + 52 * n_edges, np.int8)
     except MemoryError:
         raise ValueError(
             f"{nodes} must give a graph that fits into memory, got {n} nodes and {n_edges} edges"
@@ -48,7 +49,7 @@ def as_kind(dtype: DTypeLike, name: str = "dtype") -> type[np.int64] | type[np.f
 
 
 def kind_of(*values: tuple[ArrayLike | None, str]) -> type[np.int64] | type[np.float64]:
-    """Return float64 if one of the named arrays holds floats, which an empty list does not."""
+    """Return float64 if a nonempty one of the named arrays holds floats, else int64."""
     arrays = [(as_array(x, name), name) for x, name in values if x is not None]
     kinds = [(as_kind(array.dtype, name), array.size) for array, name in arrays]
     floats = any(kind is np.float64 and size for kind, size in kinds)

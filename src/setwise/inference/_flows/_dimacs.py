@@ -13,7 +13,7 @@ from setwise._foundation._files import LONGEST_WORD, affords, quoted, unpacked
 
 
 class Problem(NamedTuple):
-    """A graph with a source and a sink; its nodes are numbered from 0."""
+    """A graph with a source and a sink, whose nodes are numbered from 0."""
 
     n: int
     edges: IntArray

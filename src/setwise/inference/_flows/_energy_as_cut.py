@@ -1,4 +1,4 @@
-"""Energies of two labels as cuts with auxiliary nodes, functions of counts included."""
+"""Energies of two labels, including functions of counts, as cuts with auxiliary nodes."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from setwise.fields._terms import (
     PottsTerm,
 )
 
-# The most auxiliary arcs of a cut that represents functions of counts. The limit bounds memory and
-# time of the cut, which other methods need less of; it is not tuned.
+# The most auxiliary arcs of a cut that represents functions of counts. It limits the memory and
+# time of the cut. Above it, other methods need less of both. Not tuned.
 MOST_ARCS = 4_000_000
 
 
@@ -27,8 +27,9 @@ class ConcaveCut:
     An edge (i, j) costs ``there`` if i is in the set and j is not, and ``back`` if j is in the set
     and i is not. Nodes 0..N-1 are the variables, the other nodes (Z) are auxiliary. A concave
     function of a count k is a linear function plus
-    :math:`\sum_m c_m \min(k, m)`, and :math:`\min(k, m)` is the cheaper of a node z inside (m) and
-    of the arcs from the k variables to it outside (1 each).
+    :math:`\sum_m c_m \min(k, m)`, and each :math:`\min(k, m)` is represented by an auxiliary node
+    z. If z is inside, its cost is m. If it is outside, the arcs to it from the k variables cost 1
+    each.
     """
 
     costs: FloatArray
@@ -102,9 +103,9 @@ def cut_with_counts(
 
 
 def _counts(term: object, n: int) -> list[tuple[IntArray, FloatArray]] | None:
-    """Return the functions of counts that a term is a sum of, or None if it is no such sum.
+    """Return the functions of counts whose sum is a term, or None if there are none.
 
-    Each has variables, and size + 1 values for the number of variables with label 1.
+    Each function has a list of variables, and size + 1 values for the number of them with label 1.
     """
     everyone = np.arange(n)
     match term:

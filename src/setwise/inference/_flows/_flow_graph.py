@@ -36,13 +36,13 @@ class FlowGraph:
     Computations with integers are exact. The sum of all capacities must be below :math:`2^{63}`
     for integers, and below :math:`2^{1022}` for floats. With floats no tolerance is used: an edge
     is saturated when its residual capacity is exactly zero, and every augmentation saturates one
-    edge. The graph sums up what rounding takes from the capacities. If this is more than 64 units
-    in the last place of the flow, the flow is computed again from zero, with capacities above twice
-    the cut lowered to that. So ``mask`` is a minimum cut up to 64 units in the last place of the
+    edge. The graph sums up the losses of capacities by rounding. If they exceed 64 units in the
+    last place of the flow, the flow is computed again from zero, with capacities above twice the
+    cut lowered to that value. So ``mask`` is a minimum cut up to 64 units in the last place of the
     flow beyond :math:`\sum_i \min(s_i, t_i)` (more only if paths are so long that no float could do
-    better). This holds for any earlier changes and solutions, and for any large terminal
-    capacities that the cut leaves unsaturated. ``value`` is the value of the flow. It is at most
-    ``bound``, and differs from it by that share and one rounding of the whole. An infinite terminal
+    better). This holds for any earlier changes and solutions, and for any large terminal capacities
+    that the cut leaves unsaturated. ``value`` is the value of the flow. It is at most ``bound``,
+    and differs from it by at most this error and one rounding of the sum. An infinite terminal
     capacity ties a node to its side.
 
     Threads may share a graph. An answer belongs to the current problem; if the problem was changed
@@ -126,8 +126,8 @@ class FlowGraph:
         reverse : the same, optional
             The capacity in the reverse direction; by default ``weights``, for undirected edges.
         offsets : array-like of int, shape (K, len(shape)), optional
-            The offsets of the neighbours; by default the next pixel along each axis. List only one
-            of two opposite offsets.
+            The offsets of the neighbours; by default the next pixel along each axis. Of two
+            opposite offsets, list only one.
         dtype : dtype, optional
             Integers or floats; by default the type of ``weights`` and ``reverse``.
 
@@ -253,11 +253,11 @@ class FlowGraph:
 
         The first flow of a large graph is found in blocks of consecutive nodes (strips of an image,
         slabs of a volume) that are solved separately and then joined, after Liu and Sun, *Parallel
-        graph-cuts by adaptive bottom-up merging* (CVPR 2010). Later flows use one thread. So do
-        graphs whose edges mostly join distant nodes, and graphs with augmenting paths that are much
-        longer than a block is thick. If only the labels of a large grid are needed, ``solve_map``
-        is faster: it proves labels block by block, without a flow of the whole, which this class
-        keeps for ``flows``, ``residuals`` and the next solution.
+        graph-cuts by adaptive bottom-up merging* (CVPR 2010). Later flows use one thread. The first
+        flow also uses one thread if most edges join distant nodes, or if augmenting paths are much
+        longer than the thickness of a block. If only the labels of a large
+        grid are needed, ``solve_map`` is faster: it proves labels block by block, without a flow of
+        the whole grid, which this class keeps for ``flows``, ``residuals`` and the next solution.
 
         Parameters
         ----------
@@ -274,7 +274,7 @@ class FlowGraph:
         return self._graph.solve(as_threads(n_jobs))
 
     def copy(self) -> Self:
-        """Return an independent graph in the same state, its flow included.
+        """Return an independent graph in the same state, including its flow.
 
         Examples
         --------

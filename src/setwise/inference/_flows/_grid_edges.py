@@ -33,12 +33,12 @@ class GridCapacities:
         return math.prod(self.sides)
 
     def in_kind(self, kind: type[np.int64] | type[np.float64]) -> tuple[Capacities, Capacities]:
-        """Return checked capacities of one type, there and back. Repeated values are not copied."""
+        """Return checked capacities of one type in both directions; repeated values are views."""
         there = _of_kind(self.there, "weights", kind)
         return there, there if self.back is self.there else _of_kind(self.back, "reverse", kind)
 
     def edges(self) -> tuple[NDArray[np.int32], NDArray[np.generic], NDArray[np.generic]]:
-        """Return edges (E, 2) and capacities (E,) there and back, ordered by step, then pixel."""
+        """Return edges (E, 2), ordered by step and then pixel, and both capacities (E,) of each."""
         pixels = np.arange(self.n, dtype=np.int32).reshape(self.sides)
         edges = np.empty((sum(self.sizes), 2), np.int32)
         capacities = np.empty(len(edges), self.there.dtype)

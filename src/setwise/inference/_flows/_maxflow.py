@@ -30,9 +30,9 @@ class Flow(Record):
     gap : int or float
         ``bound - value``: zero for integers, rounding for floats.
     exact : bool
-        Whether the cut is proved to be minimal up to the rounding of sums: 64 units in the last
-        place of the flow over all edges and from the source, without min(source, sink) of each
-        node. Unused capacity, for instance of a large terminal, does not increase this error.
+        Whether the cut is proved to be minimal up to rounding: up to 64 units in the last place of
+        the flow, without the part min(source, sink) that passes directly through each node. Unused
+        capacity, for instance of a large terminal, does not increase this error.
     mask : ndarray of bool, shape (n,)
         The nodes on the source side of the cut.
     flows : ndarray, shape (E,)
@@ -138,12 +138,12 @@ def maxflow(
 
 
 def _as_node(node: ArrayLike, name: str) -> int:
-    """Return a node's number; an array of dimension 0 means its entry."""
+    """Return a node's number, also from an array of dimension 0."""
     return as_count(node[()] if isinstance(node, np.ndarray) else node, name)
 
 
 def _size(edges: ArrayLike, *least: int) -> int:
-    """Return the number of nodes that the edges name, but no less than ``least``."""
+    """Return one more than the largest node of the edges, but at least ``least``."""
     array = as_array(edges, "edges")
     named = int(array.max()) + 1 if array.size and array.dtype.kind in "iu" else 0
     size = max(named, *least)
@@ -155,7 +155,7 @@ def _size(edges: ArrayLike, *least: int) -> int:
 
 
 def maxflow_batch(graphs: Sequence[FlowGraph], *, n_jobs: int | None = None) -> list[int | float]:
-    """Solve many graphs on several threads. Each graph keeps its answer.
+    """Solve many graphs on several threads. Each graph stores its answer.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ Pairs = tuple[IntArray, FloatArray]
 
 
 class PottsField(NamedTuple):
-    """Unaries and weights of edges with the energies of a field, up to a constant."""
+    """Unaries and weights of edges whose energies are those of a field, up to a constant."""
 
     unary: FloatArray
     pairs: list[Pairs]
@@ -41,7 +41,8 @@ def as_potts(field: Field) -> PottsField | None:
     if field.n_labels != 2 or not kinds or not kinds <= {PottsTerm, TableTerm}:
         return None
     unary = field.unary
-    if TableTerm in kinds:  # a large cost that all labels share would increase rounding errors
+    # A large cost that is the same for all labels would increase rounding errors.
+    if TableTerm in kinds:
         unary = unary - field._favourites().least[:, None]
     pairs: list[Pairs] = []
     largest, total = 0.0, 0.0
@@ -82,7 +83,7 @@ def above_least(field: Field, labels: IntArray) -> float | None:
 
 
 def least_of_all(field: Field) -> tuple[float, ...]:
-    """Return numbers whose sum is that of the least unaries and the least entries of tables.
+    """Return numbers whose sum equals that of the least unaries and the least entries of tables.
 
     The field must be one that ``as_potts`` accepts.
     """
@@ -121,8 +122,8 @@ class PottsCut(NamedTuple):
 def cut_potts(unary: FloatArray, pairs: list[Pairs], n_threads: int) -> PottsCut | None:
     r"""Minimise :math:`\sum_i u_{i x_i} + \sum_e w_e [x_i \ne x_j]` with unaries (N, 2).
 
-    ``+inf`` in the unaries forbids a label. Return None if numbers of very different size leave too
-    few digits for a flow to prove the minimum.
+    ``+inf`` in the unaries forbids a label. Return None if the numbers differ so much in size that
+    rounding errors prevent a proof by a flow.
     """
     edges, weights = joined(pairs)
     labels = np.empty(len(unary), np.int64)
@@ -151,7 +152,7 @@ def _cut_grid(
         return False
     sides = np.array(grid.sides, np.int64)
     steps = np.array(grid.steps, np.int64).reshape(-1, len(sides))
-    steps = steps[(np.abs(steps) < sides).all(axis=1)]  # the others leave the grid
+    steps = steps[(np.abs(steps) < sides).all(axis=1)]  # all other offsets lead out of the grid
     return _core.cut_grid(
         unary,
         sides[wide],

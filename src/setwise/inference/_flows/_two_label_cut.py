@@ -14,16 +14,16 @@ from setwise.inference._flows._energy_as_cut import as_cut
 class TwoLabelCut:
     """The potentials of a field of two labels as a cut.
 
-    The constructor raises a ``ValueError`` if they are no cut. The first answer costs a maximum
-    flow. The cost of a later answer is proportional to the part of the graph that the changes
-    affect. Among all best labellings the answer is the one with the fewest ones, whatever the
-    earlier calls were.
+    The constructor raises a ``ValueError`` if a cut cannot represent them. The first answer costs a
+    maximum flow. The cost of a later answer is proportional to the part of the graph that the
+    changes affect. Among all best labellings the answer is the one with the fewest ones, whatever
+    the earlier calls were.
 
     After each answer ``value`` is the energy of its potentials, up to a constant that is the same
     for all answers. ``lost`` bounds the gap to other labellings that is due to rounding of the
     flow. It is 0 if that is within a few units in the last place.
 
-    With ``apart`` changes that affect many variables are solved in blocks, on all threads.
+    With ``apart``, changes that affect many variables are solved in blocks, on all threads.
     """
 
     def __init__(self, field: Field, n_threads: int = 1, *, apart: bool = False) -> None:
@@ -55,7 +55,7 @@ class TwoLabelCut:
         """Return which variables take label 1 at the least energy.
 
         Label 1 costs ``costs`` (N,) more than label 0; ``inf`` forbids label 1, ``-inf`` label 0.
-        If rounding takes more than a ``share`` of ``above_least`` from the flow, the flow is
+        If rounding lowers the flow by more than ``share`` times ``above_least``, the flow is
         computed again from zero.
         """
         inside = np.empty(len(costs), np.bool_)

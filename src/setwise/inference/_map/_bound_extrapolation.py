@@ -1,4 +1,4 @@
-"""The extrapolation of a bound's rise from its earlier values."""
+"""The extrapolation of the rise of a bound from its earlier values."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from math import inf
 
 # The reason why a search for a bound ended, as part of a sentence.
 AT_LIMIT = "the bound is at the limit of its relaxation, above tol"
-# A bound is at its limit if its remaining rise is below this share of the gap. Not tuned.
+# A bound counts as being at its limit if its predicted remaining rise is below this share of the
+# gap. Not tuned.
 LITTLE = 0.03
 
 

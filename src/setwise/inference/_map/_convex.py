@@ -20,10 +20,10 @@ from setwise.inference._relaxation._cooling import Stage, begin, stages
 from setwise.inference._relaxation._projected_logits import Descent
 from setwise.inference._relaxation._relaxation import Relaxation
 
-# The most passes for the bound of another method's labelling. Not tuned.
+# The largest number of passes for a bound on the labelling of another method. Not tuned.
 CERTIFYING_PASSES = 200
-# The possible rise of the bound, relative to the possible gain, that counts as solved: above
-# rounding errors. Not tuned.
+# The relaxation counts as solved if the possible rise of the bound, relative to the possible gain,
+# is below this value, which is above rounding errors. Not tuned.
 SOLVED = 1e-6
 
 
@@ -47,9 +47,9 @@ def certify(field: Field, result: MapResult, options: MapOptions) -> MapResult:
     """Return the result with the bound of the relaxation, if that is better than its own.
 
     The search ends if the gap is within ``tol``, if the relaxation can close at most a twentieth of
-    it or its extrapolated rise at most a few hundredths, or after 200 passes. The remaining gap is
-    then due to the relaxation or to the labelling. With ``max_iter`` it makes ``max_iter`` passes
-    unless the relaxation can close almost nothing.
+    it, if its extrapolated rise can close at most a few hundredths, or after 200 passes. The
+    remaining gap is then due to the relaxation or to the labelling. With ``max_iter`` it makes
+    ``max_iter`` passes unless the relaxation can close almost nothing.
     """
     return _Certificate(field, result, options).run()
 
@@ -70,7 +70,7 @@ class _Cooling(MapSearch):
 
     @abstractmethod
     def meet(self, stage: Stage) -> bool:
-        """Take the bound of a stage. Return whether the search ends."""
+        """Update the bound by that of a stage. Return whether the search ends."""
 
     def step(self) -> bool:
         if self._descent is None:
@@ -141,7 +141,7 @@ class _Certificate(_Cooling):
         self.bound = max(self.bound, min(stage.bound, value))
         self.sums = Sums(stage.magnitude, stage.lost)
         self.converged = options.settled(value, self.bound, self.sums, before)
-        if stage.n_iter > 0:  # the rise of the first passes does not predict later ones
+        if stage.n_iter > 0:  # the rise in the first passes does not predict the later rise
             self._rise.note(stage.n_iter, self.bound)
         gap, goal = value - self.bound, min(options.tol, 1.0) * (value - options.problem.floor)
         at_limit = stage.slack <= self._little * gap
@@ -161,9 +161,10 @@ class _Certificate(_Cooling):
 class Rounding:
     """The best labelling found by rounding, measured by the true energy.
 
-    At a solution of the relaxation many labels of a variable may tie, and choosing the lowest for
-    each variable by itself breaks up regions. Therefore each label is tried for all variables where
-    it is within a width of the lowest, and kept if this lowers the energy.
+    At a solution of the relaxation several labels of a variable may have equal scores, and choosing
+    the lowest score for each variable separately breaks up regions. Therefore each label is tried
+    for all variables at which its score is within a width of the lowest, and kept if this lowers
+    the energy.
     """
 
     def __init__(self, field: Field, init: IntArray | None) -> None:

@@ -22,10 +22,11 @@ def eliminate(field: Field, options: MapOptions) -> MapResult:
 
     S are the later variables that share a table or a message with i, and c the variables whose
     messages depend on i. The last message is the least energy, exact up to rounding. Potentials may
-    be of any kind, but those of many variables must be small. If several labellings are best, one
-    of them is returned. Time is :math:`N L^{w + 1}`, where w is the width of the order. Of several
-    kinds of orders the one with the fewest cells in all tables is taken. If the messages do not fit
-    into memory, some are kept, and those between them are computed twice.
+    be of any kind, but the tables of potentials over many variables must be small. If several
+    labellings are best, one of them is returned. The time is :math:`N L^{w + 1}`, where w is the
+    width of the order. Of several elimination orders, the one with the fewest cells in all tables
+    is used. If the messages do not fit into memory, some are kept, and those between them are
+    computed twice.
     """
     return _Elimination(field, options).run()
 

@@ -12,13 +12,15 @@ from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapResult
 from setwise.inference._map._search import MapSearch
 
+# The most labellings that enumeration visits if it is requested. Not tuned.
 MOST_LABELINGS = 20_000_000
-# Up to this number of labellings, enumeration is preferred to a method without a guarantee.
+# Up to this number of labellings, enumeration is preferred to a method without a guarantee. Not
+# tuned.
 FEW_LABELINGS = 1 << 14
 
 
 def enumerate_labels(field: Field, options: MapOptions) -> MapResult:
-    """Return the best of all labellings without forbidden labels: exact, for any potential.
+    """Return the best of all labellings without forbidden labels, which is exact for any potential.
 
     If several labellings are best, the first in lexicographic order is returned. The cost is the
     product of the numbers of allowed labels, at most 2e7, times the cost of one energy; memory is
@@ -71,7 +73,7 @@ def count_labelings(field: Field) -> float:
 
 
 def most_items(field: Field, m: int) -> int:
-    """Return the length of a list of at most m labellings, limited by their number."""
+    """Return the smaller of m and the number of labellings."""
     return int(min(m, count_labelings(field)))
 
 

@@ -23,7 +23,7 @@ from setwise.fields._terms import (
 
 
 def scopes_of(term: Term, n: int) -> list[IntArray]:
-    """Return the variables (F, k) of the tables whose sum is a term, keyed by k."""
+    """Return the variables (F, k) of the tables whose sum is the term, as a mapping from k."""
     match term:
         case PottsTerm() | TableTerm():
             return [term.edges]
@@ -101,7 +101,8 @@ def tables_of(term: Term, n: int, n_labels: int) -> Iterator[tuple[IntArray, Flo
                 if size == 0:
                     yield scope, np.array([[n_labels * float(heights[0])]])
                     continue
-                alone: Term = CountTerm._of(  # heights within rounding may violate concavity
+                # Made without checks, because rounding may violate concavity.
+                alone: Term = CountTerm._of(
                     np.zeros(size, np.int64), np.array([0, size + 1]), heights
                 )
             case RobustTerm():

@@ -17,25 +17,29 @@ from setwise.fields._field import Field
 from setwise.fields._terms import CliqueTerm, Folded, PottsTerm, TableTerm
 from setwise.inference._map._factors import most_variables, scopes_of, sides_of, tables_of, widest
 
-# Bytes of the tables that "auto" gives to elimination. A method that is named may take _SHARE of
-# the memory of the machine, which leaves enough for a copy of the field.
+# The most bytes of tables if "auto" chooses elimination. If elimination is requested by name, its
+# tables may take _SHARE of the memory of the machine, which leaves enough for a copy of the field.
+# Not tuned.
 MEMORY = 1 << 30
 _SHARE = 0.5
-_BYTES = 8  # bytes per cell
+_BYTES = 8  # the bytes of a cell, which is a float64
 # The limits up to which an error message states the required size: the number of variables, above
 # which computing the size would take too long, and a number of cells that no memory can hold.
 _MOST_MEASURED = 20_000
 _BEYOND = 2.0**60
-CELLS = 1 << 23  # most cells of a potential's table: 64 MB
-ALL_CELLS = 1 << 26  # most cells of all potentials' tables
-# The most cells for "auto": a number that costs almost nothing, one that takes about a hundredth of
-# a second, as long as a short search, and one that takes about a second, for answers that searches
-# have left open (benchmarks/exact.py).
+# The most cells of a table of a potential, 64 MB, and of the tables of all potentials, 512 MB.
+# Chosen by hand to bound the memory.
+CELLS = 1 << 23
+ALL_CELLS = 1 << 26
+# The most cells with which "auto" chooses elimination. FEWEST_CELLS cost almost nothing. The second
+# number takes about a hundredth of a second, like a short search. The third takes about a second,
+# and is for answers that searches have not proved (benchmarks/exact.py).
 FEWEST_CELLS = 1 << 15
 FEW_CELLS = 1 << 20
 MANY_CELLS = 1 << 29
 FEW_VARIABLES = 2000
-MOST_ENTRIES = 1 << 22  # of a table for each variable, beyond which no order is looked for
+# The most entries of a table per variable; above, no elimination order is searched.
+MOST_ENTRIES = 1 << 22
 
 
 class Planned(NamedTuple):
@@ -56,24 +60,24 @@ def narrow(field: Field) -> str | None:
 
 
 def largest_memory() -> float:
-    """Return the bytes that elimination may take if it is asked for by name."""
+    """Return the bytes that elimination may use if it is requested by name."""
     return max(MEMORY, _SHARE * machine_memory())
 
 
 def named(record: Method[Run]) -> Method[Run]:
-    """Return the record of a method that is asked for by name."""
+    """Return the record of a method with the memory limit for requests by name."""
     if record.name != "elimination":
         return record
     return replace(record, needs=lambda field: _lack(field, largest_memory()))
 
 
 def is_cheap(field: Field) -> bool:
-    """Return whether elimination is cheap and exact: short forests, small narrow graphs."""
+    """Return whether elimination is cheap and exact: on short forests, small narrow graphs."""
     return field._remember("cheap", lambda: _is_within(field, FEW_CELLS))
 
 
 def is_affordable(field: Field) -> bool:
-    """Return whether elimination takes about a second at most, for answers that are left open."""
+    """Return whether elimination takes at most about a second, for answers that are not proved."""
     return field._remember("affordable", lambda: _is_within(field, MANY_CELLS))
 
 
@@ -142,7 +146,7 @@ def _is_forest(edges: IntArray, n: int) -> bool:
 
 
 def _lack(field: Field, memory: float) -> str | None:
-    """Return why tables within this memory are not possible."""
+    """Return why the tables do not fit into this memory."""
     tree = _scopes(field, CELLS, ALL_CELLS)
     if isinstance(tree, str):
         return tree
@@ -163,7 +167,7 @@ def _lack(field: Field, memory: float) -> str | None:
 
 
 def _scopes(field: Field, cells: int, all_cells: int) -> Any:
-    """Return the tree of a field without its tables, and why these are too large, if they are."""
+    """Return the tree of a field without its tables, and the reason if these are too large."""
     n, n_labels = field.unary.shape
     terms = field._folded().terms
     most = most_variables(cells, n_labels)
@@ -200,7 +204,7 @@ def _logs(folded: Folded, temperature: float) -> FloatArray:
 
 
 def planned(field: Field, temperature: float) -> Planned:
-    """Return the tree of a narrow field, with tables as logarithms at a temperature."""
+    """Return the tree of a narrow field with its tables as logarithms at a temperature."""
     n, n_labels = field.unary.shape
     folded: Folded = field._folded()
     constant = folded.constant
@@ -215,7 +219,7 @@ def planned(field: Field, temperature: float) -> Planned:
             sides = sides_of(term, scopes.shape[1], n_labels)
             tree.add_factors(np.ascontiguousarray(scopes), sides, -energies / temperature)
             owners.append(np.full(len(scopes), number[id(potential)]))
-    for memory in (MEMORY, largest_memory()):  # the field is narrow, so one of them is enough
+    for memory in (MEMORY, largest_memory()):  # the field is narrow, so one of the two is enough
         _, total, width, cells = tree.plan(memory / _BYTES, inf)
         if total < inf:
             break

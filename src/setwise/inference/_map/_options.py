@@ -99,11 +99,11 @@ class MapOptions:
         return self.problem.relative_gap(value, bound) <= self.tol
 
     def settled(self, value: float, bound: float, sums: Sums, before: float) -> bool:
-        """Return whether a search may end: the gap is within the tolerance, and ``exact`` if near.
+        """Return whether a search may end: the gap is within ``tol``, and not soon exact.
 
-        Below 1e-9 the search continues while each stage at least halves the gap, which was
-        ``before``, until only rounding errors remain. A gap below the unit of the energies counts
-        as zero, even if its share is large.
+        If ``tol`` is at most 1e-9, the search continues while each stage at least halves the gap
+        (``before`` is the gap before the stage), until only rounding errors remain. A gap below the
+        unit of the energies counts as zero, even if its share is large.
         """
         if self.problem.unit.step > 0.0 and self.problem.is_exact(value, bound, sums):
             return True
@@ -135,8 +135,8 @@ class MapOptions:
         below = min(problem.below(min(claimed, value)), total)
         return MapProgress(n_iter, total, below, share, seconds)
 
-    def tell(self, n_iter: int, value: float, bound: float, sums: Sums | None = None) -> None:
-        """Call the callback for a method that is done, and ignore its return value."""
+    def report_end(self, n_iter: int, value: float, bound: float, sums: Sums | None = None) -> None:
+        """Call the callback for a method that has ended, and ignore its return value."""
         _core.poll()
         if is_observed(self.callback):
             stops(self.callback, self.progress(n_iter, value, bound, sums))
@@ -203,8 +203,8 @@ class MapOptions:
     def better(self, one: MapResult, other: MapResult) -> MapResult:
         """Return the better labelling of two results, with the better bound.
 
-        Of equal labellings, that of ``other`` is taken if it is known to be exact. The result is
-        interrupted if ``other``, the later one, was.
+        If their values are equal, ``other`` is taken if it is known to be exact. The result is
+        interrupted if ``other``, the later search, was.
         """
         wins = other.value < one.value or (other.exact and other.value == one.value)
         best = other if wins else one
@@ -224,8 +224,8 @@ class MapOptions:
     def in_given(self, result: MapResult, value: float | None = None) -> MapResult:
         """Return the result for the field that was given, with the bound that it may claim.
 
-        Every result of ``solve_map`` is one. ``value`` is the energy of its labels, if known. The
-        gap does not shrink.
+        Every result of ``solve_map`` comes from this method. ``value`` is the energy of its labels,
+        if known. The gap does not decrease.
         """
         problem, share = self.problem, result.relative_gap
         bound = problem.claim(result.value, result.bound, lost_of(result))

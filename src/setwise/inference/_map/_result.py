@@ -61,8 +61,8 @@ class MapResult(Record, Certificate):
     exact : bool
         Whether the gap is within the rounding errors of two sums, the energy of the labelling and
         the bound, so that no labelling is better. Each row's least unary is subtracted first, so
-        neither a constant nor a large price that the labelling does not pay increases these errors.
-        Integer energies with a gap of 1 are never exact.
+        neither a constant nor a large cost that the labelling does not incur increases these
+        errors. Integer energies with a gap of 1 are never exact.
     timings : mapping of str to float
         The times in seconds of "set-up", "search", "bound" (if the method has none of its own) and
         "answer". They are not part of the answer.

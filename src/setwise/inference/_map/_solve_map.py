@@ -33,13 +33,15 @@ from setwise.inference._map._moves._cut import cut_at_once
 from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapProgress, MapResult
 
-# A pass over a field of at most this number of entries takes about ten microseconds, so hundreds of
-# passes of another search take a few milliseconds.
+# If a pass over a field visits at most this number of entries, "auto" tries other searches after
+# the first. Such a pass takes about ten microseconds, so hundreds of passes take a few
+# milliseconds. Not tuned.
 FEW_NUMBERS = 1 << 12
-# The work of a linear program beside other searches, about ten seconds.
+# The limit on the work of odd_cycles if "auto" tries it: about ten seconds. It was chosen on the
+# fields of benchmarks/exact.py.
 _BUDGET = 3e8
-# The largest number of searches with reduced prices, each of which starts from the last labelling.
-# Not tuned: each takes as long as the first search.
+# The largest number of searches with reduced costs, each of which starts from the last labelling
+# and takes as long as the first search. Not tuned.
 _AGAIN = 4
 
 
@@ -69,12 +71,12 @@ def solve_map(
         Unaries plus potentials; labels with ``+inf`` unaries are never chosen.
     method : str
         "auto" takes the first suitable method of the table (enumerate only if labellings are few,
-        elimination if it is cheaper than a search). If that leaves a gap above ``tol``, and without
-        ``max_iter``, it tries further methods that are affordable for the field: odd_cycles for two
-        labels and pairs, for about ten seconds; elimination if it takes about a second; and
-        messages, swap and convex, in this order, if a pass over the field visits at most 4096
-        entries (400 variables with three labels on a grid). The best labelling and the best bound
-        are kept; the result names the method that found the labelling, and why it ran.
+        elimination if it is cheaper than a search). If that leaves a gap above ``tol`` and
+        ``max_iter`` is not given, it tries further methods that are affordable for the field:
+        odd_cycles for two labels and pairs, for about ten seconds; elimination if it takes about a
+        second; and messages, swap and convex, in this order, if a pass over the field visits at
+        most 4096 entries (400 variables with three labels on a grid). The best labelling and the
+        best bound are kept; the result names the method that found the labelling, and why it ran.
     tol : float
         Stop when ``relative_gap`` is at most this: the gap divided by the possible gain, which does
         not depend on constants and units. With ``tol=inf`` any local optimum is accepted, and moves
@@ -88,10 +90,10 @@ def solve_map(
         The largest number of seconds. The search then ends with the best labelling so far and a
         valid bound, and ``reason`` reports it. Only if the limit is reached does the answer depend
         on the speed and the load of the machine. The clock is checked many times per second, but a
-        single step of a method's set-up is not interrupted. 0 returns the start.
+        single step of a method's set-up is not interrupted. With 0 the result is the start.
     init : array of shape (N,), optional
-        The initial labelling of moves; for other methods a labelling that the result must not be
-        worse than. "enumerate" only checks it.
+        The initial labelling of moves. For other methods the result is never worse than this
+        labelling. "enumerate" only checks it.
     n_jobs : int, optional
         Threads; None for all cores. The answer does not depend on it.
     rng : optional
@@ -177,7 +179,8 @@ def solve_map(
     if not result.exact:
         reason += _why_not_proved(result, options)
     if problem is not whole.field:
-        # Only a given start that was not improved can incur a cost that was limited.
+        # Only a given start that was not improved can incur a limited cost, so its energy is
+        # recomputed.
         value = float(whole.field._energies(result.labels[None])[0])
         if value != result.value:
             result = replace(result, value=value, exact=False)
@@ -188,7 +191,7 @@ def solve_map(
 
 
 def _why_not_proved(result: MapResult, options: MapOptions) -> str:
-    """Return why the answer of an exact method is not proved, as part of a sentence."""
+    """Return the reason why the answer of an exact method is not proved, as part of a sentence."""
     if not METHODS[result.method].is_exact or options.deadline.expired:
         return ""
     why = "rounding leaves a gap"
@@ -202,7 +205,7 @@ def _why_not_proved(result: MapResult, options: MapOptions) -> str:
 
 
 def _fields_of_end(result: MapResult, reason: str, deadline: Deadline) -> dict[str, Any]:
-    """Return the fields of a result about its end; a time limit is no interruption."""
+    """Return the fields of a result that describe its end; a time limit is not an interruption."""
     if not deadline.expired:
         return {"reason": reason}
     if result.exact:  # the limit had no effect
@@ -232,7 +235,7 @@ def _search(field: Field, method: str, options: MapOptions) -> MapResult:
 def _affordable(field: Field, method: str) -> Iterator[str]:
     """Return the methods that "auto" tries next, which are affordable for the size of the field.
 
-    Exact methods come first. If none of them ends, the first method goes on.
+    Exact methods come first. If none of them ends, the other methods are tried.
     """
     exact = [name for name in _exact(field) if name != method]
     yield from exact
@@ -288,7 +291,7 @@ def _try_too(
 
 
 def _search_again(method: str, options: MapOptions, result: MapResult) -> MapResult:
-    """Search again while that helps, each time without costs that exceed the best value found."""
+    """Search again while this helps, each time with costs limited by the best value found."""
     near, by_cut = options.problem, METHODS[method].by_cut
     for _ in range(_AGAIN):
         if result.interrupted:
@@ -318,7 +321,7 @@ def _certify(field: Field, result: MapResult, options: MapOptions) -> MapResult:
     For pairs it is the bound of tree-reweighted messages. If the field is small enough for
     triangles and squares of tables to be factors, these may close the remaining gap. For terms of
     more variables, the relaxation replaces a table that is not Potts by a minorant, while the dual
-    of messages uses the table itself. Their labellings are never worse than the start.
+    of messages uses the table itself. The labelling is never worse than the start.
     """
     if has_pairs_only(field):
         result = certify_by_trees(field, result, options, METHODS[result.method].run)

@@ -54,7 +54,7 @@ class BoundDescent(ABC):
 
     @abstractmethod
     def state(self) -> FloatArray:
-        """Return the state for a warm start, at which the gradient is computed."""
+        """Return the state for a warm start, at which the gradient is computed too."""
 
     @abstractmethod
     def measure_start(self, limit: float) -> int:
@@ -80,8 +80,8 @@ class BoundDescent(ABC):
         self._last, self._dual = inf, -inf
         self.gap = self.relative_gap = inf
 
-    def _saw(self, dual: float) -> None:
-        """Keep a value of the dual if it is the largest so far."""
+    def _keep_dual(self, dual: float) -> None:
+        """Store a value of the dual if it is the largest so far."""
         self._dual = max(self._dual, dual)
         self.gap = max(0.0, self.value - self._dual)
         self.relative_gap = self._relative(self.gap)
@@ -95,7 +95,7 @@ class BoundDescent(ABC):
 
 
 def lowered(descent: BoundDescent, field: Field, options: MarginalsOptions) -> MarginalsSolution:
-    """Lower a bound until its gap is small, and round it up, in units of log Z."""
+    """Lower a bound until its gap is small. Return it in nats, rounded up."""
     return options.run(_Lowering(descent, field, options))
 
 

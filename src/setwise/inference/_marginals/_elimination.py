@@ -25,7 +25,7 @@ def elimination(field: Field, options: MarginalsOptions) -> MarginalsSolution:
 
     The largest table has :math:`L^{w + 1}` cells, where w is the width of the order. The next
     variable in the order is the one that adds the fewest edges. The result is exact up to rounding,
-    for potentials of any kind; potentials of many variables at once must be small.
+    for potentials of any kind; tables of potentials over many variables must be small.
     """
     t = options.temperature
     tree, constant, _, _ = planned(field, t)

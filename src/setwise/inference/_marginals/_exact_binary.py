@@ -28,7 +28,7 @@ from setwise.inference._relaxation._relaxation import Relaxation
 
 
 def exact_binary(field: Field, options: MarginalsOptions) -> MarginalsSolution:
-    r"""Minimise the bound by levels of cuts (16 on a photograph, at most N).
+    r"""Minimise the bound by levels of cuts: at most N levels, and for instance 16 on a photograph.
 
     Each level cuts all blocks at once. Regions become auxiliary nodes, one per kink of their
     function: few for robust terms and label costs, one per variable for powers, which raise an
@@ -36,7 +36,7 @@ def exact_binary(field: Field, options: MarginalsOptions) -> MarginalsSolution:
 
     After each level s lies in the base polytope of the cut over variables and auxiliary nodes B, so
     :math:`G(A) \ge s(A) + \sum_{b \in B} \min(s_b, 0)`: if a callback or Ctrl-C ends the search
-    there, the bound is valid. At the end the auxiliary nodes have no costs left. The bound is
+    there, the bound is valid. At the end the remaining costs of auxiliary nodes are 0. The bound is
     raised by the rounding errors of the flows of all levels.
     """
     return options.run(_Levels(field, options))
@@ -116,12 +116,12 @@ class _Levels(MarginalsSearch):
 
 
 class _BasePoint:
-    """The s in the base polytope whose level sets minimise G(A) - lambda |A|, level by level.
+    """The search for the s in the base polytope whose level sets minimise G(A) - lambda |A|.
 
     s has an entry per node, the n variables first. A block is cut at the mean of its costs; if the
-    cut does not divide it, s equals the mean. The flow is kept: it moves costs along the edges and
-    leaves less capacity, none across a cut. So s is the boundary of a feasible flow, and lies in
-    the base polytope up to rounding.
+    cut does not divide it, s equals the mean. Later levels continue from the flow. It moves costs
+    along the edges and reduces their capacities, to zero across a cut. So s is the boundary of a
+    feasible flow, and lies in the base polytope up to rounding.
     """
 
     def __init__(self, cut: ConcaveCut, n: int) -> None:

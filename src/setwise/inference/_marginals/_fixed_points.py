@@ -19,19 +19,19 @@ from setwise.inference._marginals._search import (
     Standing,
 )
 
-# The number of sweeps before messages are damped, because messages that have not converged may be
-# cycling. Damping from the fifth on takes up to twice as many sweeps.
+# The number of sweeps after which messages are damped, because messages that have not converged may
+# be cycling. With damping from the fifth sweep on, searches take up to twice as many sweeps.
 UNDAMPED = 20
 
 
 def mean_field(field: Field, options: MarginalsOptions) -> MarginalsSolution:
     r"""Maximise :math:`H(Q) - E_Q[E] / t` over factorised Q, one variable at a time.
 
-    It accepts any field; the lower bound documents which expectations are replaced by upper bounds.
-    The problem is not convex: the answer is a local maximum, found from the unaries (or from the
-    probabilities of ``init``), and only a lower bound on log Z. A sweep costs O(N L) for Potts
-    terms, O(E L^2) for tables, and O(N L n) for regions of n variables (for n up to 48, otherwise
-    O(N L)).
+    It accepts any field; ``_lower_bound`` documents which expectations are replaced by upper
+    bounds. The problem is not convex: the answer is a local maximum, found from the unaries (or
+    from the probabilities of ``init``), and only a lower bound on log Z. A sweep costs O(N L) for
+    Potts terms, O(E L^2) for tables, and O(N L n) for regions of n variables (for n up to 48,
+    otherwise O(N L)).
     """
     return options.run(_MeanField(field, options))
 
@@ -42,8 +42,8 @@ def belief_propagation(field: Field, options: MarginalsOptions) -> MarginalsSolu
     On a tree the marginals are exact after one sweep. On other graphs the messages need not
     converge, and the marginals are often overconfident. The method gives no bound. After 20 sweeps
     messages are damped by a half. A sweep costs O(E L) for Potts terms, O(E L^2) for tables, and
-    O(k^2 L^k) for a table of k variables. Memory is 2 E L numbers. Forbidden labels may keep a
-    probability of 1e-300.
+    O(k^2 L^k) for a table of k variables. Memory is 2 E L numbers. A forbidden label may have a
+    probability of about 1e-300.
     """
     return options.run(_BeliefPropagation(field, options))
 

@@ -26,9 +26,10 @@ def frank_wolfe(field: Field, options: MarginalsOptions) -> MarginalsSolution:
     .. math:: x = \arg\max_{x \in B(F)} \langle p, x \rangle, \qquad \gamma_k = 2 / (k + 2),
        \quad k = 0, 1, \dots
 
-    The gap is :math:`\langle s - x, \nabla g(s) \rangle = \langle x - s, p \rangle` (printed with
-    the other sign) and decreases as O(1 / (t k)), Claim 3. A start gives the p of the first vertex.
-    Memory is 5 arrays of N L numbers, plus that of the groups.
+    The gap is :math:`\langle s - x, \nabla g(s) \rangle = \langle x - s, p \rangle`, which the
+    paper prints with the opposite sign. It decreases as O(1 / (t k)) (Claim 3). The probabilities
+    of a start determine the first vertex. Memory is 5 arrays of N L numbers, plus that of the
+    groups.
     """
     return options.run(_FrankWolfe(field, options))
 

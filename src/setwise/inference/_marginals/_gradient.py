@@ -26,14 +26,15 @@ class LogPartitionGradient(Record):
     Attributes
     ----------
     unary : array of shape (N, L)
-        The gradient in the unaries, :math:`-p / t`.
+        The gradient with respect to the unaries, :math:`-p / t`.
     weights : array of shape (K,)
-        The gradient in a factor of each of ``field.potentials``: minus the Lovász extension of the
-        potential at p, including its constant, over t. It is **not** minus the potential's
-        expectation under the factorised distribution, which is smaller than the extension. For a
-        result of ``trees``, pairs have minus their expectation under the bound's own marginals of
-        pairs, at the result's shares of edges; likewise functions of counts for a result of
-        ``counts``. For ``elimination`` it is minus the potential's expectation under the field.
+        The derivative with respect to a factor of each of ``field.potentials``. It is minus the
+        Lovász extension of the potential at p, including its constant, divided by t. The extension
+        is larger than the potential's expectation under the factorised distribution. Three methods
+        differ: for a result of ``trees``, the extension of pairs is replaced by their expectation
+        under the marginals of pairs at which the bound is attained; for ``counts``, that of
+        functions of counts likewise; and for ``elimination``, all extensions are replaced by
+        expectations under the field's distribution.
 
     Examples
     --------
@@ -91,7 +92,7 @@ def log_partition_gradient(
             f"got {result.probabilities.shape}"
         )
     t = result.temperature
-    # large constants would cost digits of small potentials, as in a search
+    # constants are removed as in a search, because large ones hide the digits of small potentials
     problem = Conditioned.of(field)
     weights = _weights_without_constants(problem.field, result, as_threads(n_jobs))
     return LogPartitionGradient(

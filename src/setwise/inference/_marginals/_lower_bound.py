@@ -40,21 +40,25 @@ from setwise.fields._terms import (
 )
 from setwise.inference._conditioning._magnitude import largest_energy, rounding_of_logs
 
-# The largest number of variables in a block whose distribution is kept during sweeps, at O(n) per
-# variable. Sweeps that replace larger blocks by their means still end near the same bound.
+# The largest number of variables in a block whose distribution of counts is updated during sweeps,
+# at O(n) per variable. Sweeps replace larger blocks by their means, and still end near the same
+# bound.
 SMALL = 48
-# The largest number of sweeps of a lower bound. With two the bound is lower; more are never needed.
+# The largest number of sweeps of a lower bound. With two sweeps the bound is lower; more than ten
+# were never needed.
 SWEEPS = 10
 # The number of sweeps after which several starts are compared. Not tuned.
 TRIAL = 3
-# A sweep that gains less than this share of the interval is the last. Four times more or less
-# changes the number of sweeps by one at most.
-SETTLED = 4e-3
+# A sweep that gains less than this share of the interval is the last. A quarter or four times this
+# share changes the number of sweeps by at most one. Above LARGE entries, where a sweep takes as
+# long as a pass of the upper bound, the share is ten times as large.
+SETTLED = 1e-3
 # Up to this number of entries of the unaries, or of messages in one direction, a field is small
 # enough for work that costs as much as many passes: a third start near the best labelling, and
 # chosen forests that cover a graph, without which the interval would be about a sixth wider.
 LARGE = 20_000
-# The number of variables in a block whose expectation is exact at the end, in O(n^2).
+# The largest number of variables in a block whose expectation is computed exactly at the end, in
+# O(n^2). Not tuned.
 EXACT = 4096
 _NONE: IntArray = np.zeros(0, np.int64)
 
@@ -179,7 +183,8 @@ class Factorized:
             if size
         ]
         self._robust[self._n_counts] = term
-        own = np.zeros(len(term.members), np.int64)  # initial value, until Q is known
+        # An initial value, which is replaced when Q is known.
+        own = np.zeros(len(term.members), np.int64)
         self._add_counts(term.members, sizes, np.concatenate(tables), own)
 
     def _commonest(self, term: RobustTerm) -> IntArray:
@@ -242,7 +247,7 @@ class Factorized:
 
 
 def _beyond(field: Field, temperature: float) -> float:
-    """Return a cost so large that a label has probability 0 if a share of 1e-3 of Q has it."""
+    """Return a cost of which a thousandth already gives a label probability 0."""
     nats = field.n_variables * np.log(field.n_labels) + 745.0
     return float(1e3 * (2.0 * largest_energy(field) + temperature * nats))
 
@@ -275,7 +280,7 @@ def _concave(term: TransitionTerm, counts: FloatArray) -> FloatArray:
 
 
 class Raised(NamedTuple):
-    """A lower bound on log Z, and the marginals (N, L) of the Q that has it."""
+    """A lower bound on log Z, and the marginals (N, L) of the Q that attains it."""
 
     bound: float
     probabilities: FloatArray
@@ -291,15 +296,15 @@ def raised_bound(
     labels: IntArray | None = None,
     upper: float = inf,
 ) -> Raised:
-    """Raise a lower bound on log Z by a few sweeps (until q moves by 1e-3), from two starts.
+    """Raise a lower bound on log Z by a few sweeps from two starts, until q changes by under 1e-3.
 
     One start is ``q``, the other is near the labelling of q's largest entries: if q is flat, as
     that of the upper bound is in strongly coupled fields, ascent from q may end in a poor mode. A
     third start is near ``labels``, if given. All starts make three sweeps, in parallel if there are
     threads; then only the best one continues. They are compared by a bound that replaces large
     blocks by their means, as the sweeps do, because the exact one costs more than a sweep. The
-    search ends if a sweep gains less than ``SETTLED`` of the distance to ``upper``: more sweeps
-    would hardly narrow the interval.
+    search ends if a sweep gains less than a thousandth of the distance to ``upper``, in large
+    fields a hundredth: more sweeps would hardly narrow the interval.
     """
     flat = Factorized(field, q, temperature, n_threads)
     starts = [flat, flat.restarted(_near(np.argmax(q, axis=1), q))]
@@ -322,8 +327,13 @@ def raised_bound(
         moves = _raise(best, 1)
         if moves and upper < inf:
             before, value = value, best.bound(SMALL)
-            moves = value - before > SETTLED * (upper - value)
+            moves = value - before > settled(q) * (upper - value)
     return Raised(best.bound(), best.probabilities)
+
+
+def settled(q: FloatArray) -> float:
+    """Return the least gain of a sweep, relative to the interval, for another sweep to follow."""
+    return 10 * SETTLED if q.size > LARGE else SETTLED
 
 
 def _near(labels: IntArray, q: FloatArray) -> FloatArray:
@@ -334,7 +344,7 @@ def _near(labels: IntArray, q: FloatArray) -> FloatArray:
 
 
 def _raise(factorized: Factorized, sweeps: int) -> bool:
-    """Make sweeps. Return whether q still moved in the last one."""
+    """Make sweeps. Return whether q still changed in the last one."""
     moves = True
     for _ in range(sweeps):  # closing a generator could lose a Ctrl-C
         moves = factorized.sweep() > 1e-3

@@ -39,13 +39,13 @@ from setwise.inference._marginals._result import MarginalsProgress, MarginalsRes
 from setwise.inference._marginals._search import MarginalsOptions, MarginalsSolution, allowed
 from setwise.inference._marginals._trees._forest_bound import lower_bound
 
-# An interval counts as wide above this share of the possible entropy. On 16 x 16 grids of random
-# tables, where the marginals of ``trees`` still distinguish certain from uncertain variables,
-# widths stay below 0.22 of it; on spin glasses with weights of 2 and more, where all come out near
-# 1/2, they are above 0.4.
+# An interval whose width is above this share of the possible entropy counts as wide. On 16 x 16
+# grids of random tables, the marginals of ``trees`` still distinguish certain from uncertain
+# variables, and the width is below 0.22 of the entropy. On spin glasses with weights of 2 and more,
+# all marginals are near 1/2, and the width is above 0.4.
 _WIDE = 0.25
-# The rounding errors at each end of an exact interval of log Z: rounding errors of the sums and of
-# a constant.
+# The number of rounding errors that an exact interval of log Z may have at each end: those of the
+# sums and of a constant. Not tuned.
 _ROUNDINGS = 4.0
 CROSSED = "the interval of the samples ends below log Z, so that no upper bound is known"
 DType = str | type[Any] | np.dtype[Any]
@@ -96,11 +96,11 @@ def marginals(
     field : Field
         Unaries plus potentials; ``+inf`` unaries have probability 0.
     method : str
-        "auto" is elimination if that is cheap (forests, small graphs of small treewidth), counts
-        for two labels with functions of counts (both if no start is given), trees if there are
-        pairs and all other terms are submodular, projection for other submodular energies,
-        belief_propagation if tables forbid labellings, and mean_field otherwise. The result names
-        the method and the reason.
+        "auto" is elimination if that is cheap (forests, small graphs of small treewidth) and no
+        start is given, counts for two labels with functions of counts if no start is given, trees
+        if there are pairs and all other terms are submodular, projection for other submodular
+        energies, belief_propagation if tables forbid labellings, and mean_field otherwise. The
+        result names the method and the reason.
     tol : float
         Stop when ``relative_gap`` is at most this; mean field and belief propagation stop when no
         probability, or message, changes by more.
@@ -109,10 +109,10 @@ def marginals(
         certificate.
     time_limit : float, optional
         The largest number of seconds. The search then ends with the best answer so far and valid
-        bounds, and ``reason`` says so. If the limit ends the search, the answer depends on the
-        machine and its load, otherwise it does not. The limit does not interrupt one step of the
-        set-up of a method, nor the sums for the bounds of the answer. 0 gives the unaries'
-        probabilities.
+        bounds, and ``reason`` says so. Only if the limit ends the search does the answer depend on
+        the machine and its load. The limit does not interrupt a step of the set-up of a method or
+        the sums for the bounds of the answer. With 0 the result has the probabilities of the
+        unaries.
     temperature : float
         t > 0.
     init : MarginalsResult, optional
@@ -253,7 +253,7 @@ def marginals(
         reason, converged = f"{reason}; {CROSSED}", False
         upper = excess = relative_gap = inf
     t = options.temperature
-    # Large numbers must not make an interval count as exact. So constants and large prices are
+    # Large numbers must not make an interval count as exact. So constants and large costs are
     # removed, and rounding errors are limited by the entropy of all labellings.
     width = (solution.upper + lost) - (below.bound - lost)
     rounding = 2.0 * lost + _ROUNDINGS * rounding_of_logs(problem, t)
@@ -261,7 +261,7 @@ def marginals(
     probabilities, of_lower = (
         allowed(p.astype(np.float64), problem) if p[np.isinf(problem.unary)].any() else p
         for p in (solution.probabilities, below.probabilities)
-    )  # a reduced price may have been too small
+    )  # a reduced cost may have been too small
     post = MarginalsResult(
         probabilities=probabilities.astype(options.dtype, copy=False),
         log_partition_upper=upper,
@@ -306,7 +306,7 @@ def _warn_if_wide(post: MarginalsResult, field: Field) -> None:
 
 
 def _is_wide(width: float, field: Field) -> bool:
-    """Return whether an interval for log Z is wide: total variation 1, and a share of entropy."""
+    """Return whether the total variation is 1 and the interval a large share of the entropy."""
     return not (width < 2.0 or width <= _WIDE * _possible_entropy(field))
 
 
@@ -320,8 +320,8 @@ def _fallen_back(
 ) -> MarginalsSolution:
     """Return the answer of another method, or the current one if the other has none.
 
-    Cold and strong functions of counts have steep bounds, in which the steps of ``counts`` get
-    stuck.
+    With strong functions of counts or low temperatures, bounds are steep, and the steps of
+    ``counts`` become too short.
     """
     if solution.cut_short or options.max_iter is not None or other.obstacle(field) is not None:
         return solution
@@ -336,8 +336,9 @@ def _not_begun(field: Field, options: MarginalsOptions, *, gives_bound: bool) ->
 
     .. math:: \log Z_t \le \sum_i \log \sum_j \exp(-u_{ij} / t) - \ell / t,
 
-    and :math:`H(Q) - E_Q[E] / t` is below it, for Q the start, or that of the unaries alone. The
-    least bound of a method lies between log Z and this one, so their distance is a gap.
+    and :math:`H(Q) - E_Q[E] / t` is below it, where Q is the start, or the distribution of the
+    unaries alone. The least bound of a method lies between log Z and this one, so their distance is
+    a gap.
     """
     t = options.temperature
     least = field._favourites().least
@@ -381,7 +382,7 @@ def with_limited_costs(problem: Conditioned, options: MarginalsOptions) -> tuple
     rounding = max(rounding_of_costs(field), rounding_of(field._favourites().largest))
     if rounding <= NEGLIGIBLE * t:
         return field, 0.0
-    limit = options.deadline.inherited  # any labelling is sufficient
+    limit = options.deadline.inherited  # the energy of any labelling is sufficient
     found = solve_map(field, tol=np.inf, n_jobs=options.n_threads, time_limit=limit)
     excess = completed(found).value - problem.floor
     if rounding <= NEGLIGIBLE * excess:
@@ -406,7 +407,7 @@ def _as_dtype(dtype: object) -> str:
 def _as_start(
     init: object, field: Field, record: Method[Any]
 ) -> tuple[FloatArray | None, FloatArray | None]:
-    """Return the probabilities and the state of a start. Raise if they are of another field."""
+    """Return the probabilities and the state of a start, after checking that they fit."""
     if init is None:
         return None, None
     if not isinstance(init, MarginalsResult):
@@ -424,5 +425,5 @@ def _as_start(
             raise ValueError(f"init must have finite {name}, got nan or inf in them")
     state = (
         init.state if init.method == record.name else None
-    )  # another method has another kind of state
+    )  # the state of another method is of another kind
     return allowed(np.array(init.probabilities, np.float64), field), state

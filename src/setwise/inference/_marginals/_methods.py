@@ -54,7 +54,7 @@ def _has_pairs(field: Field) -> bool:
     return any(isinstance(term, PottsTerm | TableTerm) for _, term in field._terms())
 
 
-# the description of probabilities that are minus the gradient of the bound in the unaries
+# for probabilities that are minus the gradient of the bound with respect to the unaries
 _UPPER = "the upper bound, whose gradient they are"
 
 _CLIQUES = refused(

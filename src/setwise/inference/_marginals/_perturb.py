@@ -20,10 +20,11 @@ from setwise.inference._marginals._search import (
     Standing,
 )
 
-# The default largest number of samples, and the least number for an interval of their mean.
+# The default limit on the number of samples, and the least number for an interval of their mean.
+# Not tuned.
 SAMPLES = 100
 FEWEST = 10
-# The probability that the interval of the mean contains the expectation.
+# The probability that the interval of the mean contains the expectation: a usual level.
 COVERED = 0.99
 
 

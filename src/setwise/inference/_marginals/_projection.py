@@ -42,7 +42,8 @@ class _Projection(MeasuredSearch):
         self._dtype = dtype = options.dtype if field.n_labels > 1 else "float64"
         tol = options.tol
         if dtype == "float32":
-            # The gap is measured again in double precision, where it may be larger by rounding.
+            # The gap is measured again in double precision, in which it may be larger than in
+            # single precision.
             tol = min(tol, max(tol / 4, tol - 3e-6, 2.5e-7))
         super().__init__(options, tol)
         self._t = t = options.temperature
@@ -95,7 +96,7 @@ class _Projection(MeasuredSearch):
         options, t = self.options, self._t
         if self._found is None:
             self._found = self._as_left()
-            del self.descent  # the pass needs as much memory
+            del self.descent  # frees memory, because the last pass needs as much
         found = self._found
         if self._dtype == "float64":
             self._proved = found
@@ -133,7 +134,7 @@ class _Projection(MeasuredSearch):
 
 
 def _state_of(options: MarginalsOptions, relaxation: Relaxation) -> FloatArray | None:
-    """Return the blocks of the start, or None. Raise if they are of another field."""
+    """Return the blocks of the start, or None. Raise an error if they do not fit the field."""
     state = options.state
     if options.start is not None and state is None:
         raise ValueError("init must be a result of projection, got one without its blocks")

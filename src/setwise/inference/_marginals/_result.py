@@ -26,7 +26,7 @@ class MarginalsProgress(Progress):
     value : float
         The upper bound on log Z so far; for mean field the lower bound.
     bound : float
-        A limit below which the upper bound cannot fall; ``-inf`` if it is not known.
+        A lower bound on the upper bounds of this method; ``-inf`` if it is not known.
     relative_gap : float
         The relative gap as last measured; ``inf`` if a method has none.
     seconds : float
@@ -68,7 +68,7 @@ class MarginalsResult(Record, Certificate):
         The number of passes.
     converged : bool
         Whether ``relative_gap`` is at most ``tol``; for mean field and belief propagation, which
-        have none, whether nothing changed by more than ``tol`` in the last pass. It describes the
+        have none, whether no value changed by more than ``tol`` in the last pass. It describes the
         search, not the accuracy of log Z, which ``width`` and ``width_per_variable`` give.
     certified : bool
         Whether ``gap`` is a proof. False for mean field and belief propagation, and for perturb,
@@ -92,8 +92,9 @@ class MarginalsResult(Record, Certificate):
     shape : tuple of int, or None
         The sides of the image, if the field has them.
     of : str
-        The origin of ``probabilities``: the upper bound (minus its gradient in the unaries, which
-        is more likely too flat than overconfident), the lower bound, the field itself, or no bound.
+        The origin of ``probabilities``: the upper bound, the lower bound, the field itself, or no
+        bound. Those of the upper bound are minus its gradient with respect to the unaries, and are
+        more often too uncertain than overconfident.
     lower_probabilities : array of shape (N, L) or None
         The marginals of the Q of the lower bound. The probabilities of any event under P and under
         Q differ by at most ``total_variation``.
@@ -147,12 +148,12 @@ class MarginalsResult(Record, Certificate):
         return self.value - self.excess if np.isfinite(self.excess) else -np.inf
 
     def _apart(self) -> float:
-        """Return the measured duality gap, with digits that value - bound would lose."""
+        """Return the measured duality gap, which is more accurate than value - bound."""
         return self.excess
 
     @property
     def width(self) -> float:
-        """The width log_partition_upper - log_partition_lower, at least 0; log Z is between."""
+        """The width of the interval of log Z: log_partition_upper - log_partition_lower."""
         return max(0.0, self.log_partition_upper - self.log_partition_lower)
 
     @property
@@ -164,9 +165,9 @@ class MarginalsResult(Record, Certificate):
     def total_variation(self) -> float:
         r"""An upper bound on the total variation distance between P and the lower bound's Q.
 
-        KL(Q, P) is log Z minus the lower bound, at most ``width``, so by Pinsker's inequality the
-        distance is at most :math:`\sqrt{\text{width} / 2}`; and it is at most 1. For perturb it is
-        statistical, like its width.
+        KL(Q, P) is log Z minus the lower bound, which is at most ``width``. By Pinsker's inequality
+        the distance is at most :math:`\sqrt{\text{width} / 2}`. It is never above 1. For perturb it
+        is statistical, like its width.
         """
         return min(1.0, float(np.sqrt(self.width / 2.0)))
 

@@ -45,15 +45,15 @@ class MarginalsOptions:
     began: float = field(default_factory=perf_counter)
 
     def above(self, value: float) -> float:
-        """Return an upper bound on log Z of the caller's field, from one for the method's field."""
+        """Convert an upper bound on log Z of the method's field into one for the caller's field."""
         return difference_above(value + self.margin, self.offset)
 
     def below(self, value: float) -> float:
-        """Return a lower bound on log Z of the caller's field, from one for the method's field."""
+        """Convert a lower bound on log Z of the method's field into one for the caller's field."""
         return difference_below(value - self.margin, self.offset)
 
     def outwards(self, value: float) -> float:
-        """Return a value of the history as a bound on the log Z of the caller's field."""
+        """Convert a value of the history into a bound on log Z of the caller's field."""
         return self.below(value) if self.from_below else self.above(value)
 
     def progress(self, n_iter: int, standing: Standing, seconds: float) -> MarginalsProgress:
@@ -76,7 +76,7 @@ class MarginalsOptions:
 
 @dataclass(frozen=True, eq=False)
 class MarginalsSolution:
-    """A method's answer, with bounds on log Z, that is, energies over the temperature."""
+    """The answer of a method, with bounds on log Z in nats."""
 
     probabilities: FloatArray
     upper: float
@@ -186,7 +186,7 @@ class MeasuredSearch(MarginalsSearch):
         self.n_passes = 0
 
     def begin(self, first: int) -> None:
-        """Plan to measure the gap after pass ``first``; that of the start is known or ``inf``."""
+        """Plan the first measurement of the gap, after pass ``first``."""
         relative_gap = self.descent.relative_gap
         self._schedule = Schedule(self.tol, relative_gap)
         self._schedule.next = first
@@ -226,12 +226,12 @@ class MeasuredSearch(MarginalsSearch):
 
 
 class Schedule:
-    """A plan of the passes after which a gap that costs as much as a pass is measured.
+    """A plan of the passes after which the gap is measured, at the cost of a pass.
 
     Far from the minimum the gap decreases as a power of the number of passes (about the second),
-    near it by a factor per pass. The next measurement is halfway between the predictions of the two
-    laws from the last decrease, after at most ten more passes, and after at most twice the passes
-    so far.
+    near it by a factor per pass. The last decrease predicts a number of passes by each of the two
+    laws. The next measurement is halfway between them, but after at most ten more passes and at
+    most twice the passes so far.
     """
 
     def __init__(self, tol: float, relative_gap: float) -> None:

@@ -12,7 +12,8 @@ from setwise._foundation._certificate import EPS, FEW_ROUNDINGS
 from setwise.fields._terms import CardinalityTerm, CountTerm
 from setwise.inference._relaxation._paths import paths_of
 
-CHAIN, COUNT, SIMPLEX, CONVEX = range(4)  # the numbers of the kinds in the kernel
+# The kernel identifies the kinds of blocks by these numbers.
+CHAIN, COUNT, SIMPLEX, CONVEX = range(4)
 _NONE: IntArray = np.zeros(0, np.int64)
 
 
@@ -37,7 +38,7 @@ class Group:
 
     @property
     def scale(self) -> float:
-        """The approximate size of an entry of a block; all variables of a block share a cost."""
+        """The approximate size of an entry of a block, whose variables share a cost."""
         size = float((self.high - self.low).mean()) / 4
         return size / len(self.variables) if self.kind == SIMPLEX else size
 
@@ -57,7 +58,8 @@ def path_groups(edges: IntArray, weights: FloatArray, shape: tuple[int, ...]) ->
     groups = []
     for paths in paths_of(edges, weights, n):
         half = paths.weights / 2
-        largest = half + np.concatenate([[0.0], half[:-1]])  # the sum of the edges on both sides
+        # The sum of half the weights of the edges on both sides.
+        largest = half + np.concatenate([[0.0], half[:-1]])
         slots = _each_label(n_labels)
         groups.append(
             Group(CHAIN, paths.vertices, paths.starts, half, slots, _NONE, -largest, largest)
@@ -115,7 +117,7 @@ def _each_label(n_labels: int) -> tuple[tuple[int, ...], ...]:
 def rounding_of_blocks(
     groups: list[Group], scores: FloatArray, blocks: FloatArray, temperature: float
 ) -> float:
-    r"""Return a bound on how much rounded blocks may exceed the energy of any labelling.
+    r"""Return a bound on the amount by which rounded blocks may exceed the energy of any labelling.
 
     :math:`\log Z \le \sum_i \log \sum_j \exp(-s_{ij} / t)` needs :math:`s(A) \le F(A)` for each
     set A. The rounding error of a projection is relative to its argument, :math:`z = s_g +
@@ -129,7 +131,7 @@ def rounding_of_blocks(
 
     .. math:: 2 \varepsilon (8 + n_g) \sum_i \max_j |z_{ij}|;
 
-    The factor 2 accounts for momentum, which starts a pass beyond s.
+    The factor 2 accounts for momentum, with which a pass starts at an extrapolated point.
     """
     n, n_labels = scores.shape
     if n == 0 or n_labels == 1:

@@ -23,13 +23,13 @@ from setwise._foundation._arguments import FloatArray
 from setwise.inference._relaxation._projected_logits import Descent
 from setwise.inference._relaxation._relaxation import Relaxation
 
-# The factor by which the temperature falls from stage to stage. With three to five labels on grids
+# The factor by which the temperature falls from stage to stage. On grids with three to five labels,
 # 0.075 takes up to a sixth more passes, and 0.7 up to three quarters more.
 COOLING = 0.3
-# The most passes of a stage. With 5 stages end too early, and bounds of grids are lower; 80 changes
-# nothing, because stages end before.
+# The most passes of a stage. With 5 passes, stages end too early and bounds of grids are lower. 80
+# passes change nothing, because stages end sooner.
 PASSES_A_STAGE = 20
-_COLDEST = float(np.finfo(np.float64).tiny)  # below it a temperature loses its digits
+_COLDEST = float(np.finfo(np.float64).tiny)  # the least temperature that is a normal float
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +76,8 @@ def stages(descent: Descent, max_iter: int) -> Iterator[Stage]:
     the relaxation is integral (two labels), all temperatures have the same passes and the same
     minimiser; so the temperature stays, and only p is evaluated near 0.
 
-    The caller ends the iteration. It holds the descent, whose best bound is available after every
-    pass, whatever ends a stage.
+    The caller ends the iteration. It has access to the descent, whose best bound is valid after
+    every pass, so a stage may end at any time.
     """
     return _Stages(descent, max_iter)
 
@@ -124,7 +124,7 @@ class _Stages(Iterator[Stage]):
 
 
 def first_temperature(relaxation: Relaxation) -> float:
-    """Return the size of differences of unaries, limited by what the groups can change."""
+    """Return the typical difference of unaries, limited by the changes that groups can make."""
     finite = relaxation.unary[np.isfinite(relaxation.unary)]
     scales = [scale for group in relaxation.groups if (scale := group.scale) > 0]
     spread = float(finite.std()) if finite.size else 0.0

@@ -11,7 +11,8 @@ from setwise._foundation._arguments import FloatArray, IntArray
 
 def convex_hull(table: FloatArray) -> FloatArray:
     """Return the largest convex function on 0..n that is nowhere above the table, in O(n)."""
-    # A tangent extends over n steps, so the tolerance is only the rounding of single entries.
+    # The error of a slope is multiplied by up to n steps, so the tolerance is only the rounding of
+    # single entries.
     slack = 5e-16 * float(np.abs(table).max(initial=0.0))
     if (np.diff(table, 2) >= -slack).all():
         return table
@@ -61,7 +62,7 @@ class CountTables:
 
     @property
     def hull_slopes(self) -> tuple[FloatArray, IntArray]:
-        """The slopes of the different hulls, one per row, and the row of each table."""
+        """The slopes of the distinct hulls, one per row, and the row of each table."""
         return self._slopes, self._which
 
     def slopes(self, counts: FloatArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""A pass in double precision over blocks of single precision, which proves their bound."""
+"""A pass in double precision, which proves the bound of blocks of single precision."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def double_pass(
 
     Rounded blocks lie only near the base polytope, but :math:`\log Z \le \sum_i \log \sum_j
     \exp(-s_{ij} / t)` needs :math:`s(A) \le F(A)` for every set A. A step ends with a projection.
-    So after one step per group s lies in the base polytope, and the objective has not risen.
+    So after one step per group, s lies in the base polytope, and the objective has not increased.
     The groups are swept one at a time: memory is about 6 arrays of N L float64, for any number of
     groups.
     """

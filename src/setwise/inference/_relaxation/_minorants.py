@@ -36,7 +36,7 @@ from setwise.inference._relaxation._count_tables import convex_hull
 
 
 def relaxable_minorant(field: Field) -> tuple[list[tuple[Potential, Term]], bool]:
-    """Return relaxable terms whose sum is at most that of the field's, and whether it is equal.
+    """Return relaxable terms whose sum is at most the field's, and whether the sums are equal.
 
     Each term is paired with the potential it comes from, as the terms of a field are.
     """

@@ -13,6 +13,11 @@ from setwise._foundation._certificate import EPS, gap_over_value
 from setwise.inference._relaxation._block_groups import rounding_of_blocks
 from setwise.inference._relaxation._relaxation import Relaxation
 
+# Groups with less than this multiple of an even share of the gap take turns. With 1 instead, a
+# field of ten labels and two layers of regions needs 61 sweeps instead of 16
+# (benchmarks/problems/marginals.py).
+_LIGHT = 0.5
+
 
 class Descent:
     r"""The minimisation of a relaxation, with its blocks and their bounds.
@@ -22,7 +27,7 @@ class Descent:
     projections do not. Convergence is not proved for cyclic passes, so a pass that raises the
     objective is undone, and the next pass has no momentum, so that it cannot raise the objective.
 
-    A pass costs as much for a group that has almost converged as for any other. When the gap is
+    A pass is as expensive for a group that has almost converged as for any other. When the gap is
     measured, groups with a small part of it are selected. Until the next measurement each pass
     sweeps only one of them, without momentum, before the other groups are extrapolated.
 
@@ -40,7 +45,7 @@ class Descent:
         dtype: str = "float64",
         unit: float = 1.0,
     ) -> None:
-        """``dtype`` is that of the blocks, ``unit`` the least denominator of the relative gap."""
+        """``dtype`` is the blocks' type, ``unit`` the least denominator of the relative gap."""
         self._relaxation = relaxation
         self._dtype = np.dtype(dtype)
         self._unit = unit
@@ -120,11 +125,11 @@ class Descent:
         self.gap = max(0.0, float(gaps.sum()))
         self.relative_gap = gap_over_value(self.gap, self._height, self._unit)
         if self.n_iter > 0 and self.gap > 0:
-            light = gaps < self.gap / len(gaps)  # less than an even share: these take turns
+            light = gaps < _LIGHT * self.gap / len(gaps)
             self._state.set_light(light.astype(np.uint8), self._threads)
 
     def look_again(self) -> None:
-        """Recompute objective, history and gap, which a Ctrl-C may have left out of date."""
+        """Recompute the objective, the history and the gap, which may be outdated after Ctrl-C."""
         self._evaluate()
         if self.objective != self.history[-1]:
             self.history.append(self.objective)

@@ -50,9 +50,9 @@ class Relaxation:
     falls to 0, minus the objective rises to :math:`\max_s \sum_i \min_j s_{ij}`, and any s gives a
     lower bound on every energy.
 
-    A convex function g of the number of variables at their center is no such set function, but g(m)
-    is the maximum over v of v m minus its conjugate at v. This gives a block with v in every entry,
-    and the conjugate in the objective (``below`` makes such blocks).
+    A convex function g of the number of variables at their center is not submodular, but g(m) is
+    the maximum over v of v m minus the conjugate of g at v. This gives a block with v in every
+    entry, and the conjugate in the objective (``below`` makes such blocks).
 
     An infinite unary is replaced by a finite one, so far above the others of its row that the
     probability of the pair is 0 to the last bit, and that no labelling gains by it.
@@ -146,7 +146,7 @@ class Relaxation:
 
     @property
     def widths(self) -> FloatArray:
-        """The distances by which blocks can move two labels of each variable apart, (N,).
+        """The largest change by blocks of the difference of two labels, for each variable, (N,).
 
         A block of one label of a variable leaves the entries of the other labels at 0.
         """

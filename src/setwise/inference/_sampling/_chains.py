@@ -4,9 +4,9 @@ A sweep draws the components of a forest one after the other from their exact di
 all other variables (Hamze and de Freitas, *From Fields to Trees*, 2004): messages from the leaves,
 labels from the root down. All edges between two variables of a component belong to the forest, so
 nothing is approximated. Several forests take turns, so that each edge is in some forest. With terms
-of many variables the draw of a component is a proposal: it charges each variable for its own change
-alone, and a Metropolis step corrects that. A proposal of one variable is exact. The size of
-components is tuned during burn-in by the acceptance rate.
+of many variables the draw of a component is a proposal: it uses the change of each term by each
+variable separately, and a Metropolis step corrects the error. For a component of one variable the
+proposal is exact. The size of components is tuned during burn-in by the acceptance rate.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from setwise.fields._terms._pairs import as_heights
 from setwise.inference._map._factors import sides_of, tables_of
 from setwise.inference._marginals._trees._pairs import Pairs, pairs_of
 
-# The most forests that take turns. With only one the effective sample size of grids falls by up to
-# a third; grids need no more than four for all their edges, denser graphs would need very many.
+# The most forests that take turns. With one forest, the effective sample size of grids falls by up
+# to a third. Four forests contain all edges of a grid; denser graphs would need many more.
 FORESTS = 4
 # The acceptance rates below which components are halved, and above which they are doubled. With
-# other limits (0.125, 0.79; 0.51) the effective sample size is a half to a twentieth where a
-# function of a count is steep.
+# other limits (0.125 for the first; 0.79 for the first or 0.51 for the second) the effective sample
+# size falls to between a half and a twentieth if a function of a count is steep.
 FEWEST_TAKEN, MOST_TAKEN = 0.5, 0.8
-# The largest mean size of a component. A quarter or four times as much changes effective sample
-# sizes by a fiftieth at most.
+# The largest mean size of a component. A quarter or four times this size changes effective sample
+# sizes by at most a fiftieth.
 LARGEST_COMPONENT = 1024.0
 _NONE = np.zeros(0, np.int64)
 
@@ -84,7 +84,7 @@ class Chains:
 
     @property
     def component_size(self) -> float:
-        """The approximate number of variables in a proposal; ``inf``: no limit."""
+        """The approximate number of variables in a proposal; ``inf`` means no limit."""
         return self._size
 
     def forget(self) -> None:
@@ -99,7 +99,7 @@ class Chains:
         self.labels, self._done = labels, self._done + count
 
     def settle(self, count: int) -> None:
-        """Make sweeps that tune the size of components, and discard their labellings."""
+        """Make burn-in sweeps, which tune the size of components."""
         if not self.proposes:
             self.sweep(count)
             return
@@ -125,7 +125,9 @@ class Chains:
             case LabelTerm():
                 kernel.add_cost(term.cost / t, term.labels.astype(np.uint8))
             case CardinalityTerm():
-                if n:  # the table counts the variables that differ, the kernel those that agree
+                # The table counts the variables that differ from the center, the kernel those that
+                # agree.
+                if n:
                     same = np.ascontiguousarray(term.table[::-1]) / t
                     everyone, ends = np.zeros(n, np.int64), np.array([0, n + 1])
                     kernel.add_counts(everyone, ends, same, term.center)
@@ -170,7 +172,7 @@ def _on_all_labels(term: Term, size: int, tables: FloatArray, n_labels: int) -> 
 
 
 def _forests(pairs: Pairs, apart: list[IntArray], n: int) -> list[np.ndarray[Any, Any]]:
-    """Return edges (E,) of a few forests: strong edges first, then those in few forests."""
+    """Return edges (E,) of a few forests: first strong edges, then rarely used ones."""
     edges = np.ascontiguousarray(np.concatenate([pairs.edges, *apart]), np.int64)
     strengths = np.nan_to_num(pairs.heights, posinf=1e300)
     used = np.zeros(len(strengths), np.int64)
@@ -182,6 +184,6 @@ def _forests(pairs: Pairs, apart: list[IntArray], n: int) -> list[np.ndarray[Any
         kept = np.ascontiguousarray(kept[: len(strengths)])
         found.append(kept)
         used += kept
-        if used.all():  # every edge has its forest
+        if used.all():  # every edge is in a forest
             break
     return found

@@ -1,9 +1,9 @@
-r"""Reasons not to trust the samples of chains, as far as they can be detected.
+r"""Detectable reasons not to trust the samples of chains.
 
 Comparisons of halves do not detect chains that do not move. But the probability of their labellings
-is bounded. If the chains return to the same labellings x over and over, these should have most of
-the probability. It is :math:`\sum_x \exp(-E(x) / t) / Z`, and with a lower bound on log Z it is at
-most :math:`\sum_x \exp(-E(x) / t - \text{lower})`.
+is bounded. If the chains return to the same labellings x again and again, these labellings should
+have most of the probability. Their probability is :math:`\sum_x \exp(-E(x) / t) / Z`, which is at
+most :math:`\sum_x \exp(-E(x) / t - \text{lower})` for a lower bound on log Z.
 
 Chains that never moved prove nothing by themselves. They are accepted only if an upper bound on log
 Z shows that the same number of independent samples would probably have been equal too.
@@ -25,10 +25,11 @@ from setwise.inference._map._solve_map import solve_map
 from setwise.inference._marginals._lower_bound import SWEEPS
 from setwise.inference._marginals._marginals import marginals
 
-# The R-hat above which chains are reported to disagree. Good chains of 100 samples each reach 1.03.
+# If R-hat is above this value, chains are reported to disagree. R-hat of good chains of 100 samples
+# each is up to 1.03.
 DISAGREE = 1.05
-# The share of steps from one sample to the next that change nothing, above which chains are
-# reported not to move. Values from 0.125 to 0.95 lead to the same reports on grids.
+# If the share of consecutive samples that are equal is above this value, chains are reported not to
+# move. Values from 0.125 to 0.95 lead to the same reports on grids.
 STILL = 0.5
 
 
@@ -80,10 +81,10 @@ def _log_shares(
     """Return bounds on the logarithm of the probability of all labellings in the chains.
 
     Mean field may end in the mode of the chains, and their starts need not be near the best
-    labelling; so the best labelling is used to bound log Z as well. The lower bound costs more. It
-    is ``-inf`` unless ``both`` is True.
+    labelling; so the best labelling also serves to bound log Z. The lower bound costs more. It is
+    ``-inf`` unless ``both`` is True.
     """
-    problem = Conditioned.of(field).field  # a constant would cost digits
+    problem = Conditioned.of(field).field  # a constant would increase rounding errors
     options: dict[str, Any] = {
         "temperature": temperature,
         "tol": 1e-2,

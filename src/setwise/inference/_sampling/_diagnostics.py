@@ -10,7 +10,7 @@ before the first negative sum of two neighbours, after Geyer).
 
 Chains in different modes may have the same energy and the same share of each label. So
 :math:`\hat R` is also computed of every variable's labels, with W and B summed over variables and
-labels. It is a sum, since the maximum of many would be large by chance.
+labels. Sums are used, because the maximum over many variables would be large by chance.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def halves(series: FloatArray) -> FloatArray:
 
 
 def r_hat(series: FloatArray) -> float:
-    """Return R-hat of series (C, n): NaN below 2 numbers per half, 1 or inf if no chain moves."""
+    """Return R-hat of series (C, n), NaN for fewer than 2 numbers per half."""
     parts = halves(series)
     if parts.shape[1] < 2:
         return nan
@@ -63,7 +63,7 @@ def effective_size(series: FloatArray) -> float:
         return nan
     within, all_of = _variances(parts)
     if all_of == 0.0:
-        return float(series.size)  # a constant series: its mean is known
+        return float(series.size)  # the series is constant, so its mean is known
     centred = parts - parts.mean(axis=1, keepdims=True)
     waves = np.fft.rfft(centred, 2 * n, axis=1)
     covariances = np.fft.irfft(waves * waves.conj(), 2 * n, axis=1)[:, :n].mean(axis=0) / n

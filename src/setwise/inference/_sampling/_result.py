@@ -29,8 +29,8 @@ class Samples(Record):
         problems, but prove nothing.
     effective_sample_size : float
         The number of independent samples that are as accurate: the minimum over the energy and the
-        share of each label. It is n if ``exact``. It is NaN below 4 samples per chain, and if no
-        chain ever moved and ``warning`` says so.
+        share of each label. It is n if ``exact``. It is NaN for fewer than 4 samples per chain, and
+        if no chain ever moved and ``warning`` says so.
     r_hat : float
         The maximum of R-hat over the energy, the share of each label, and the labels of all
         variables together. It is near 1 if the halves of all chains agree; above 1.05 ``warning``
@@ -54,11 +54,11 @@ class Samples(Record):
     temperature : float
         t.
     interrupted : bool
-        Whether Ctrl-C ended it: there are fewer samples then.
+        Whether Ctrl-C ended sampling, so that there are fewer samples.
     timings : mapping of str to float
         The times of the stages in seconds. They are not part of the answer.
     shape : tuple of int, or None
-        The field's: the sides of the image, where they are known.
+        The sides of the image, if the field has them.
 
     Examples
     --------

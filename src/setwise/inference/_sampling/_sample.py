@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from setwise._foundation._arguments import (
-    MOST_ENTRIES,
+    MOST_RESULTS,
     FloatArray,
     IntArray,
     as_array,
@@ -31,8 +31,8 @@ from setwise.inference._sampling._convergence import convergence_warning, share_
 from setwise.inference._sampling._diagnostics import effective_size, r_hat, r_hat_of_labels
 from setwise.inference._sampling._result import Samples
 
-# The number of exact draws per call of the kernel. Ctrl-C loses at most this many. The samples do
-# not depend on it.
+# The number of exact draws per call of the kernel. Ctrl-C loses at most this number of samples. The
+# samples do not depend on it. Not tuned.
 AT_ONCE = 64
 
 
@@ -110,7 +110,7 @@ def sample(
     """
     watch = Stopwatch()
     field = as_field(field)
-    n = as_count(n, "n", least=1, most=MOST_ENTRIES // max(field.n_variables, 1))
+    n = as_count(n, "n", least=1, most=MOST_RESULTS // max(field.n_variables, 1))
     t = as_number(temperature, "temperature", positive=True, smallest=0.0)
     n_chains = min(as_count(n_chains, "n_chains", least=1), n)
     burn_in = as_count(burn_in, "burn_in")
@@ -134,7 +134,8 @@ def sample(
     energies = field._energies(drawn)
     size, agreement, moved, warning = float(len(drawn)), 1.0, 1.0, ""
     if not chains.exact:
-        each = len(drawn) // n_chains  # per chain; remaining samples are ignored
+        # The number of samples per chain; remaining samples are ignored.
+        each = len(drawn) // n_chains
         by_chain = drawn[: each * n_chains].reshape(each, n_chains, -1).swapaxes(0, 1)
         heights = energies[: each * n_chains].reshape(each, n_chains).T
         size, agreement = _diagnosed(by_chain, heights, field.n_labels)
@@ -184,7 +185,7 @@ class _Draws(Search[None]):
 
     def step(self) -> bool:
         chains = self._chains
-        if chains.exact:  # one sweep is a draw, from any state
+        if chains.exact:  # one sweep makes an independent draw, from any state
             chains.begin(np.zeros((min(AT_ONCE, self._left), chains.labels.shape[1]), np.int64))
         elif not self.drawn:
             chains.settle(self._burn_in)
@@ -197,7 +198,7 @@ class _Draws(Search[None]):
 def _apart(
     field: Field, t: float, count: int, random: np.random.Generator, n_threads: int
 ) -> IntArray:
-    """Return (count, N) good, likely and unlikely labellings, far apart from each other."""
+    """Return ``count`` labellings (count, N) that are far apart: good, likely and unlikely ones."""
     unary = field.unary
     allowed = np.where(np.isinf(unary), inf, 0.0)
     starts = _by_unaries(allowed, count, random)

@@ -74,7 +74,7 @@ class BoostFit(Record, Measured):
     Attributes
     ----------
     columns : tuple of Column
-        The weak learners in the order of their arrival. A shared learner has one column per
+        The weak learners in the order in which they were added. A shared learner has one column per
         segment, side by side.
     w : array of shape (n_columns,)
         The weights of the columns: nonnegative, or of any sign if columns are shared.
@@ -90,7 +90,7 @@ class BoostFit(Record, Measured):
         ``zero - bound``.
     certified : bool
         Whether ``bound`` is proved for all weak learners, because the search was exact.
-        ``relative_gap`` tells how close the fit is to the bound.
+        ``relative_gap`` measures how close the fit is to the bound.
     n_iter : int
         The number of rounds.
     converged : bool
@@ -105,13 +105,13 @@ class BoostFit(Record, Measured):
         The additional rounding error of the bound from sums whose terms cancel.
     reason : str
         The reason why the fit ended: the gap, ``n_estimators``, ``time_limit``, no learner that
-        helps, or an interruption.
+        lowers the objective, or an interruption.
     timings : mapping of str to float
         The seconds per part of the work: "risk" (its evaluation), "search" (for weak learners) and
         "program" (the linear program and everything else).
 
     ``relative_gap`` is gap / min(zero - bound, value), or 0 if the gap is within rounding. Without
-    learners it is 1, unless that is optimal.
+    learners it is 1, unless using no learner is optimal.
 
     Examples
     --------

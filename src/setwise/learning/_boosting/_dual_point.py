@@ -17,8 +17,8 @@ class DualPoint(NamedTuple):
         + \sum_j w_j (1 - \langle \text{weights}, h_j \rangle) ,
 
     so that height / max(1, edge) is a lower bound if no learner has a larger edge, because the
-    multipliers may be scaled. ``size`` is the magnitude of the terms of the edge. These may be as
-    large as C and cancel.
+    multipliers may be scaled. ``size`` is the magnitude of the terms of the edge. These terms may
+    be as large as C and cancel.
     """
 
     weights: FloatArray

@@ -42,8 +42,8 @@ class Master:
         -\sum_p a_{pj} \lambda_p \le 1 \ \ \forall j, \qquad
         \sum_{p:\, i(p) = i} \lambda_p \le \frac{C}{n} \ \ \forall i
 
-    (equation (10), with the 1/m that (10a) lacks inside b), because its basis has the order of the
-    number of weak learners, which are fewer than planes. A new plane is a variable of the dual: the
+    (equation (10); the factor 1/m that (10a) lacks is part of b). Its basis has as many rows as
+    there are weak learners, which are fewer than planes. A new plane is a variable of the dual: the
     basis stays feasible, and the primal simplex method continues from it. A new weak learner is a
     row, and the dual simplex method continues.
 
@@ -66,7 +66,7 @@ class Master:
     def __init__(
         self, C: float, n_slacks: int = 1, risk: float = 1.0, *, signed: bool = False
     ) -> None:
-        # Imported on demand: `import setwise` must not load a solver.
+        # It is imported on demand, because `import setwise` must not load a solver.
         highspy = load("highspy")
         self._highs: Any = highspy.Highs()
         self._solved = highspy.HighsModelStatus.kOptimal

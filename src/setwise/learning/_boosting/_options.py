@@ -14,9 +14,9 @@ class BoostOptions(Record):
     r"""Settings of boosted estimators that few fits change.
 
     ``StructBoostClassifier`` takes all of them. ``StructBoostRanker`` and the estimators of
-    ``setwise.dask`` take those that apply to them, and refuse other values of the rest. An options
-    object is a parameter as any other: ``clone`` keeps it, and a grid search over settings is one
-    over options objects.
+    ``setwise.dask`` take those that apply to them, and raise an error if another option is set. An
+    options object is an ordinary parameter: ``clone`` keeps it, and a grid search over settings is
+    a search over options objects.
 
     Parameters
     ----------
@@ -24,16 +24,16 @@ class BoostOptions(Record):
         The penalty on the weights of a learner that all classes share: the sum of their absolute
         values, as in the paper, or their Euclidean norm, :math:`\sum_j \|w_j\|_2` in place of
         :math:`1^\top w`, which needs the logistic surrogate. With the norm a learner has weights
-        for all classes, with the sum for few. "auto" is the norm for "step", otherwise the sum.
-        With a single score, as for two classes, a learner has one weight, and both are equal.
+        for all classes, with the sum only for a few. "auto" is the norm for "step", otherwise the
+        sum. With a single score, as for two classes, a learner has one weight, and both are equal.
     label_form : {"coded", "augmented"}, default="coded"
         "coded" means weights for each node of the code. "augmented" means weak learners on the
         label-augmented features :math:`x \otimes \Gamma(y)` with a single w (Section 3.4).
     slack : {"auto", "one", "example"}, default="auto"
-        One slack for the mean loss, or one per example. Both have the same optimum; the second
-        program is larger, and for classes faster up to 1,000 scores (samples times columns of the
-        code), where "auto" takes it. For rankings "example" gives every pair a slack of its own,
-        and "auto" takes one for all.
+        One slack for the mean loss, or one per example. Both have the same optimum. The second
+        program is larger. For classes it is faster up to 1,000 scores (samples times columns of the
+        code), for which "auto" chooses it. For rankings, "example" gives every pair its own slack,
+        and "auto" is one slack for all.
     columns : {"shared", "class"}, default="shared"
         With "shared", a weak learner has a weight of any sign for every column of the code, as in
         the paper. With "class", it has one nonnegative weight for one column, so that more classes
@@ -48,7 +48,7 @@ class BoostOptions(Record):
         groups, which stay whole. No rows are held out if there is an ``eval_set``. Held-out rows
         are not fitted.
     n_iter_no_change : int, default=10
-        The patience of early stopping, in rounds.
+        The number of rounds without improvement after which early stopping ends the fit.
     n_folds : int, default=None
         The number of folds, of whole groups, that choose C and calibrate. None: 3 folds, and above
         1000 rows one held-out third.

@@ -25,7 +25,8 @@ class Pricing:
 
     The multipliers of a linear program jump from vertex to vertex. Therefore the search gets a mean
     of the new multipliers and the best ones so far (Wentges), which is also feasible in the dual.
-    If it finds no learner that the new multipliers violate, it is called again with those alone.
+    If it finds no learner that is violated under the new multipliers, it is called again with these
+    multipliers only.
     """
 
     def __init__(
@@ -38,7 +39,7 @@ class Pricing:
 
     def __call__(self, problem: Restricted, now: DualPoint) -> list[Column]:
         """Return the violated columns that are not in use yet, best first."""
-        # While the best function is zero, the best multipliers have not led to any progress.
+        # While all weights are zero, the best multipliers have not led to any progress.
         if self.best.height > 0 and problem.best.w.any():
             found = self._ask(problem, _mean(self.best, now), now)
             if found:

@@ -12,7 +12,8 @@ from scipy.sparse import csr_array
 from setwise._foundation._arguments import FloatArray
 from setwise._foundation._base_classes import Record
 
-# The segment of a shared column during the fit: it contributes to all segments, with a weight each.
+# The segment of a shared column during the fit. Such a column contributes to all segments, with a
+# weight for each.
 EVERY = -1
 
 
@@ -77,7 +78,7 @@ class Risk(Protocol):
         """Offsets (n_segments + 1,): segment k is ``scores[offsets[k]:offsets[k + 1]]``."""
 
     def __call__(self, scores: FloatArray) -> tuple[float, FloatArray]:
-        """Return R(f) and a subgradient, that of the most violated outputs."""
+        """Return R(f) and the subgradient of the most violated outputs."""
 
 
 class ExamplewiseRisk(Risk, Protocol):
@@ -124,14 +125,14 @@ class SoftRisk(Protocol):
         """Set the scores, (s, m)."""
 
     def probabilities(self, tau: float, out: FloatArray) -> tuple[float, float, float, float]:
-        """Return the soft risk, the hard risk, the height of the plane of ``out``, and its entropy.
+        """Return the soft risk, the hard risk, and the height and entropy of the plane of ``out``.
 
         ``out`` (k, m) receives the weights of the outputs. Their plane lies below the hard risk.
         The entropy is a mean over the examples.
         """
 
     def sums(self, response: NDArray[np.float32], out: FloatArray) -> None:
-        """Write the sums of a response (m,) over the true outputs of each class, (k,)."""
+        """Write the sums (k,) of a response (m,) over the examples of each true class."""
 
     def descend(
         self,

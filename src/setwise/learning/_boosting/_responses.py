@@ -131,7 +131,8 @@ class SharedResponses:
         """Return the weighted sum of the responses, (S,)."""
         weights = w.reshape(-1, self.width)
         scores = np.zeros((self.width, self._rows.shape[1]))
-        for begin in range(0, len(weights), _BLOCK):  # all rows may exceed the cache
+        # By blocks, because all rows may exceed the cache.
+        for begin in range(0, len(weights), _BLOCK):
             rows = [column.response for column in self.columns[begin : begin + _BLOCK]]
             scores += weights[begin : begin + _BLOCK].T @ np.stack(rows)
         return scores.ravel()

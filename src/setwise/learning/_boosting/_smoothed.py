@@ -56,8 +56,9 @@ class Smoothed:
     of the gap. Computing the edges of the learners in use costs one product with their responses,
     O(n S). Then the learners that are furthest from their optimum take one Newton step each, O(S).
 
-    A risk whose own maxima are soft keeps its temperature. The plane of the probabilities is then
-    higher by the entropy, and touches the risk at the scores that have these probabilities.
+    If the maxima of the risk itself are soft, its temperature is not changed. The plane of the
+    probabilities is then higher by the entropy, and touches the risk at the scores that have these
+    probabilities.
 
     References
     ----------
@@ -116,7 +117,7 @@ class Smoothed:
         return True
 
     def resembles(self, column: Column) -> bool:
-        """Return whether a learner in use is a multiple, a positive one if not shared."""
+        """Return whether a learner in use is a multiple of the column, positive unless shared."""
         return _key(column) in self._keys
 
     def sharpen(self) -> bool:
@@ -179,7 +180,7 @@ def size_of(w: FloatArray, *, grouped: bool) -> float:
 
 
 def _group_excess(edges: NDArray[np.float32], w: FloatArray) -> tuple[FloatArray, float]:
-    """Return ``_excess`` for grouped weights, whose optimal edges are w / |w|."""
+    """Return ``_excess`` for grouped weights, for which optimal edges are w / |w|."""
     sizes, norms = np.linalg.norm(edges, axis=1), np.linalg.norm(w, axis=1)
     unit = w / np.where(norms > 0, norms, 1.0)[:, None]
     far = np.where(norms > 0, np.linalg.norm(edges - unit, axis=1), np.maximum(sizes - 1.0, 0.0))
@@ -191,7 +192,7 @@ def _key(column: Column) -> tuple[int, bytes]:
     response = column.response
     first = response[np.flatnonzero(response)[:1]].sum() or 1.0
     unit = response / (first if column.segment == EVERY else abs(first))
-    if np.array_equal(np.abs(unit), np.ones_like(unit)):  # signs, the usual case
+    if np.array_equal(np.abs(unit), np.ones_like(unit)):  # responses of -1 and 1, the usual case
         return column.segment, blake2b(np.packbits(unit > 0).tobytes(), digest_size=16).digest()
     return column.segment, blake2b(unit.tobytes(), digest_size=16).digest()
 

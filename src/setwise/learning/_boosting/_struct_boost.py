@@ -64,11 +64,11 @@ def struct_boost(
     if the search is exact. The fit stops when no learner is violated, when the gap is small enough,
     or after ``n_estimators`` columns.
 
-    This is Algorithm 1 and 2 of the paper, with three differences. One linear program gets planes
-    and columns in turn, with warm starts. Since the optimum of the program jumps, and in early
-    rounds cancels one learner against another, the risk is evaluated between the best weights and
-    that optimum, and the search gets a mean of the multipliers and the best ones. Planes that are
-    no longer needed are dropped.
+    These are Algorithms 1 and 2 of the paper, with three differences. First, planes and columns are
+    added in turn to one linear program, which is solved with warm starts. Second, the optimum of
+    the program jumps, and in early rounds large weights cancel. Therefore the risk is evaluated
+    between the best weights and that optimum, and the search gets a mean of the multipliers and the
+    best ones. Third, planes that are no longer needed are dropped.
 
     A round costs one search and several evaluations of the risk, O(S K) each for S scores and K
     learners, and as many linear programs, whose basis has order K.
@@ -200,7 +200,7 @@ def struct_boost(
 
 
 class _Boosting(Search[BoostProgress]):
-    """Rounds that cut, for the weights of the columns in use, and then price new columns."""
+    """Rounds that cut, which gives the weights of the columns in use, and price new columns."""
 
     calls_user = True
 
@@ -235,7 +235,7 @@ class _Boosting(Search[BoostProgress]):
             model = problem.minimize(floor, SHARE_OF_GAP, pricing.best.bound)
             point = problem.dual(model)
         self._found, self._is_first = pricing(problem, point), False
-        # The stage with which the fit would end here.
+        # This is the last stage if the fit ends here.
         self._stages.setdefault(len(problem.best.w), problem.best.w)
         if self.has_converged(self._tol):
             return True
@@ -246,7 +246,7 @@ class _Boosting(Search[BoostProgress]):
         return self._is_at_end(model)
 
     def _is_at_end(self, model: MasterSolution | None) -> bool:
-        """Return whether neither a column nor a more accurate risk is left to try."""
+        """Return whether no violated column is left and the risk cannot be made more accurate."""
         problem, bound = self._problem, self._pricing.best.bound
         if model is not None:
             now = problem.best.value, model.value, bound
@@ -272,7 +272,8 @@ class _Boosting(Search[BoostProgress]):
         for column in self._found:
             if n_new == self._width or len(problem.responses) == self._most:
                 break
-            if not (problem.shared and problem.resembles(column)):  # two segments may share one
+            # The search may return one column for two segments.
+            if not (problem.shared and problem.resembles(column)):
                 problem.add_column(column)
                 self._pricing.meet(column, problem)
                 n_new += 1

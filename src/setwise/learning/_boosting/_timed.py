@@ -18,7 +18,7 @@ class Timed:
         self.deadline, self.watch = Deadline.of(time_limit, armed=False), Stopwatch()
 
     def ask(self, whom: str, oracle: Callable[[FloatArray], A], numbers: FloatArray) -> A:
-        """Return ``oracle(numbers)`` and record its time under the name ``whom``."""
+        """Return ``oracle(numbers)``, and add its time to that of ``whom``."""
         self.deadline.check()
         self.watch.lap("program")
         answer = oracle(numbers)

@@ -17,7 +17,7 @@ _IDLE_ROUNDS = 10
 
 
 class _Model(NamedTuple):
-    """The data of the planes, replaced as a whole, so that Ctrl-C leaves the old or the new one.
+    """The data of the planes, replaced as a whole, so that Ctrl-C leaves it consistent.
 
     The basis (r, d) is orthonormal. It spans the nonnegative coordinates, which come first, and the
     slopes. ``vectors`` (s + k, r) holds the coordinates of minus those and of the slopes. ``sizes``
@@ -50,10 +50,10 @@ class Bundle:
 
     has one variable per plane, and one, :math:`\beta_j \ge 0`, per nonnegative coordinate of w.
     Divided by :math:`C^2`, its quadratic part does not depend on C, and a change of units (slopes
-    by s, C by :math:`s^{-2}`) only changes the scale, not the steps of the solver. The solver works
-    in an orthonormal basis of the slopes, O(r d) per new plane and O(r k) per step. Any feasible
-    point bounds the primal from below, so rounding errors in the solver make the bound less tight
-    but never wrong.
+    times s, C times :math:`s^{-2}`) does not change the steps of the solver. The solver works in an
+    orthonormal basis of the slopes, O(r d) per new plane and O(r k) per step. Any feasible point
+    bounds the primal from below, so rounding errors in the solver make the bound less tight but
+    never wrong.
     """
 
     def __init__(self, dimension: int, nonnegative: IntArray) -> None:
@@ -65,7 +65,7 @@ class Bundle:
         self._model = _Model(
             np.empty((0, dimension)), none, none, np.empty(0, np.int64), signs, -np.eye(s)
         )
-        # One program without and one with a proximal term, each with a warm start.
+        # There is one program without and one with a proximal term, each with its own warm start.
         self._programs = _core.PlaneProgram(), _core.PlaneProgram()
 
     def add(self, slopes: FloatArray, offsets: FloatArray, sizes: FloatArray | None = None) -> None:
@@ -88,7 +88,8 @@ class Bundle:
         self._model = model._replace(idle=np.where(alpha > FEW_ROUNDINGS * EPS, 0, model.idle + 1))
         w = self._cut_off(-C * (alpha @ model.slopes))
         squares = 0.5 * float(w @ w)
-        # The terms of w may cancel. The errors of w and of its square are relative to them.
+        # The terms of w may cancel. The errors of w and of its square are relative to the sizes of
+        # these terms.
         terms = C * float(np.linalg.norm(model.vectors[len(self.nonnegative) :], axis=1) @ alpha)
         size = C * float(model.sizes @ alpha) + squares
         size += np.sqrt(2.0 * squares) * terms + EPS * terms * terms
@@ -97,8 +98,8 @@ class Bundle:
     def near(self, C: float, center: FloatArray, pull: float) -> tuple[FloatArray, float]:
         """Return the minimiser of 1/2 |w|^2 + C max_k (b_k + <a_k, w>) + pull / 2 |w - center|^2.
 
-        The second result is its objective without the last term. Planes with weight count as in
-        use.
+        The second result is the objective of the minimiser without the last term. Planes with
+        weight are marked as in use.
         """
         alpha, total = self._optimum(C, center, pull)
         model = self._model
@@ -112,23 +113,26 @@ class Bundle:
         return w
 
     def _optimum(self, C: float, center: FloatArray, pull: float) -> tuple[FloatArray, FloatArray]:
-        r"""Return the maximiser of the dual: alpha, and sum alpha_k a_k - beta / C in the basis.
+        r"""Return the maximiser of the dual: alpha, and sum alpha_k a_k - beta / C in coordinates.
 
-        With a proximal term, the dual times 1 + pull is the dual of the class with
-        :math:`(1 + pull)\, b + pull\, a^\top center` for b, and - pull center for each beta.
+        With a proximal term of weight ``pull`` around ``center``, 1 + pull times the dual is the
+        dual in the docstring of the class, where :math:`(1 + pull)\, b + pull\, a^\top center`
+        replaces b, and - pull center is the coefficient of each beta.
         """
         model = self._model
         k, s = len(model.offsets), len(self.nonnegative)
         heights = model.offsets
         if pull > 0:
             heights = heights + pull * (model.offsets + model.slopes @ center)
-        # On the simplex only differences of heights matter, and these are well scaled.
+        # On the simplex only differences of heights matter. They are well scaled.
         gains = np.concatenate([-pull * center[self.nonnegative], heights - heights.max()]) / C
         x, total = np.empty(s + k), np.empty(len(model.basis))
         program = self._programs[int(pull > 0)]
         if not program.solve(model.vectors, s, gains, x, total):
-            program.forget()  # the factorisation has too many rounding errors: solve without it
-            program.solve(model.vectors, s, gains, x, total)  # feasible even if not optimal
+            # The rounding errors of the factorisation are too large, so solve without it.
+            program.forget()
+            # The result is feasible even if it is not optimal.
+            program.solve(model.vectors, s, gains, x, total)
         alpha = x[s:]
         return alpha / alpha.sum(), total
 

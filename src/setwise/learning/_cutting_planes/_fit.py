@@ -33,8 +33,8 @@ class Planes(Record):
 class PlaneShares:
     """Planes below the surrogate of each set in its scores, with shares that sum to 1 per set.
 
-    Set i has ``counts[i]`` planes, and the planes are ordered by set. This is the final dual point
-    of a dual over planes of every set, and a warm start for any C.
+    Set i has ``counts[i]`` planes, and the planes are ordered by set. They are the final point of a
+    dual over planes of every set, and a warm start for any C.
     """
 
     counts: IntArray
@@ -71,7 +71,7 @@ class Fit(Record, Measured):
     risk_at_zero : float
         The risk at w = 0.
     least_risk : float or None
-        A lower bound of the risk, if one is known.
+        A lower bound of the risk; None if none is known.
     rounding : float
         The rounding error of value and bound. A smaller gap counts as zero.
     size : float
@@ -80,8 +80,8 @@ class Fit(Record, Measured):
         The learners that ran: "one_slack", "n_slack", "dual_blocks", "splitting",
         "kept_planes" or "interior_point".
     dual : array, PlaneShares or None
-        The dual point, if the learner has one, as a warm start for any other C: the share of each
-        element in the weights, divided by C, or the shares of planes of each set.
+        The dual point, if the learner has one, as a warm start for any other C: the dual variable
+        of each element divided by C, or the shares of the planes of each set.
     certified : bool
         Whether the bound is proved. If True, the proof assumes that the risk is convex and that the
         oracle returns its subgradients.

@@ -51,7 +51,7 @@ class Learner(Search[Progress]):
         self.deadline = Deadline.of(time_limit, armed=False)
         self._control = Control(self.tol, limit, callback, self.deadline, keeps_history=True)
         self.watch = Stopwatch()
-        # Each pair is one attribute, so that Ctrl-C cannot separate the weights from their value.
+        # Weights and value are one attribute, so that they belong together even after Ctrl-C.
         self._incumbent = np.zeros(dimension), np.inf
         trivial = -np.inf if self.least is None else self.C * self.least
         self._bound = trivial, 0.0 if self.least is None else abs(trivial)
@@ -106,14 +106,14 @@ class Learner(Search[Progress]):
         risk, slope = _as_answer(answer, len(w))
         least = self.least
         if least is not None and risk < least:
-            # The terms of the risk are as large as the scores and the risk at zero.
+            # The terms of the risk are of the size of the scores and of the risk at zero.
             terms = abs(least) + abs(self._zero()) + float(np.abs(slope) @ np.abs(w))
             if risk < least - BELOW_LEAST * terms:
                 raise ValueError(f"oracle must not return a risk below {least:g}, got {risk}")
         return risk, slope
 
     def offer(self, w: FloatArray, risk: float) -> float:
-        """Keep the weights if they are the best so far. Return their objective."""
+        """Store the weights if they are the best so far. Return their objective."""
         if self.risk_at_zero is None and not w.any():
             self.risk_at_zero = risk
         objective = 0.5 * float(w @ w) + self.C * risk
@@ -122,10 +122,10 @@ class Learner(Search[Progress]):
         return objective
 
     def know(self, lower: float, size: float) -> None:
-        """Keep a lower bound if it is the best one.
+        """Store a lower bound if it is the best so far.
 
-        ``size`` is the magnitude of its terms. If large terms cancel, so that the rounding error is
-        not negligible, it is subtracted from the bound.
+        ``size`` is the magnitude of its terms. The rounding error is subtracted from the bound
+        unless it is negligible.
         """
         rounding = ROUNDING * size
         if rounding > HIDDEN * abs(lower):
@@ -134,7 +134,7 @@ class Learner(Search[Progress]):
             self._bound = lower, size
 
     def know_blocks(self, heights: FloatArray, w: FloatArray) -> None:
-        """Keep the bound of a dual with a block per example: sum(heights) - 1/2 |w|^2."""
+        """Store the bound of a dual with a block per example: sum(heights) - 1/2 |w|^2."""
         squares = 0.5 * float(w @ w)
         self.know(float(heights.sum()) - squares, float(np.abs(heights).sum()) + squares)
 
@@ -152,7 +152,7 @@ class Learner(Search[Progress]):
         return Progress(n_iter, self.value, self.bound, self.relative_gap, seconds)
 
     def planes(self) -> Planes:
-        """Return planes below the risk from which another fit can start, here none."""
+        """Return planes below the risk from which another fit can start; the default is none."""
         return Planes(np.empty((0, len(self.best))), np.empty(0))
 
     def dual(self) -> Dual | None:

@@ -43,7 +43,7 @@ class Level:
     """
 
     def __init__(self) -> None:
-        self._pull = 1.0  # the distance counts as much as 1/2 |w|^2
+        self._pull = 1.0  # at 1, the proximal term has the same weight as 1/2 |w|^2
         self._promised: float | None = None
 
     def learn(self, objective: float, value: float) -> None:
@@ -57,7 +57,7 @@ class Level:
             self._pull = max(self._pull / _FACTOR, 1.0 / _MOST)
 
     def ask(self, bundle: Bundle, learner: Learner, *, freely: bool) -> FloatArray:
-        """Return the next point, or if ``freely`` the optimum of the model."""
+        """Return the next point, which is the optimum of the model if ``freely``."""
         w, self._promised = bundle.near(learner.C, learner.best, 0.0 if freely else self._pull)
         if not freely:
             share = (self._promised - learner.bound) / (learner.value - learner.bound)

@@ -34,8 +34,8 @@ def n_slack(
     r"""Minimise 1/2 |w|^2 + C sum_i risk_i(w) with planes for each example.
 
     This solves the problem of ``one_slack`` with a finer model. Each round asks for a plane of
-    every example, keeps the planes above those it has, and maximises the dual over all planes by
-    moving weight between pairs of planes. It takes fewer rounds than ``one_slack``, each with a
+    every example, stores it if it is above the known planes, and maximises the dual over all planes
+    by moving weight between pairs of planes. It takes fewer rounds than ``one_slack``, each with a
     larger master problem: O(planes d) memory and O(n d) per sweep.
 
     Parameters
@@ -90,7 +90,7 @@ class _NSlack(Learner):
             terms = abs(height) + float(np.abs(along).sum())
             if height > block.slack(w) + FEW_ROUNDINGS * EPS * terms:
                 block.add(slope, height - float(along.sum()))
-        # The dual is maximised as accurately as the gap requires.
+        # The required accuracy of the dual depends on the gap.
         gap_scale = self.value if self._is_first else self.gap_scale  # initially P(0) - 0
         enough = max(self.tol * gap_scale, self.rounding)
         _maximize(blocks, w, self, 0.1 * enough / (self.C * max(len(blocks), 1)))
@@ -100,7 +100,7 @@ class _NSlack(Learner):
 
 
 def _maximize(blocks: list[Block], w: FloatArray, learner: Learner, accuracy: float) -> None:
-    """Sweep over the blocks until the planes in use of each are equally high up to accuracy."""
+    """Sweep over the blocks until the planes in use of each block are nearly equally high."""
     C = learner.C
     movable = [block for block in blocks if len(block.alpha) > 1]
     for sweep in range(1, 101):
@@ -130,7 +130,7 @@ def _sum_anew(blocks: list[Block], w: FloatArray, C: float) -> None:
 def _go_on(
     blocks: list[Block], changes: list[FloatArray], w: FloatArray, along: FloatArray, C: float
 ) -> None:
-    r"""Move on in the direction of a sweep to the feasible point with the highest dual.
+    r"""Move along the direction of a sweep to the feasible point with the highest dual.
 
     If blocks compete with each other, sweeps follow a long valley in tiny steps. Along the valley
     the dual is a parabola, :math:`t \langle b, \delta \rangle C - |w + t d|^2 / 2`.

@@ -67,7 +67,7 @@ def one_slack(
     tol : float
         Stop when the relative gap is at most this: value - bound as a share of the largest possible
         gain over w = 0, P(0) - bound, and of value - C ``least_risk``. It does not depend on units.
-        0 asks for a gap within rounding errors.
+        With 0 the gap must be within rounding errors.
     max_iter : int
         The largest number of rounds.
     time_limit : float, optional
@@ -76,14 +76,14 @@ def one_slack(
         and the first round is always made. Only if the limit is reached does the result depend on
         the speed of the machine.
     nonnegative : indices or boolean mask
-        The coordinates of w that must be nonnegative.
+        The coordinates of w that are constrained to be nonnegative.
     least_risk : float, optional
         A lower bound of the risk, which serves as the first plane, or None if there is none.
     init : Fit or array of shape (d,), optional
-        An earlier fit of the same risk with any C, whose planes hold for every C. It saves the
-        rounds that approach the minimum. The last rounds, which prove it, are needed again unless C
-        is large or has hardly changed. Alternatively, initial weights: the result is never worse
-        than they are.
+        An earlier fit of the same risk with any C, whose planes hold for every C. This saves the
+        rounds that approach the minimum. The last rounds, which prove the minimum, must be repeated
+        unless C is large or has hardly changed. Alternatively, initial weights: the result is never
+        worse than they are.
     verbose : bool
         Show value, bound, gap and seconds on stderr, as a bar in a terminal or a notebook (with
         rich), else as lines.
@@ -138,7 +138,8 @@ class _OneSlack(Learner):
         self._level = Level()
         self._n_asked = 0
         self._is_cold = init is None
-        self._highest = getattr(oracle, "_highest", None)  # exists for sums of parts
+        # Only an oracle for a sum of parts has this method.
+        self._highest = getattr(oracle, "_highest", None)
 
     def step(self) -> bool:
         bundle = self._bundle
@@ -182,7 +183,7 @@ def _begin(
         w = init.w.copy()
     else:
         w = as_numbers(init, "init", shape=zero.shape)
-        # The relative gap needs the risk at w = 0, so the first plane is that at w = 0.
+        # The relative gap needs the risk at w = 0, so the first plane is taken at w = 0.
         risk, slope = learner.ask(oracle, zero)
         bundle.add(slope[None, :], np.array([risk]), np.array([abs(risk)]))
         learner.offer(zero, risk)

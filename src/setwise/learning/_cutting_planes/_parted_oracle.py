@@ -1,4 +1,4 @@
-"""Several planes per round: planes of the parts of a sum, which can be recombined."""
+"""Several planes per round: the planes of the parts of a sum, which can be recombined."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class PartedOracle:
         self._offsets: list[FloatArray] = []
 
     def __call__(self, w: FloatArray) -> Plane:
-        """Return the sum of the parts, and keep their planes."""
+        """Return the sum of the parts, and store their planes."""
         parts = self._ask(w)
         if not self._slopes:
             self._slopes = [np.empty((0, len(w))) for _ in parts]
@@ -55,7 +55,7 @@ class PartedOracle:
         return float(risk), slope.ravel()
 
     def _highest(self, w: FloatArray) -> tuple[FloatArray, float, float]:
-        """Return the highest combination at w: its slope, its offset, and the size of its terms."""
+        """Return the highest combination at w as its slope, offset and size of terms."""
         slope, offset, size = np.zeros(len(w)), 0.0, 0.0
         for slopes, offsets in zip(self._slopes, self._offsets, strict=True):
             best = int((offsets + slopes @ w).argmax())

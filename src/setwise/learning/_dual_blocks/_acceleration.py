@@ -18,8 +18,8 @@ class Acceleration:
     r"""Stages with the objective 1/2 |W|^2 + k/2 |W - V|^2 + C risk(W), each with its own V.
 
     The pull k divides C by 1 + k: with :math:`\gamma = 1 / (1 + k)` the weights are
-    :math:`\gamma (W(b) + k V)`, a step moves them :math:`\gamma` times as far, and its curvature is
-    :math:`\gamma |x|^2`. The stages follow Nesterov's sequence,
+    :math:`\gamma (W(b) + k V)`, a step changes them :math:`\gamma` times as much, and its curvature
+    is :math:`\gamma |x|^2`. The stages follow Nesterov's sequence,
 
     .. math:: V = W_t + \beta_t (W_t - W_{t-1}),
 
@@ -70,7 +70,8 @@ class Acceleration:
         apart = now - self._toward
         self.accuracy = 0.5 * self.pull * float(np.vdot(apart, apart))
         moved = now - self._last
-        before = 1.0 if np.vdot(apart, moved) < 0 else self._momentum  # restart after overshooting
+        # Restart the momentum after overshooting.
+        before = 1.0 if np.vdot(apart, moved) < 0 else self._momentum
         rest = self.gain - before * before
         self._momentum = 0.5 * (rest + np.sqrt(rest * rest + 4.0 * before * before))
         onward = before * (1.0 - before) / (before * before + self._momentum)

@@ -31,7 +31,7 @@ class Blocks(ABC):
     total : float
         The linear part of the dual, which is total - 1/2 |W|^2.
     inner : array of shape (p, D)
-        The primal weights that the steps lead to, W or near it.
+        The primal weights to which the steps lead, which are W or near W.
     passes : int
         The number of passes so far.
     stuck : bool
@@ -83,14 +83,14 @@ class PulledBlocks(Blocks):
 
     @abstractmethod
     def _gap_met(self) -> float:
-        """Return the gap between the weights and the dual, as the last pass measured it."""
+        """Return the gap between the weights and the dual that the last pass measured."""
 
     def candidates(self) -> tuple[FloatArray, ...]:
         """Return the weights of the stages, because with a pull W itself is much worse."""
         return (self.inner,) if self._acceleration.pull else super().candidates()
 
     def improve(self, passes: int, tol: float, gap_scale: float) -> None:
-        """Make stages of passes, each with its pull."""
+        """Make stages of passes, each with its proximal term."""
         end = self.passes + passes
         pulled = self._acceleration
         while self.passes < end:
@@ -100,7 +100,8 @@ class PulledBlocks(Blocks):
                 target = pulled.accuracy
                 most = min(most, _STAGE if target else _FIRST)
                 if near:
-                    most, target = min(most, self._short), 0.0  # it ends by its passes
+                    # This stage ends by its number of passes.
+                    most, target = min(most, self._short), 0.0
             self._stage(most, target)
             if near:
                 self._renew_near()
@@ -109,23 +110,24 @@ class PulledBlocks(Blocks):
             self.inner = pulled.end(self.W)
             if not pulled.pull:
                 break
-            # An estimate of the objective of the weights minus the dual of W. Since a pass measures
-            # sets before its last steps, the gap may be a tenth less, or more if sets were skipped.
+            # An estimate of the objective of the weights minus the dual of W. A pass measures sets
+            # before its last steps. So the true gap may be a tenth smaller, or larger if sets were
+            # skipped.
             apart = self.W - self.inner
             gap = self._gap_met() + 0.5 * float(np.vdot(apart, apart))
             if near:
                 gap = self._mixed(gap)
             if gap <= self._trust * tol * min(gap_scale, self._gap_scale()):
-                self._trust /= 2  # in case the estimate was too small
+                self._trust /= 2  # the estimate may have been too small
                 break
         self._end_stages()
 
     def _renew_near(self) -> None:
-        """Recompute W and total after a short stage; rounding errors are removed at the end."""
+        """Update W and total after a short stage; their rounding errors are removed at the end."""
         self.renew()
 
     def _mixed(self, gap: float) -> float:
-        """Return the gap to the best mixture of the duals of all stages, given that to the last."""
+        """Return the gap to the best mixture of the stages' duals, given that to the last dual."""
         return gap
 
     def _gap_scale(self) -> float:

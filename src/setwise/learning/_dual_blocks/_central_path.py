@@ -48,7 +48,7 @@ class CentralPath:
         a_{ik} (a_{ik} - \bar a_i)^T,
 
     with p D rows. A step costs O(n p^2 D^2 + p^3 D^3) for any C, and the number of steps hardly
-    depends on the problem. Planes are added on the way, at the present W. The top of a set then
+    depends on the problem. Planes are added at the present W after each step. The top of a set then
     rises above its new plane, so that the primal stays feasible.
 
     J. Gondzio, P. González-Brevis, P. Munari, New developments in the primal-dual column generation
@@ -75,7 +75,7 @@ class CentralPath:
         return int(self._slacks.shape[1])
 
     def begin(self, risks: FloatArray, slopes: FloatArray) -> None:
-        """Begin at W = 0 with the planes there, large slacks and two equal duals."""
+        """Begin at W = 0 with the planes at this point, large slacks and equal duals."""
         self._tops = risks + max(float(risks.mean()), 1e-300)
         self._slacks[:, 0] = self._tops
         self._duals[:, :2] = 0.5 * self._prices[:, None]
@@ -84,7 +84,7 @@ class CentralPath:
         self._counts[:] = 2
 
     def begin_with(self, start: PlaneShares, gap: float) -> None:
-        """Begin with planes, their shares and their gap. The plane 0 gets the remaining shares."""
+        """Begin with given planes, shares and gap. The plane 0 gets the remaining shares."""
         n, most, p = self._slopes.shape
         sets = np.repeat(np.arange(n), start.counts)
         order = np.lexsort((-start.shares, sets))
@@ -106,8 +106,8 @@ class CentralPath:
         product = gap / float(self._counts.sum())
         top, margin = highest.max(axis=1), product / (_PART * self._prices)
         self._tops = top + margin
-        # Added in this order, slacks stay positive even if scores of 1e10 would absorb the second
-        # term.
+        # In this order of additions, slacks stay positive even if scores of 1e10 would absorb the
+        # second term.
         self._slacks = np.where(mask, (top[:, None] - highest) + margin[:, None], 1.0)
         self._duals = np.where(mask, np.maximum(self._duals, product / self._slacks), 0.0)
 
@@ -195,7 +195,7 @@ class CentralPath:
             return _NewtonStep(W, scores, tops, np.where(mask, by - apart, 0.0), q - ratios * by)
 
         def reach(step: _NewtonStep) -> float:
-            return min(1.0, _reach(slacks, step.slacks), _reach(duals, step.duals))
+            return min(1.0, _largest_step(slacks, step.slacks), _largest_step(duals, step.duals))
 
         count = float(self._counts.sum())
         product = float(np.vdot(slacks, duals)) / count
@@ -236,7 +236,7 @@ def hinge_path(
 
 
 def _newton(X: FloatArray, bent: FloatArray) -> FloatArray:
-    """Return I + sum_i B_i (x) x_i x_i', of which only the lower half of blocks is set."""
+    """Return I + the sum of the Kronecker products of B_i and x_i x_i', lower half only."""
     D, p = X.shape[1], bent.shape[1]
     if D == 1:
         return np.eye(p) + np.tensordot(X[:, 0] ** 2, bent, axes=1)
@@ -250,7 +250,7 @@ def _newton(X: FloatArray, bent: FloatArray) -> FloatArray:
     return square
 
 
-def _reach(x: FloatArray, step: FloatArray) -> float:
+def _largest_step(x: FloatArray, step: FloatArray) -> float:
     """Return the largest t with x + t step >= 0."""
     falls = step < 0.0
     return float((x[falls] / -step[falls]).min(initial=np.inf))

@@ -22,7 +22,7 @@ from setwise.learning._dual_blocks._element_blocks import (
     PolymatroidBlocks,
     best_part,
 )
-from setwise.learning._dual_blocks._extrapolation import WIDE, Extrapolation, pays
+from setwise.learning._dual_blocks._extrapolation import WIDE, Extrapolation, prefers_extrapolation
 from setwise.learning._dual_blocks._linear_sets import LinearSets
 from setwise.learning._dual_blocks._path_blocks import PathBlocks, dense, fits_steps
 from setwise.learning._dual_blocks._plane_blocks import PlaneBlocks
@@ -44,7 +44,7 @@ _BEFORE_STEPS = 300
 
 
 class LabelBlocks(ElementBlocks):
-    """The dual of a modular loss, which is a sum over the labels: each label is learned alone."""
+    """The dual of a modular loss, a sum over the labels, each of which is learned separately."""
 
     _separable = True
 
@@ -85,7 +85,7 @@ class LabelBlocks(ElementBlocks):
         self.passes += passes
         self.renew()
         self.inner = self.W
-        if inner:  # the primal weights of the path are better than W of its dual
+        if inner:  # the primal weights of the path are better than the W of its dual
             self.inner = self.W.copy()
             self.inner[list(inner)] = np.array(list(inner.values()))
 
@@ -102,7 +102,7 @@ class LabelBlocks(ElementBlocks):
 
 
 class SetBlocks(PolymatroidBlocks, PulledBlocks):
-    """The dual over general polymatroids, with one set after the other on one thread.
+    """The dual over general polymatroids, which processes the sets in turn, on one thread.
 
     If the weights are nearly known, and sets are rows whose polymatroids are not boxes, each stage
     has one pass. The duals of such stages oscillate about the best one as V moves. Therefore the
@@ -191,7 +191,7 @@ class SetBlocks(PolymatroidBlocks, PulledBlocks):
 
     def _pass(self, most: int, target: float, order: int, state: FloatArray) -> None:
         """Make at most ``most`` passes, until the measured gap is within the target."""
-        if target > 0.0:  # otherwise the passes of several calls belong together
+        if target > 0.0:  # without a target, the passes of several calls belong together
             self._rest[:, 0] = 0
         self.passes += _core.set_passes(
             self.features.rows,
@@ -218,7 +218,7 @@ class SetBlocks(PolymatroidBlocks, PulledBlocks):
             self._pass(1, target, 0, state)
             full = path.add(self.b)
             if self._gaps.sum() <= self._trust * target:
-                self._trust /= 2  # in case the measured gap was too small
+                self._trust /= 2  # the measured gap may have been too small
                 break
             if not full:
                 continue
@@ -230,7 +230,7 @@ class SetBlocks(PolymatroidBlocks, PulledBlocks):
                     moved = self.features.state_of(self._signed()).ravel()
                     self._pass(1, target, 0, moved)
                     higher = self._dual_at(moved) >= dual
-                finally:  # the limit is infeasible before all sets are projected
+                finally:  # the limit is feasible only after all sets are projected
                     if not higher:
                         self.b = before
                 if higher:
@@ -324,14 +324,14 @@ class _DualBlocks(Learner):
         return blocks.passes >= self._most or blocks.stuck
 
     def _try(self, w: FloatArray) -> None:
-        """Offer the weights with their risk."""
+        """Evaluate the risk of the weights, and store them if they are the best."""
         risk, _ = self.ask(self._sets.risk, w)
         self.offer(w, risk)
 
     def planes(self) -> Planes:
         """Return the dual as a plane, which proves the same bound at C and a bound at any other C.
 
-        The excess of the dual is computed here if the fit was interrupted before it.
+        If the fit was interrupted before the excess of the dual was computed, it is computed here.
         """
         blocks = self._blocks
         if self._excess is None:
@@ -345,7 +345,7 @@ class _DualBlocks(Learner):
 
 
 def _gap_at(init: Fit | None, C: float) -> float:
-    """Return an upper bound of the gap of an earlier fit at this C."""
+    """Return an upper bound on the gap that an earlier fit has at this C."""
     if init is None:
         return 0.0
     ratio = max(C / init.C, init.C / C)
@@ -353,10 +353,10 @@ def _gap_at(init: Fit | None, C: float) -> float:
 
 
 def goes_straight(sets: LinearSets, found: Polymatroids) -> bool:
-    """Return whether passes converge in few rounds without a pull."""
+    """Return whether passes converge in few rounds without a proximal term."""
     if found.kind == Polymatroids.MODULAR:
         return sets.n <= WIDE * sets.columns
-    return sets.by_label and pays(sets)
+    return sets.by_label and prefers_extrapolation(sets)
 
 
 def _blocks(sets: LinearSets, C: float, init: Fit | None, splits: bool = False) -> Blocks:

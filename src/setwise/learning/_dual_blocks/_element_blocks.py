@@ -39,8 +39,8 @@ class ElementBlocks(Blocks):
     def _begin(self, start: Dual | None, before: float, C: float) -> None:
         """Begin with the dual of another C: rescaled, projected, or the best mixture of both.
 
-        Rescaling suits duals with most elements at their bounds, and projecting those with few.
-        Each candidate is scaled along its ray to maximise the dual.
+        Rescaling is better for duals with most elements at their bounds, and projecting for duals
+        with few. Each candidate is scaled along its ray to maximise the dual.
         """
         if start is None:
             return
@@ -64,7 +64,7 @@ class ElementBlocks(Blocks):
         self.inner = self.W
 
     def _of_planes(self, start: PlaneShares) -> FloatArray:
-        """Return b / C of a mixture of planes, whose slopes are -y b and heights b(V)."""
+        """Return b / C of a mixture of planes; a plane has the slope -y b and the height b(V)."""
         n, p = self._shape
         sets = np.repeat(np.arange(n), start.counts)
         b = np.zeros(self._shape)
@@ -105,7 +105,7 @@ class PolymatroidBlocks(ElementBlocks):
         return inside
 
     def excess(self) -> float:
-        """Return the excess as the kernel of the family measures it."""
+        """Return the excess, which the kernel of the family computes."""
         return _core.largest_excess(self._sets, self.b)
 
 

@@ -16,7 +16,7 @@ WIDE, _LEAST = 3.0, 0.5
 _ROUNDING = 1e-10
 
 
-def pays(sets: LinearSets) -> bool:
+def prefers_extrapolation(sets: LinearSets) -> bool:
     """Return whether passes converge faster in a fixed order with extrapolation."""
     fewest = _LEAST * sets.columns if issparse(sets.X) else 0.0
     return fewest <= sets.n <= WIDE * sets.columns

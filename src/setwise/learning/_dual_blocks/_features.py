@@ -66,7 +66,7 @@ class BlockFeatures:
 
     @property
     def keeps_weights(self) -> bool:
-        """Whether the state is W, (p, D)."""
+        """Whether the state is the weights W, (p, D), and not the scores of all examples."""
         return not (self.gram or self._sparse)
 
     @property

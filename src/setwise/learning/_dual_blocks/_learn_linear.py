@@ -65,7 +65,7 @@ class _Problem:
 
     @property
     def is_modular(self) -> bool:
-        """Whether each label is learned alone."""
+        """Whether each label is learned separately."""
         found = self.polymatroids
         return found is not None and found.kind == Polymatroids.MODULAR
 
@@ -75,7 +75,7 @@ class _Problem:
         return (("steps", MOST_STEPS),) if takes_steps(self.sets) else ()
 
     def steps_after(self, kind: Kind, most: int) -> tuple[Stage, ...]:
-        """Return a first stage and Newton steps, or neither."""
+        """Return a first stage and Newton steps, or no stages if there is no memory for them."""
         return ((kind, most), *self.steps) if self.steps else ()
 
     @cached_property
@@ -103,7 +103,8 @@ class _Problem:
         if sets.dimension <= _FEW_WEIGHTS or sets.labels.n <= 1:
             return True
         total = float(self.squares.sum())
-        return not (np.isfinite(total) and 0.0 < total < SQUARABLE**2)  # else sums overflow
+        # Otherwise sums would overflow.
+        return not (np.isfinite(total) and 0.0 < total < SQUARABLE**2)
 
     def has_no_blocks(self) -> bool:
         """Return whether the surrogate has neither projections nor kept planes."""
@@ -114,7 +115,7 @@ class _Problem:
         return self.polymatroids is None
 
     def is_straight(self) -> bool:
-        """Return whether passes converge soon without a pull."""
+        """Return whether passes converge soon without a proximal term."""
         found = self.polymatroids
         return found is not None and goes_straight(self.sets, found)
 
@@ -132,7 +133,7 @@ class _Problem:
         return stages if self.near is None else (("blocks", WARM_PASSES), *stages)
 
     def of_straight_projections(self) -> tuple[Stage, ...]:
-        """Return the stages for passes that converge soon; labels have steps of their own."""
+        """Return the stages for passes that converge soon. Separate labels make their own steps."""
         if self.is_modular:
             return _BY_BLOCKS
         stages = (*self.steps_after("blocks", self._passes_before_steps), *_BY_BLOCKS)
@@ -140,7 +141,7 @@ class _Problem:
         return (("splits", WARM_PASSES), *stages) if splits else stages
 
     def of_other_projections(self) -> tuple[Stage, ...]:
-        """Return the stages for passes with a pull."""
+        """Return the stages for passes with a proximal term."""
         return (*_BY_BLOCKS[:2], *self._steps_of_rows, *_BY_BLOCKS[2:])
 
     @property
@@ -149,7 +150,7 @@ class _Problem:
 
     @property
     def _passes_before_steps(self) -> int:
-        """The number of passes that take about the time of Newton steps, by their operations."""
+        """The number of passes with about as many operations as the Newton steps."""
         n, p, columns = self.sets.n, self.sets.p, self.sets.columns
         step = n * (p * columns) ** 2 + (p * columns) ** 3 // 3
         one_pass = 2 * n * p * min(n, 2 * columns)

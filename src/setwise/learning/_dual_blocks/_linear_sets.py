@@ -1,4 +1,4 @@
-"""A linear model of many sets, with the structure that a learner may use beside the risk."""
+"""A linear model of many sets, with the structure that learners use in addition to the risk."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class LinearSets:
 
     @property
     def p(self) -> int:
-        """The number of rows of weights."""
+        """The number of rows of the weights W."""
         return int(self.labels.shape[1]) if self.by_label else 1
 
     @property

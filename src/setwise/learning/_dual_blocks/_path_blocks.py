@@ -33,7 +33,7 @@ def fits_steps(n_weights: int, numbers: int) -> bool:
 
 
 class PathBlocks(Blocks):
-    """Passes along the central path of the program over planes: one step each, then new planes.
+    """Passes along the central path of the program over planes: a step and then new planes.
 
     The planes of a row are functions of the scores of its labels. The planes of a group are
     functions of the weights.

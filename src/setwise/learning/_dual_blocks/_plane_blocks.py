@@ -9,7 +9,7 @@ from setwise._foundation._arguments import FloatArray
 from setwise.learning._cutting_planes._fit import Dual, PlaneShares
 from setwise.learning._dual_blocks._acceleration import Acceleration
 from setwise.learning._dual_blocks._blocks import PulledBlocks
-from setwise.learning._dual_blocks._extrapolation import WIDE, Extrapolation, pays
+from setwise.learning._dual_blocks._extrapolation import WIDE, Extrapolation, prefers_extrapolation
 from setwise.learning._dual_blocks._linear_sets import LinearSets
 from setwise.learning._dual_blocks._path_blocks import MOST_KEPT
 
@@ -85,7 +85,7 @@ class PlaneBlocks(PulledBlocks):
         self._hold()
 
     def _begin(self, start: PlaneShares, scales: FloatArray, ratio: float) -> None:
-        """Begin with the shares of another C, its rescaled dual, or their best mixture."""
+        """Begin with the shares of a fit at another C, its rescaled dual, or their best mixture."""
         start = _without_zero(start)
         shares = start.shares
         if ratio < 1.0:
@@ -159,7 +159,7 @@ class PlaneBlocks(PulledBlocks):
         rows, gain = self.features.rows, self._acceleration.gain
         state = self.features.state(self._acceleration.begin(self.W)).ravel()
         scores = np.empty(self._shape)
-        path = Extrapolation() if pays(self._sets) else None
+        path = Extrapolation() if prefers_extrapolation(self._sets) else None
         for done in range(most):
             _core.plane_scores(rows, self._planes, state, scores.ravel())
             values, slopes = self._sets.surrogate._of_labels(self._sets.labels, scores)

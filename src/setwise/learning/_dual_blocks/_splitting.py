@@ -49,10 +49,11 @@ class SplitBlocks(PolymatroidBlocks):
     .. math:: b = \Pi_P(z), \qquad a = (K + 1/\rho)^{-1}\, y * (1 + (2 b - z) / \rho), \qquad
         z \leftarrow z + 1.8\, (y * a - b).
 
-    b always stays in its polymatroids, and the weights :math:`\sum_i a_i x_i^T` fit all sets
-    together. Passes set by set have a dual that is far better than its weights: near the optimum
-    the primal error is about the square root of the dual error, because slacks that should be tied
-    are not quite equal. Here both errors are similar. The number of passes depends on
+    b always stays in its polymatroids, and the weights :math:`\sum_i a_i x_i^T` are computed from
+    all sets together. If a pass processes set by set, the dual is far better than its weights: near
+    the optimum the primal error is about the square root of the dual error, because slacks that
+    should be equal are not quite equal. Here both errors are similar. The number of passes depends
+    on
     :math:`\rho`, which should be the ratio of the norms of b and the slacks. A fit with a similar C
     gives an estimate.
 
@@ -145,7 +146,7 @@ class SplitBlocks(PolymatroidBlocks):
         return now < part * (total - 0.5 * part * squares)
 
     def _measured(self, a: FloatArray, b: FloatArray) -> tuple[float, float]:
-        """Estimate P - D for the weights of a and the dual b, and P. Exact values follow later."""
+        """Estimate P - D and P, for the weights of a and the dual b. Exact values follow later."""
         step = self._y * a - b
         slacks = (self._z + (1.0 - _RELAXED) * step - b) / self._rho
         scores = self._y * (1.0 - slacks)
@@ -164,7 +165,7 @@ class SplitBlocks(PolymatroidBlocks):
 
 
 def _factored(products: FloatArray, added: float) -> tuple[FloatArray, bool]:
-    """Return U with K + added = U'U in its upper triangle, and whether factoring failed."""
+    """Return the Cholesky factor U of K + ``added`` I = U'U, and whether factoring failed."""
     square = products.copy()
     square[np.diag_indices(len(square))] += added
     lower, failed = dpotrf(square.T, lower=1, clean=0, overwrite_a=1)

@@ -140,7 +140,7 @@ class ClassifierSearch:
         if self.drop >= 1:
             raise ValueError(f"drop must be below 1, got {drop}")
         self._rng = as_generator(rng, "rng")
-        # Each fit selects rows, which is slow for CSC matrices.
+        # A CSR matrix, because each fit selects rows, which is slow for CSC matrices.
         self._by_row = self.X.tocsr() if hasattr(self.X, "tocsr") else self.X
 
     def __call__(self, weights: FloatArray) -> list[Column]:

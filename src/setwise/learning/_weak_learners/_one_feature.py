@@ -48,8 +48,8 @@ class OneFeature(Versioned):
 class FeatureSearch:
     """A search over the cuts of every feature, with compiled tables that are made once.
 
-    Of gains that are equal up to rounding, the first wins. Therefore a repeated row and a row of
-    weight 2 give the same answer, and so do sparse and dense rows.
+    Of gains that are equal up to rounding, the first is taken. Therefore a repeated row and a row
+    of weight 2 give the same answer, and so do sparse and dense rows.
     """
 
     exact = True
@@ -71,7 +71,7 @@ class FeatureSearch:
 
 
 def check_threshold(feature: object, threshold: object) -> None:
-    """Raise an error unless they are an index and a number, or -inf for a constant."""
+    """Raise an error unless the arguments are an index and a number, or -inf for a constant."""
     as_count(feature, "feature")
     if not (isinstance(threshold, float) and threshold == -np.inf):
         as_number(threshold, "threshold", largest=np.inf)

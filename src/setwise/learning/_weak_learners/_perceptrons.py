@@ -58,7 +58,7 @@ class Perceptron(Record):
         return self._respond(rows)
 
     def _respond(self, X: Any) -> FloatArray:
-        with np.errstate(over="ignore", invalid="ignore"):  # an infinite sum has its sign
+        with np.errstate(over="ignore", invalid="ignore"):  # the sign of an infinite sum is right
             scores = X @ self.coef + self.intercept
         return np.where(scores > 0, 1.0, -1.0)
 

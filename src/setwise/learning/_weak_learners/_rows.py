@@ -32,13 +32,13 @@ def check_missing(missing: object) -> None:
 
 
 def respond(learner: Any, X: Any) -> FloatArray:
-    """Return the responses of a weak learner on validated rows, if possible without checks."""
+    """Return the responses of a weak learner on validated rows, without checks if possible."""
     response: FloatArray = getattr(learner, "_respond", learner.predict)(X)
     return response
 
 
 def as_rows(X: Any, *, least: int = 1, allow_nan: bool = False) -> Any:
-    """Return finite features (m, d) as C-ordered float64, without a copy if they already were.
+    """Return finite features (m, d) as C-ordered float64, without a copy if they have this form.
 
     A sparse matrix is copied to a CSC array without stored zeros. With ``allow_nan``, NaN stands
     for a missing value.
@@ -91,7 +91,7 @@ def as_segments(weights: Any, m: int) -> FloatArray:
         )
     segments = array.reshape(-1, m)
     if segments.dtype == np.float64 and segments.flags.c_contiguous:
-        most = max(float(segments.max()), -float(segments.min()))  # NaN if there is one
+        most = max(float(segments.max()), -float(segments.min()))  # it is NaN if any weight is NaN
         if most <= LARGEST:
             return segments
     return as_numbers(segments, "weights", shape=(None, m))

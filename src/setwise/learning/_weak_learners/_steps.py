@@ -99,7 +99,8 @@ class StepSearch(FeatureSearch):
 
     A search costs O(m d) additions per segment, also for the zeros of a sparse matrix.
 
-    Of steps with equal gain up to rounding, the first feature and the lowest threshold win.
+    Of steps with equal gain up to rounding, the one with the first feature and the lowest threshold
+    is taken.
 
     Parameters
     ----------
@@ -181,10 +182,10 @@ class StepSearch(FeatureSearch):
     def _step(self, feature: int, cut: int) -> Step:
         own = self._features[feature]
         low, high = float(own.low[cut]), float(own.high[cut])
-        below = cut >= len(own.values)  # missing values count as below
+        below = cut >= len(own.values)  # missing values are on the lower side
         place = cut - len(own.values) if below else cut
         missing = 0.0 if not own.missing else low if below else high
-        if place == len(own.values) - 1:  # only missing values count as above
+        if place == len(own.values) - 1:  # only missing values are on the upper side
             return Step(feature, -np.inf, low, low, missing)
         lower, upper = own.values[place : place + 2].tolist()
         return Step(feature, midway(lower, upper), low, high, missing)
@@ -231,7 +232,7 @@ def _upward(column: Column, weights: FloatArray) -> Column:
 
 
 def _levels(below: FloatArray, *, balanced: bool) -> tuple[Floats32, Floats32]:
-    """Return the levels of steps with the share ``below`` of the rows below."""
+    """Return the levels of steps, given the share ``below`` of the rows below the threshold."""
     if not balanced:
         return np.full(len(below), -1, np.float32), np.ones(len(below), np.float32)
     inside = np.clip(below, 1e-9, 1.0 - 1e-9)  # limits the levels for rows of tiny weight

@@ -96,9 +96,9 @@ class StumpSearch(FeatureSearch):
     each category. Therefore the best S consists of the categories with a positive sum of weights,
     and gains :math:`\sum_c |\sum_{i: x_i = c} U_{ki}|`. Missing values are one more category.
 
-    Of stumps with equal gain up to rounding (1e-12 of the sum of abs(U)), the first feature,
-    segment and threshold win, in this order. Therefore a repeated row and a row of weight 2 give
-    the same answer, and so do sparse and dense rows.
+    Of stumps with equal gain up to rounding (1e-12 of the sum of abs(U)), the one with the first
+    feature, segment and threshold is taken, in this order. Therefore a repeated row and a row of
+    weight 2 give the same answer, and so do sparse and dense rows.
 
     Parameters
     ----------

@@ -96,7 +96,7 @@ def arrange(
     separate: bool = False,
     fractional: bool = False,
 ) -> Arrangement:
-    """Arrange the sets of a fit or score. If ``separate``, elements may become sets of their own.
+    """Arrange the sets of a fit or score. If ``separate``, each element may become a set.
 
     A weight is the multiplicity of a sample. If a row of labels is a set, the weight may be any
     nonnegative number. In a group a sample is an element of a set, so the weight must be a whole
@@ -163,7 +163,7 @@ def _whole_numbers(weight: FloatArray) -> IntArray:
 
 
 def check_sets(sets: object) -> None:
-    """Raise unless ``sets`` is one of the kinds of sets, or "auto"."""
+    """Raise an error unless ``sets`` is one of the kinds of sets, or "auto"."""
     as_choice(sets, "sets", ("auto", *_OF_A_MATRIX, "groups", "sample"))
 
 

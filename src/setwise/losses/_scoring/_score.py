@@ -18,7 +18,7 @@ def score_of_sets(
     groups: ArrayLike | None,
     sample_weight: ArrayLike | None,
 ) -> float:
-    """Return 1 - the mean over the sets of (loss / loss of everything wrong)."""
+    """Return 1 - the mean over the sets of loss / (loss if all labels are wrong)."""
     arranged = arrange(
         positive,
         sets,
@@ -38,6 +38,6 @@ def score_of_sets(
 
 
 def worst_losses(loss: Loss, arranged: Arrangement) -> FloatArray:
-    """Return the loss of everything wrong, of each set."""
+    """Return the loss of each set if all of its labels are wrong."""
     offsets = arranged.ragged_offsets
     return np.atleast_1d(loss(arranged.positive, ~arranged.positive, offsets=offsets))

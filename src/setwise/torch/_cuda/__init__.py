@@ -1,8 +1,8 @@
 """Kernels for CUDA tensors: losses l(n, q) = (a n + q) / (c m - d n + q), such as Jaccard.
 
 The kernels are CUDA C++ in ``_kernels``, and in ``_fields`` for random fields. The NVRTC that comes
-with torch compiles them when they are first used. A function returns ``NotImplemented`` where no
-kernel can run; plain torch computes the answer then.
+with torch compiles them when they are first used. A function returns ``NotImplemented`` if no
+kernel can run. Then plain torch computes the answer.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["lovasz_ratio", "lovasz_softmax", "on", "scaled"]
 
 
 def on(device: torch.device) -> Any:
-    """Make ``device`` the current one; this costs nothing if it is the current one already."""
+    """Make ``device`` the current device, at no cost if it is the current one already."""
     return (
         nullcontext() if device.index == torch.cuda.current_device() else torch.cuda.device(device)
     )
@@ -37,9 +37,9 @@ def lovasz_ratio(
     d: float,
     buckets: int,
 ) -> Any:
-    """Return values (S,) and gradient (S, n) of the Lovász hinge; 0 buckets ask for sorting.
+    """Return values (S,) and gradient (S, n) of the Lovász hinge; 0 buckets mean sorting.
 
-    Scores of 16 bits are always counted: they have so few values that counting is exact.
+    Scores of 16 bits are always counted in buckets, which is exact because they have few values.
     """
     if target.dtype in HALVES:
         target = target.float()

@@ -13,9 +13,9 @@ from setwise.torch._cuda._driver import constant, kernel
 _ARGUMENTS = struct.Struct("<11Qd3q2i")
 _CHUNK = constant("decide.cu", "CHUNK")
 _THREADS = 160  # threads per block, at least one for each node of the integral
-_STEP = 0.3  # the distance of the nodes, as in cpp/decisions/exponential_sum.hpp
+_STEP = 0.3  # the distance between nodes of the integral, as in cpp/decisions/exponential_sum.hpp
 _TYPES = {torch.float32: "float", torch.float64: "double"}
-# The number of elements that are sorted in one call; each takes 25 bytes.
+# The most elements that are sorted in one call; each takes 25 bytes. Not tuned.
 _AT_ONCE = 1 << 28
 
 

@@ -30,6 +30,7 @@ IN_REGISTERS = 32
 # The bytes of shared memory of a block that kernels leave free, for their static arrays.
 RESERVED = 4096
 # Threads per block of the kernels that count and sort. Four such blocks fill a multiprocessor.
+# Not tuned.
 THREADS = 512
 _SHARED_MEMORY_LIMIT = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 _INVALID_CONTEXT = 201  # CUDA_ERROR_INVALID_CONTEXT: this thread has not used the device yet
@@ -41,13 +42,13 @@ class Unavailable(RuntimeError):
 
 @cache
 def _text(name: str) -> str:
-    """Return the text of a kernel file in this folder or one inside it."""
+    """Return the text of a kernel file in this folder or in a subfolder."""
     (path,) = Path(__file__).parent.rglob(name)
     return path.read_text("utf-8")
 
 
 def constant(file: str, name: str) -> int:
-    """Return an integer constant of a kernel file, so that it is written only once."""
+    """Return an integer constant of a kernel file, so that it is defined in one place only."""
     found = re.search(rf"\b{name} = (\d+)", _text(file))
     assert found is not None
     return int(found[1])
@@ -121,7 +122,7 @@ class Kernel:
     """A kernel on one device; all its blocks run at once.
 
     Its only parameter is a structure, which is passed as packed bytes. ``shape`` is the number of
-    threads per block and of blocks per multiprocessor; ``together`` says that blocks wait for one
+    threads per block and of blocks per multiprocessor; ``together`` means that blocks wait for one
     another (a cooperative launch).
     """
 
@@ -142,7 +143,7 @@ class Kernel:
         architecture = f"sm_{properties.major}{properties.minor}"
         code = _compile(source, architecture, {"THREADS": shape[0], **macros})
         with torch.cuda.device(device):
-            torch.cuda.synchronize()  # creates the device's context in this thread
+            torch.cuda.synchronize()  # this creates the device's context in this thread
             driver = _driver()
             self._module, self._function = ctypes.c_void_p(), ctypes.c_void_p()
             status = (
@@ -200,9 +201,9 @@ _WORKSPACES: dict[tuple[int, int], tuple[torch.Tensor, torch.Tensor]] = {}
 def workspaces(
     device: torch.device, stream: int, zero: int, scratch: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return at least ``zero`` bytes that are zero and ``scratch`` other bytes, for each stream.
+    """Return two buffers of the current stream: ``zero`` or more zero bytes, and ``scratch`` bytes.
 
-    Kernels set the first piece to zero again before they end, so that no launch has to clear it.
+    Kernels set the first buffer to zero again before they end, so that no launch has to clear it.
     """
     key = (device.index, stream)
     found = _WORKSPACES.get(key)
@@ -214,7 +215,8 @@ def workspaces(
             torch.zeros(sizes[0], dtype=torch.uint8, device=device),
             torch.empty(sizes[1], dtype=torch.uint8, device=device),
         )
-        # Memory that a graph allocates under capture belongs to it and is not zero before it runs.
+        # Memory that is allocated while a graph is captured belongs to the graph, and is not zero
+        # before the graph runs.
         if not torch.cuda.is_current_stream_capturing():
             _WORKSPACES[key] = found
     return found

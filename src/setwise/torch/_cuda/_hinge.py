@@ -11,11 +11,11 @@ from setwise.torch._cuda._driver import LABELS, SCORES, kernel, workspaces
 from setwise.torch._inputs._labels import void_label
 
 _ARGUMENTS = struct.Struct("<9Q3q3di4x")
-_MOST_SETS = 512  # the most sets per call, each with 64 kB of counters
+_MOST_SETS = 512  # the most sets per call, each of which takes 64 kB of counters; not tuned
 
 
 def _buckets_of(scores: torch.Tensor, buckets: int) -> tuple[int, int, int]:
-    """Return the bits of an octave, the number of buckets and the bytes of shared memory."""
+    """Return the bits per octave, the number of buckets, and the bytes of shared memory."""
     if scores.dtype == torch.float32:
         bits = min(buckets.bit_length() - 4, 11)
         return bits, 8 << bits, 64 << bits
@@ -102,7 +102,7 @@ def hinge_of_buckets(
 
 
 def _blocks(tiles: int, most: int) -> int:
-    """Return how many of the blocks that can run at once share the tiles.
+    """Return the number of blocks among which the tiles are divided.
 
     A block adds all its counts to the table in 32 pieces. If each block would have fewer than about
     two tiles, fewer blocks are used. Their number is a multiple of 32, so that the blocks are

@@ -29,7 +29,7 @@ class Quotient(NamedTuple):
 
 
 class Overlaps:
-    """A call of the kernels: the mean over the sets, then the gradient in the logits."""
+    """A call of the kernels: first the mean over the sets, then the gradient in the logits."""
 
     def __init__(
         self,
@@ -134,7 +134,7 @@ class Overlaps:
 
 
 def fits(logits: torch.Tensor, target: torch.Tensor) -> bool:
-    """Return whether the kernels take logits (N, C, ...) and a target of any shape."""
+    """Return whether the kernels support logits (N, C, ...) and a target of any shape."""
     return (
         logits.dtype in SCORES
         and target.dtype in LABELS

@@ -17,8 +17,8 @@ def scaled(
 ) -> Any:
     """Return ``gradient[i] * slopes[i]`` in ``dtype``, for one slope per row or one for all.
 
-    The gradient may have any strides without gaps, and the answer has the same. With ``in_place``
-    it is the gradient itself if the dtype is the same.
+    The gradient may have any strides without gaps, and the result has the same strides. With
+    ``in_place`` the result is the gradient itself if the dtype is the same.
     """
     rows = slopes.numel()
     dense = rows == 1 or gradient.is_contiguous()

@@ -12,14 +12,15 @@ from setwise.torch._cuda._driver import LABELS, SCORES, kernel, workspaces
 from setwise.torch._inputs._labels import void_label
 
 _ARGUMENTS = struct.Struct("<11Q7q3d")
-# Bytes of shared memory for counters, below the 227 kB of a block with compute capability 9.0.
+# The bytes of shared memory for counters, below the limit of 227 kB per block of devices with
+# compute capability 9.0.
 _SHARED = 200_000
 _MOST_COUNTERS = 1 << 25  # the most counters of all sets, which take 256 MiB
 
 
 @cache
 def _which_count(classes: tuple[int, ...], number: int, device: torch.device) -> torch.Tensor:
-    """Return 1 for each class that counts and 0 for the others."""
+    """Return 1 for each class that occurs or is listed, and 0 for the others."""
     which = [float(not classes or c in classes) for c in range(number)]
     return torch.tensor(which, dtype=torch.float64, device=device)
 

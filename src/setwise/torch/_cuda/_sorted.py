@@ -1,4 +1,4 @@
-"""The exact losses on CUDA: one sort of 32-bit keys for all sets, a launch before and after."""
+"""The exact losses on CUDA: one sort of 32-bit keys for all sets, between two other launches."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WINDOWS, _UNIT = constant("sorted.cu", "WINDOWS"), constant("sorted.cu", "UNIT"
 # The keys per thread and the blocks per multiprocessor of radix.cu, for which it is compiled.
 _ITEMS, _BLOCKS = 12, 2
 _TILE = THREADS * _ITEMS
-_LEAST = 2048  # the least elements per row: with fewer, most of a tile would be empty
+_LEAST = 2048  # the least number of elements per row: with fewer, most of a tile would be empty
 
 
 def _along_sorted(
@@ -38,7 +38,7 @@ def _along_sorted(
     present: bool,
     ratio: tuple[float, float, float],
 ) -> Any:
-    """Return the values of the sets and their sum, and the slopes (R, n); overwrites the keys."""
+    """Return the values of the sets and their sum, and the slopes (R, n). Overwrite the keys."""
     (rows, n), device = keys.shape, keys.device
     size, shared = rows * n, shared_memory(device.index)
     window = _UNIT * -(-size // (_UNIT * _WINDOWS))
@@ -50,7 +50,7 @@ def _along_sorted(
         ("JACCARD", int(ratio == (1.0, 1.0, 0.0))),
         ("ORDER", "i64" if live is None else "u32"),
     )
-    dealing = 16 * _WINDOWS + 8 * 8192  # bytes of struct Dealing
+    dealing = 16 * _WINDOWS + 8 * 8192  # the bytes of the struct Dealing
     program = kernel(("sorted.cu",), "sorted", macros, max(shared, dealing), device.index)
     if program is None:
         return NotImplemented
@@ -217,7 +217,7 @@ def sorted_rows(keys: torch.Tensor, spare: torch.Tensor) -> tuple[Any, Any, Any]
     macros = (("ITEMS", _ITEMS), ("BLOCKS", _BLOCKS))
     shape = (THREADS, _BLOCKS)
     count = kernel(("radix.cu",), "digits", macros, 0, device.index, shape, together=False)
-    shared = 4 * (256 * (THREADS // 32) + 2 * _TILE + 512)  # bytes of struct Shared
+    shared = 4 * (256 * (THREADS // 32) + 2 * _TILE + 512)  # the bytes of the struct Shared
     sort = kernel(("radix.cu",), "sort", macros, shared, device.index, shape, together=False)
     if count is None or sort is None or not _LEAST <= n < 1 << 30:
         return (*torch.sort(keys, dim=1, descending=True), None)

@@ -20,7 +20,7 @@ METHODS = ("projection", "trees")
 
 
 def as_real(value: object, name: str, *, positive: bool = False) -> float:
-    """Return a finite number that is not negative."""
+    """Return a number after checking that it is finite and not negative."""
     if isinstance(value, Tensor) and value.ndim == 0 and not value.requires_grad:
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, Real):
@@ -36,7 +36,7 @@ def as_real(value: object, name: str, *, positive: bool = False) -> float:
 
 
 def as_reals(value: object, name: str) -> list[float]:
-    """Return a list of numbers that are not negative, from one number or several."""
+    """Return a list of nonnegative numbers, given as one number or several."""
     if isinstance(value, Tensor | np.ndarray) and value.ndim == 1:
         value = value.tolist()
     if isinstance(value, list | tuple):
@@ -121,7 +121,7 @@ class Batch:
         return values.reshape(len(self.logits), self.graph.n)
 
     def flat(self, values: Tensor) -> Tensor:
-        """Return values in the shape of the given logits as (B, L, N)."""
+        """Return values that have the shape of the given logits, as (B, L, N)."""
         return values.T[None] if self.graph.sides is None else values.flatten(2)
 
 

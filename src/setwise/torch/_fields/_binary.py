@@ -24,8 +24,9 @@ from scipy.sparse.csgraph import connected_components
 
 from setwise._foundation._arguments import FloatArray, IntArray
 
-# Logits whose difference is at most this, relative to the largest logit, count as equal: far above
-# the rounding of double precision, and far below the differences of logits in single precision.
+# Logits count as equal if their difference, relative to the largest logit, is at most this. It is
+# far above rounding errors in double precision, and far below the differences of logits in single
+# precision.
 LEVEL = 1e-10
 
 
@@ -46,13 +47,13 @@ def binary_slopes(
     edges: IntArray,
     layers: list[tuple[IntArray, float, int]],
 ) -> BinarySlopes:
-    """Return the derivatives in logits and weights for those (N, 2) in the marginals p (N, 2).
+    """Return derivatives in logits and weights, given those (N, 2) in the marginals p (N, 2).
 
     ``layers`` holds the regions (N,), alpha and the number of regions R of each layer.
     """
     tiny = np.finfo(np.float64).tiny
     x = np.log(np.maximum(p[:, 0], tiny)) - np.log(np.maximum(p[:, 1], tiny))
-    along = (slopes[:, 0] - slopes[:, 1]) * p[:, 0] * p[:, 1]  # the derivative in x
+    along = (slopes[:, 0] - slopes[:, 1]) * p[:, 0] * p[:, 1]  # the derivative with respect to x
     orders = [_by_region_and_height(regions, x) for regions, _, _ in layers]
     chains = [_chain(order, layer[0]) for order, layer in zip(orders, layers, strict=True)]
     block = _blocks(x, edges, chains)
@@ -83,7 +84,7 @@ def _chain(order: IntArray, regions: IntArray) -> IntArray:
 def _blocks(x: FloatArray, edges: IntArray, chains: list[IntArray]) -> IntArray:
     """Return the block (N,) of each pixel. Ends of an edge with equal logits share a block.
 
-    So do the pixels of a region with equal logits.
+    The pixels of a region with equal logits share a block too.
     """
     limit = LEVEL * max(1.0, float(np.abs(x).max(initial=0.0)))
     ends = np.concatenate([edges, *chains])
@@ -104,7 +105,7 @@ def _region_slopes(
     sizes = np.bincount(own, minlength=n_regions)
     starts = np.cumsum(sizes) - sizes
     size, rank = sizes[own].astype(np.float64), np.arange(len(own)) - starts[own]
-    # The price for n labels 1 is (s - n)^a + n^a - s^a. Only its sum over a block matters.
+    # The price of n labels 1 is (s - n)^a + n^a - s^a. Only the sum of gains over a block matters.
     left = size - rank
     gains = (left - 1) ** alpha - left**alpha + (rank + 1.0) ** alpha - rank**alpha
     return np.bincount(own, means[order] * gains, minlength=n_regions).astype(np.float64)

@@ -29,11 +29,11 @@ class FieldLoss(NamedTuple):
     loss : tensor
         The value to differentiate.
     lower : tensor
-        For a likelihood, a lower bound on :math:`-\log p(y)`; for a hinge, the loss less the
+        For a likelihood, a lower bound on :math:`-\log p(y)`; for a hinge, the loss minus its
         rounding error.
     upper : tensor
-        For a likelihood, the loss rounded up; for a hinge, no labelling violates the margin by
-        more.
+        For a likelihood, the loss rounded up; for a hinge, no labelling violates the margin by more
+        than this.
 
     Examples
     --------
@@ -99,7 +99,7 @@ class FieldCriterion(FieldLayer):
     def _of_images(self, call: Call, truth: Truth) -> FieldLoss:
         """Return loss, lower and upper (B,) in float64 of the fields without void pixels.
 
-        Only ``bounds=True`` asks for the interval.
+        The interval is needed only with ``bounds=True``.
         """
         raise NotImplementedError
 
@@ -135,7 +135,7 @@ def read_truth(
         # Degrees in half precision are scaled to a sum of 1.
         whole = ((sums - 1).abs() <= SLACK) | ~counts
         check_all(whole, "target must hold degrees whose sum over the labels is 1", sums)
-        # Otherwise a constant added to all logits of a pixel would change the loss.
+        # Otherwise, adding a constant to all logits of a pixel would change the loss.
         shares = degrees / torch.where(counts, sums, 1.0)[:, None]
         return Truth(torch.where(counts[:, None], shares, 0.0), counts)
     if tuple(target.shape) != batch.label_shape or target.is_floating_point():

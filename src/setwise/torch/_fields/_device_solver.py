@@ -1,4 +1,4 @@
-"""The solvers on a CUDA device; the host solves the fields that they do not take."""
+"""The solvers on a CUDA device. The host solves the fields that they do not support."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from setwise.torch._cuda._fields._regions import region_bound
 from setwise.torch._cuda._fields._trees import tree_bound
 from setwise.torch._fields._problem import FieldAnswer, FieldProblem, levelled
 
-# The relative gaps that the solvers reach in single precision.
+# The least tolerances of the solvers, which compute in single precision. Chosen by hand; no
+# measurement is on record.
 _PRECISION = 1e-5
 _TREE_PRECISION = 1e-6
-# With two labels the pairs are optimal for their ends, so that the gap is of second order.
+# With two labels the pair marginals are optimal given those of their ends, so the gap is of second
+# order in the error.
 _BINARY_TREE_PRECISION = 1e-10
 _REGION_PRECISION = 3e-5
 
@@ -31,7 +33,7 @@ def solve(
     states: Any = None,
     tol: float | None = None,
 ) -> FieldAnswer | None:
-    """Solve as the host does; return None for other fields, or if a lower bound is asked for."""
+    """Solve fields that a device solver supports; return None for others, or for lower bounds."""
     graph = problem.graph
     if graph.sides is None or lower or (problem.alphas and problem.method != "projection"):
         return None

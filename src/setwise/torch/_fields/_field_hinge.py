@@ -23,8 +23,8 @@ class FieldHingeLoss(FieldCriterion):
     best labelling of a field attains the maximum (exactly with two labels). The loss is convex in
     logits and weights; its subgradient is that of the energy at y minus the energy at x. If the
     labelling is not proved to be best, the loss is the value at that labelling: it is below the
-    maximum by at most the slack that ``bounds=True`` returns, and its subgradient is off by as
-    much. With weights of 0 it is the hinge of each pixel's best other label.
+    maximum by at most the slack that ``bounds=True`` returns, and its gradient is a subgradient up
+    to this slack. With weights of 0 it is the hinge of each pixel's best other label.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ class FieldPosterior(NamedTuple):
     log_partition_lower : tensor of shape (B,), float64
         A lower bound on log Z, without derivative.
     gap : tensor of shape (B,), float64
-        The optimal upper bound of the method is lower by at most this.
+        The least upper bound of the method is lower by at most this.
 
     Examples
     --------
@@ -78,19 +78,19 @@ class FieldMarginals(FieldLayer):
         are faster. "trees" models pairs: its bound is lower and its derivative is smooth.
     tol : float, optional
         The relative gap at which the solver stops. None means 1e-10 if an image has at most 1,024
-        logits (pixels times labels), else 1e-3; the precision of solvers on a CUDA device limits it
-        as it limits ``backward_tol``. The derivative is that of the
-        exact solution, so finite differences of the marginals differ from it by the error of the
-        solution. For small images the difference in norm is below 1e-3 with ``projection``, unless
-        a kink of the bound is within the steps (2 of 84 tried, up to 9 %), and below 1e-6 with
-        ``trees``. At 1e-3 it is 0.2 % with ``trees``, and 1 % to 50 % with ``projection``, which
-        has not yet found all pixels that share a block. Two labels by cuts are exact.
+        logits (pixels times labels), else 1e-3. Solvers on a CUDA device raise it to the limits
+        that ``backward_tol`` describes. The derivative is that of the exact solution, so finite
+        differences of the marginals differ from it by the error of the solution. For small images
+        the relative difference in norm is below 1e-6 with ``trees``. With ``projection`` it is
+        below 1e-3, unless a kink of the bound is within the steps (2 of 84 trials, up to 9 %). At
+        ``tol=1e-3`` it is 0.2 % with ``trees``, and 1 % to 50 % with ``projection``, which has then
+        not found all pixels that share a block. Two labels by cuts are exact.
     backward_tol : float, optional
         The derivative is a difference quotient of two solutions (two labels by cuts on the host
         have an exact derivative instead). The logits move by the root of ``backward_tol``, and the
         relative gap of the solutions is a ten-thousandth of it, or of ``tol`` if that is less. None
-        means 1e-8 for the small images above, else 1e-6. Where a CUDA device solves the field, all
-        tolerances are at least 1e-5, with regions 3e-5, and with ``trees`` 1e-6.
+        means 1e-8 for the small images above, else 1e-6. If a CUDA device solves the field, all
+        tolerances are at least 1e-5, or 3e-5 with regions, or 1e-6 with ``trees``.
     max_iter : int, optional
         The maximum number of passes.
     bounds : bool
@@ -149,8 +149,8 @@ class FieldMarginals(FieldLayer):
         edges : tensor or array of shape (E, 2), optional
             The pairs of variables.
         """
-        # Sweeps on a device end for any logits, so these are checked while the sweeps run, and the
-        # host does not delay them.
+        # Sweeps on a device end for any logits. So the logits are checked while the sweeps run, and
+        # the check does not delay them.
         swept = self.method == "projection" and regions is None and not self.bounds
         late = swept and getattr(logits, "is_cuda", False)
         call = self._read(logits, image, regions, weights, region_weights, edges, check=not late)

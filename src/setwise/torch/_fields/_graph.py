@@ -44,7 +44,7 @@ class Graph:
         cache = self.__dict__.setdefault("_on", {})
         if device not in cache:
             parts = (self.edges[:, 0], self.edges[:, 1], self.position)
-            with torch.inference_mode(False):  # a later call may save these for its backward pass
+            with torch.inference_mode(False):  # a later call may need these in its backward pass
                 cache[device] = tuple(torch.tensor(np.array(part), device=device) for part in parts)
         found: tuple[Tensor, Tensor, Tensor] = cache[device]
         return found
@@ -65,7 +65,7 @@ class Graph:
         return torch.cat(parts, 1) if parts else p.new_zeros(len(p), 0)
 
     def of_edges(self, weights: Tensor) -> Tensor:
-        """Return the weights (B, E) of the edges out of weights (B, K, M)."""
+        """Return the weights (B, E) of the edges, taken from weights (B, K, M)."""
         _, _, position = self.indices(weights.device)
         return weights.flatten(1)[:, position]
 

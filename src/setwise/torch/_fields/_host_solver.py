@@ -30,7 +30,7 @@ from setwise.torch._fields._problem import FieldAnswer, FieldProblem
 
 T = TypeVar("T")
 
-_MOST_ARCS = 200_000  # the most arcs of auxiliary nodes for which cuts are faster than passes
+_MOST_ARCS = 200_000  # up to this number of arcs of auxiliary nodes, cuts are faster than passes
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ def solve(
 ) -> FieldAnswer:
     """Solve the fields of logits (B, L, N), weights (B, K, M) and region weights (B, K', R).
 
-    ``states`` are those of an earlier answer for the same graph and regions, as a warm start.
+    ``states`` are the states of an earlier answer for the same graph and regions, for a warm start.
     """
     fields = fields_of(problem, logits, weights, region_weights)
     given = problem.tol if tol is None else tol

@@ -1,4 +1,4 @@
-"""The base class of all layers of fields: their weights, and how they read a call."""
+"""The base class of all layers of fields, with their weights and the checks of their arguments."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _tols_of(logits: Tensor) -> tuple[float, float]:
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """The arguments of a call, read: the tensors with derivatives, and the problem."""
+    """The checked arguments of a call: the tensors with derivatives, and the problem."""
 
     batch: Batch
     weights: Tensor
@@ -111,7 +111,7 @@ class FieldLayer(Module):
         setattr(self, f"_{name}", values)
 
     def _held(self, name: str, like: Tensor, size: tuple[int, ...] = (1,)) -> Tensor | None:
-        """Return learnt weights, or given ones filled into ``size`` by one launch on a device."""
+        """Return learnt weights, or the given ones as a tensor of this size."""
         raw: Tensor | None = getattr(self, f"raw_{name}")
         if raw is not None:
             return softplus(raw).to(like)
@@ -205,7 +205,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def eager(function: F) -> F:
-    """Do what torch.compiler.disable does without loading the compiler: graphs break here.
+    """Do the same as torch.compiler.disable without loading the compiler: graphs break here.
 
     Autocast is off inside: sums of energies need full precision.
     """

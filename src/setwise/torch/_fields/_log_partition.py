@@ -26,7 +26,8 @@ from torch import Tensor
 from setwise.torch._fields._arguments import check_logits
 from setwise.torch._fields._problem import FieldAnswer, FieldProblem, centred
 
-# A step shorter than the root of _LEAST is smaller than the rounding errors of the solutions.
+# A step shorter than the root of _LEAST is smaller than the rounding errors of the solutions. Not
+# tuned.
 _LEAST = 1e-12
 
 
@@ -85,7 +86,7 @@ class LogPartition(torch.autograd.Function):
 
 
 class _Once(torch.autograd.Function):
-    """A first derivative whose own derivative raises an error; torch would assume a value of 0."""
+    """The identity on a first derivative, which raises an error if it is differentiated."""
 
     @staticmethod
     def forward(ctx: Any, slope: Tensor, *of: Tensor) -> Tensor:
@@ -147,9 +148,9 @@ def _of_marginals(
         return _binary(problem, answer.probabilities, slopes)
     logits, weights, region_weights = tensors
     logits = centred(logits.to(torch.promote_types(logits.dtype, slopes.dtype)))
-    # An error of the gap is about the square of an error of the marginals. A search that starts at
-    # this solution and stops at a gap of the square of the step may not move at all. So the
-    # tolerance is a ten-thousandth of that.
+    # The gap is about the square of the error of the marginals. A search that starts at this
+    # solution and stops at a gap of the squared step might not move at all. So the tolerance is a
+    # ten-thousandth of the squared step.
     tol = max(problem.backward_tol, answer.least_tol, _LEAST)
     largest = slopes.abs().flatten(1).amax(1)
     finite = torch.isfinite(largest)  # images whose slopes overflowed get slopes of NaN and no step

@@ -116,8 +116,8 @@ def _gains(rank: Tensor, size: Tensor, alpha: float) -> Tensor:
     return (left - 1).clamp(min=0) ** alpha - left**alpha + size ** (alpha - 1)
 
 
-# Levels are multiples of _STEP, far below which single precision still has digits: logits of 64 are
-# rounded by 4e-6. They are at most _MOST_LEVEL, so that the sum of one per pixel is exact.
+# Levels are multiples of _STEP. Logits of this size are rounded by only 4e-6 in single precision.
+# Levels are at most _MOST_LEVEL, so that the sum of one level per pixel is exact.
 _STEP = 64.0
 _MOST_LEVEL = _STEP * INTEGERS / MOST_ENTRIES
 

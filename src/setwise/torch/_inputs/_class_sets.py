@@ -68,13 +68,13 @@ def _of_rows(p: Tensor, positive: Tensor, valid: Tensor | None, loss: Loss, buck
     sets = Sets(margins, positive, valid, 0.0)
     if buckets:
         return bucketed(loss, sets, buckets, None)
-    # A loss that is not submodular has no Lovász hinge, but it has an extension at errors in [0,
-    # 1].
+    # A loss that is not submodular has no Lovász hinge, but its Lovász extension exists at errors
+    # in [0, 1].
     if p.device.type != "cpu" or not _cpu.is_compiled() or loss.is_submodular is False:
         answer = lovasz(loss, sets)
         if answer is not None:
             return answer
-    # These errors are those of the hinge at score p of a positive and p - 1 of a negative.
+    # The hinge has the same errors at the score p of a positive and the score p - 1 of a negative.
     wide = p.double()
     scores = torch.where(positive, wide, wide - 1)
     target = positive.to(torch.uint8)
@@ -90,7 +90,7 @@ SLACK = 1e-2
 
 
 def check_probabilities(p: Tensor) -> None:
-    """Check on the host alone that all numbers are in [0, 1] or NaN."""
+    """Check numbers on the host: all must be in [0, 1] or NaN. On other devices do nothing."""
     if p.device.type != "cpu" or p.numel() == 0:
         return
     low, high = (bound.item() for bound in torch.aminmax(p.detach()))

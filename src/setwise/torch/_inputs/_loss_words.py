@@ -1,4 +1,4 @@
-"""Losses as strings, which custom operators accept and compiled graphs can hold."""
+"""Strings that stand for losses, which custom operators accept and compiled graphs can hold."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _numbers = count()
 def constant(function: F) -> F:
     """Mark a function of losses and strings whose result a compiled graph may keep.
 
-    This is torch.compiler.assume_constant_result without loading the compiler with the library.
+    It does the same as torch.compiler.assume_constant_result without loading the compiler.
     """
     function._dynamo_marked_constant = True  # type: ignore[attr-defined]
     return function
@@ -29,7 +29,7 @@ def constant(function: F) -> F:
 
 @constant
 def word_of(loss: Loss | str) -> str:
-    """Return a string for the loss, valid while the loss exists; for a name, always.
+    """Return a string for the loss, valid while the loss exists. A string is always valid.
 
     A string is returned unchanged.
     """

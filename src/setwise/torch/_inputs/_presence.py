@@ -13,8 +13,8 @@ from setwise._foundation._certificate import EPS, FEW_ROUNDINGS, MANY_ROUNDINGS
 # As in setwise.decisions._presence, which needs the compiled kernels.
 _LEAST_SCALE = FEW_ROUNDINGS * MANY_ROUNDINGS * EPS
 _LEAST_PRESENCE = torch.finfo(torch.float64).tiny
-# The number of float64 probabilities that are held in memory at a time, 256 MiB: a device is
-# not faster with more of them.
+# The most float64 probabilities that are in memory at a time: 256 MiB. More of them do not make a
+# device faster.
 _AT_ONCE = 1 << 25
 
 

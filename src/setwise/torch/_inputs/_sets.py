@@ -16,7 +16,7 @@ Reduction = Literal["mean", "sum", "none"]
 HALVES = (torch.float16, torch.bfloat16)
 FLOATS = (*HALVES, torch.float32, torch.float64)
 INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
-# Devices that compute in float64. Others, such as Apple's MPS, may refuse it, so that the host
+# Devices that compute in float64. Others, such as Apple's MPS, may not support float64, so the host
 # computes for them.
 DOUBLE_DEVICES = ("cpu", "cuda", "meta")
 REALS = (torch.bool, *INTEGERS, torch.uint16, torch.uint32, torch.uint64, *FLOATS)

@@ -76,7 +76,7 @@ class SoftmaxOptions:
         return self.reduction == "mean" and self.average == "images" and self.worst is None
 
     def named(self, n_classes: int) -> list[int]:
-        """Return the classes that may count."""
+        """Return the indices of the classes that may be part of the mean."""
         if isinstance(self.classes, str):
             return list(range(n_classes))
         if max(self.classes) >= n_classes:

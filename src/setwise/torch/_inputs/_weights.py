@@ -76,8 +76,8 @@ def _check_values(weights: Tensor) -> None:
 def on_device(weights: Tensor | None, input: Tensor) -> Tensor | None:
     """Return the weights on the device of the input, copied from the host if necessary.
 
-    Weights on another device are refused. Inputs on a device without float64 were moved to the
-    host, and so are the weights there.
+    Weights on another device are refused. Inputs on a device without float64 are moved to the host,
+    and weights follow them.
     """
     if weights is None or weights.device == input.device:
         return weights

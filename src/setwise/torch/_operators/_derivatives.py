@@ -6,8 +6,8 @@ probabilities. With mu the gradient that was computed with the value, the deriva
 as an output without a derivative. Second derivatives are zero for a surrogate of scores, and those
 of the softmax for ``lovasz_softmax``.
 
-A custom operator does not support this: in forward mode its derivative would be zero without an
-error. The compiler cannot trace these functions: a transform ends the graph and runs eagerly.
+Custom operators do not support this: in forward mode their derivative would silently be zero. The
+compiler cannot trace the functions here, so a transform ends the graph and runs eagerly.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Hinge(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, scores: Tensor, target: Tensor, *rest: Any) -> Any:
-        """Treat a batch of rows as more rows."""
+        """Treat a batch of rows as further rows."""
         x, y = _batched(info, in_dims, scores, target)
         values, gradient = Hinge.apply(x.flatten(0, 1), y.flatten(0, 1), *rest)  # type: ignore[no-untyped-call]
         return (values.view(x.shape[:2]), gradient.view(x.shape)), (0, 0)
@@ -113,7 +113,7 @@ class ValuesOfClasses(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, p: Tensor, target: Tensor, *rest: Any) -> Any:
-        """Treat a batch of images as more images, and a batch of sets as an image per set."""
+        """Treat a batch of images as further images, and a batch of sets as one image per set."""
         loss, ignore, classes, per_image, buckets = rest
         x, y = _batched(info, in_dims, p, target)
         size, images, _, pixels = x.shape
@@ -130,7 +130,7 @@ class ValuesOfClasses(torch.autograd.Function):
 
 
 def untraced(function: Any) -> Any:
-    """Return the function, hidden from the compiler, without loading the compiler."""
+    """Hide the function from the compiler, without loading the compiler."""
     return _hidden(function) if "torch._dynamo" in sys.modules else function
 
 
@@ -151,7 +151,7 @@ def class_values(*arguments: Any) -> Tensor:
     return values
 
 
-# This is torch.compiler.disable without loading the compiler with the library: a graph with a
-# transform of a loss ends there.
+# This has the effect of torch.compiler.disable without loading the compiler: a graph ends at a
+# transform of a loss.
 hinge_values._torchdynamo_disable = True  # type: ignore[attr-defined]
 class_values._torchdynamo_disable = True  # type: ignore[attr-defined]

@@ -123,7 +123,7 @@ def _decomposed(loss: Loss, sets: Sets, scale: float) -> Answer | None:
 
 @dataclass(frozen=True)
 class DeviceSurrogate:
-    """A surrogate on any device: the losses it takes, its plain torch code and its CUDA kernel."""
+    """A surrogate on any device: its supported losses, its plain torch code and its CUDA kernel."""
 
     knows: Callable[[Loss], bool]
     plain: Callable[[Loss, Sets, float], Answer | None]

@@ -1,8 +1,8 @@
 """Losses of CUDA tensors outside ``torch.compile``, with as few calls on the host as possible.
 
 A custom operator with its autograd registration costs more host time than the kernels of a million
-pixels take. The autograd functions here do the same with less overhead. The compiler never sees
-them, because it would have to trace them.
+pixels take. The autograd functions here do the same with less overhead. They are hidden from the
+compiler, which would otherwise trace them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _saving_hooks: Any = getattr(torch._C._autograd, "_top_saved_tensors_default_hoo
 
 
 def keep(ctx: Any, gradient: Tensor) -> None:
-    """Save a gradient that nothing else refers to, so that the last backward pass may reuse it."""
+    """Save a gradient to which nothing else refers, so that the last backward pass may reuse it."""
     ctx.save_for_backward(gradient)
     ctx.own = _saving_hooks(True) is None
 
@@ -64,10 +64,11 @@ def times(gradient: Tensor, slopes: Tensor, dtype: torch.dtype, in_place: bool =
 
 
 def once(gradient: Tensor) -> Tensor:
-    """Return the gradient; raise an error if it is to be differentiated again.
+    """Return the gradient. Differentiating it again raises an error.
 
     The gradient in the logits depends on the softmax. If it were treated as a constant, second
-    derivatives would be wrong without an error. Correct ones would require keeping the logits.
+    derivatives would be wrong without an error. Correct second derivatives would require keeping
+    the logits.
     """
     if torch.is_grad_enabled():
         raise NotImplementedError(

@@ -10,10 +10,10 @@ from torch import Tensor
 
 if dist.is_available() and not dist.is_initialized():
     # The first call of a custom operator loads torch's compiler, which imports the module below.
-    # Its functions keep the process group of that moment as a default argument. Then
-    # destroy_process_group cannot end the group's threads, and a thread that releases a tensor
-    # while the interpreter exits aborts the process ("terminate called without an active
-    # exception"). If the module is imported before there is a group, the defaults are None, which
+    # Its functions keep the process group of that moment as a default argument. Because of this
+    # reference, destroy_process_group cannot end the group's threads, and a thread that releases a
+    # tensor while the interpreter exits aborts the process ("terminate called without an active
+    # exception"). The import here happens before there is a group, so the defaults are None, which
     # means the current group.
     import torch.distributed.nn.functional
 

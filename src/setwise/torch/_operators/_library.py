@@ -1,8 +1,8 @@
 """Custom operators, which are opaque to ``torch.compile``, and their replacement in old torch.
 
-In releases before 2.11 the compiler does not pass the tests of the losses, or there are no
-custom operators (they came with 2.4). There ``torch.autograd.Function`` gives the derivatives, and
-a compiled graph ends before a loss, which runs eagerly.
+Releases before 2.4 have no custom operators, and with releases before 2.11 compiled losses do not
+pass the tests. For these releases ``torch.autograd.Function`` defines the derivatives, and a
+compiled graph ends before a loss, which runs eagerly.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def compiled_with_operators(function: F) -> F:
 def with_doubles(function: F) -> F:
     """Return the function, run on the host if the device of its first tensor has no float64.
 
-    Tensors are moved before anything is computed, so that derivatives flow back the same way. The
+    Tensors are moved before anything is computed, so that derivatives are moved back too. The
     answer is moved to the device, except for float64 tensors, which stay on the host.
     """
 

@@ -1,4 +1,4 @@
-"""Choice of the node of a loss: a transform's, an operator, or a plain autograd function."""
+"""Choice of the autograd node of a loss: for transforms, a custom operator, or a plain function."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The custom operator of the surrogates of scores, which is opaque to ``torch.compile``.
 
 ``setwise::hinge`` returns the value of each set together with the gradient in its scores. The
-backward pass needs the gradient alone: 4 bytes per element (8 in float64).
+backward pass needs only the gradient: 4 bytes per element (8 in float64).
 """
 
 from __future__ import annotations

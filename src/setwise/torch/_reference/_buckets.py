@@ -1,11 +1,11 @@
 r"""The Lovász extension of errors that are rounded to buckets, by counting, in plain torch.
 
-Errors in one bucket are taken as equal. Ties may come in any order, so a histogram of each label
-and a scan over the buckets replace the sort, in O(n), exactly for the rounded errors. With buckets
-of width w the value is off by at most :math:`w / 2 \cdot \sum_k |\mu_k|`, where mu are the gains
-along the sorted elements, because the extension is a maximum of linear functions with such
-coefficients. For an increasing loss the sum is the loss of everything wrong. The gradient is a
-subgradient at the rounded errors.
+Errors in one bucket are treated as equal. Equal errors may be sorted in any order, so a histogram
+for each label and a scan over the buckets replace the sort. This takes O(n) and is exact for the
+rounded errors. With buckets of width w the value is off by at most :math:`w / 2 \cdot \sum_k
+|\mu_k|`, where mu are the gains along the sorted elements, because the extension is a maximum of
+linear functions with such coefficients. For an increasing loss the sum is the loss of everything
+wrong. The gradient is a subgradient at the rounded errors.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def has_blocks(loss: Loss) -> bool:
 def bucketed(loss: Loss, sets: Sets, buckets: int, half: torch.dtype | None) -> Answer:
     """Return the value and a subgradient of each set with its errors rounded to buckets.
 
-    ``half`` is the 16-bit dtype of the scores, if they had one: then each of the few possible
-    margins has a bucket of its own, and nothing is rounded.
+    ``half`` is the dtype of the scores if it has 16 bits. Then each possible margin has its own
+    bucket, and nothing is rounded.
     """
     errors = (sets.offset - sets.margins.double()).clamp(min=0.0)
     counted = errors > 0  # a NaN is not counted; its set becomes NaN in the end
@@ -83,7 +83,7 @@ def _blocks(
 ) -> tuple[Tensor, Tensor]:
     """Return the gains of the false negatives and of the false positives of each bucket.
 
-    They are the mean of the two orders inside a bucket, positives first and negatives first.
+    They are means over two orders inside the bucket: positives first, and negatives first.
     """
     n, q = torch.cumsum(hits, 1) - hits, torch.cumsum(falses, 1) - falses
     if loss._fraction is not None:

@@ -35,7 +35,7 @@ class Chain:
 
     @classmethod
     def sort(cls, keys: Tensor, positive: Tensor, valid: Tensor | None) -> tuple[Chain, Tensor]:
-        """Return the chain of increasing keys, and the sorted keys."""
+        """Return the chain along increasing keys, and the sorted keys."""
         along, order = torch.sort(keys, dim=1, stable=True)
         hit = positive.gather(1, order)
         missing = ~hit if valid is None else ~hit & valid.gather(1, order)
@@ -77,14 +77,14 @@ def gains(loss: Loss, chain: Chain) -> Tensor | None:
 
 
 def rises(loss: Loss, chain: Chain) -> Tensor | None:
-    """Return a mask (S, 1) of the sets whose loss increases; None if its form does not tell."""
+    """Return a mask (S, 1) of the sets whose loss is increasing, or None if this is not known."""
     form = loss._form
     known = GAINS.get(type(form))
     return None if known is None or known.rises is None else known.rises(form, chain)
 
 
 def is_of_size(loss: Loss) -> bool:
-    """Return whether the loss is a table of the number of mistakes."""
+    """Return whether the loss is a table over the number of mistakes."""
     form = loss._form
     known = GAINS.get(type(form))
     return known is not None and known.of_size(form)
@@ -180,7 +180,7 @@ def _of_terms(form: Terms, chain: Chain) -> Tensor | None:
 
 
 def _knows_terms(form: Terms) -> bool:
-    """Return whether it is known if the sum increases, from its terms or tables on the host."""
+    """Return whether the terms, or tables on the host, determine if the sum is increasing."""
     if not (form.loss.is_submodular and form.loss.is_increasing):
         return False
     return all(has_gains(term) for term in form.terms)

@@ -74,7 +74,7 @@ def lovasz(loss: Loss, sets: Sets) -> Answer | None:
     if sets.valid is not None:
         counted = counted & sets.valid.gather(1, chain.order)
     steps = torch.where(counted, steps, 0.0)
-    # An infinite error without gain adds nothing, and neither does a void element.
+    # An infinite error with gain 0 contributes nothing, and neither does a void element.
     values = torch.where(steps == 0, 0.0, errors * steps).sum(1)
     keep = componentwise.view(-1) | (values > 0)
     values = torch.where(keep, values, 0.0)
@@ -84,7 +84,7 @@ def lovasz(loss: Loss, sets: Sets) -> Answer | None:
 
 
 def _componentwise(loss: Loss, chain: Chain) -> Tensor | None:
-    """Return a mask (S, 1) of the sets whose loss increases, so that only violators count."""
+    """Return a mask (S, 1) of the sets with an increasing loss, for which only violators count."""
     every = torch.ones_like(chain.positives, dtype=torch.bool)
     if loss.is_increasing:
         return every

@@ -43,7 +43,7 @@ def rescaled(loss: Loss, sets: Sets, rule: RescalingObjective) -> Answer | None:
 
 
 def has_maximum(loss: Loss) -> bool:
-    """Return whether every device can compute the maximum, with void elements too."""
+    """Return whether every device can compute the maximum, also with void elements."""
     return loss._traits.is_symmetric and type(loss._form) in MAXIMA
 
 
@@ -138,7 +138,7 @@ Chosen = tuple[Tensor, Tensor, Tensor, Tensor]
 
 
 def _search(formula: RatioFormula, sides: Sides, rule: RescalingObjective) -> Chosen:
-    """Find q, the number of false positives, by binary search for each n of false negatives.
+    """Find the best number q of false positives by binary search, for each number n of misses.
 
     The margin objective is concave in q; the slack product is unimodal where it is positive.
     """
@@ -174,7 +174,7 @@ def _search(formula: RatioFormula, sides: Sides, rule: RescalingObjective) -> Ch
 
 
 def _best(objective: Tensor, n: Tensor, q: Tensor, losses: Tensor) -> Chosen:
-    """Return the largest objective of each set, its counts and loss; for 0 the empty set."""
+    """Return the largest objective of each set, its counts and its loss; 0 for the empty set."""
     best, where = objective.max(1, keepdim=True)
     empty = ~(best > 0)
     zero = torch.zeros_like(best)
@@ -183,7 +183,7 @@ def _best(objective: Tensor, n: Tensor, q: Tensor, losses: Tensor) -> Chosen:
 
 
 def _of_positives(formula: RatioFormula, sides: Sides, rule: RescalingObjective) -> Chosen:
-    """Maximise a function of the false negatives, plus all negatives with a negative margin."""
+    """Maximise over the number of false negatives, with all negatives of negative margin chosen."""
     q = (torch.diff(sides.added, dim=1) < 0).sum(1, keepdim=True).to(torch.float64)
     n = torch.arange(sides.missed.shape[1], dtype=torch.float64, device=sides.m.device)
     n = n.expand(len(sides.m), -1)

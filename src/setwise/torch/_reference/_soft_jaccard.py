@@ -75,11 +75,11 @@ def _centers(errors: Tensor, buckets: int) -> Tensor:
 def _gains_in_buckets(errors: Tensor, y: Tensor, buckets: int) -> Tensor:
     r"""Return a subgradient at the rounded errors, by counting.
 
-    A bucket with n elements, whose c sum to C, takes (N, D) to (N + n, D + C). Along the straight
+    A bucket with n elements, whose c sum to C, changes (N, D) to (N + n, D + C). Along the straight
     line between them the gain of an element is :math:`\int_0^1 1 / D(t) - c_i N(t) / D(t)^2 \, dt`.
-    The gains sum to the rise of f. For every part S of the bucket they sum to at most f(P + S) -
-    f(P), where P are the elements before: since D >= N on the line, the derivative of N / D in the
-    direction of S decreases when other elements are added.
+    The sum of the gains is the increase of f. For every part S of the bucket they sum to at most
+    f(P + S) - f(P), where P are the elements before: since D >= N on the line, the derivative of N
+    / D in the direction of S decreases when other elements are added.
     """
     keys = _keys(errors, buckets)
     c = 1 - y

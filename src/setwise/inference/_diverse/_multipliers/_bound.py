@@ -21,12 +21,14 @@ from setwise.diversities._base import distances
 from setwise.inference._diverse._multipliers._pool import Forced, LabelingPool
 from setwise.inference._relaxation._count_tables import CountTables
 
-# The largest number of cuts for one bound, which is rarely reached. If moves replace cuts, without
-# a proof, this number of moves is made; a quarter of it gives lists of similar energies.
+# The largest number of cuts for one bound, which is rarely reached. If moves replace cuts, nothing
+# is proved and this number of searches by moves is made. A quarter of it gives lists of similar
+# energies.
 _MOST_CUTS = 40
-# The search ends if better multipliers may gain at most this share of a table's height. A quarter
-# of it takes up to a third more cuts on grids and closes 1 to 70 per cent of the gaps; with four
-# times as much, up to 40 per cent of the cuts are saved, and gaps grow up to fourfold.
+# The search ends if better multipliers can raise the bound by at most this share of a table's
+# height. On grids, a quarter of the share takes up to a third more cuts and makes gaps smaller by 1
+# to 70 per cent. Four times the share saves up to 40 per cent of the cuts, and gaps become up to
+# four times as large.
 _SOLVED = 0.01
 
 
@@ -44,7 +46,7 @@ class Bounded(NamedTuple):
 
 
 class BallProblem:
-    """Balls and the rest of a field, with the energies of the labellings of a pool."""
+    """The balls of a problem, and the energies of the labellings of a pool in it."""
 
     def __init__(self, pool: LabelingPool, centers: IntArray, tables: CountTables) -> None:
         self.pool, self.centers, self.tables = pool, centers, tables
@@ -69,7 +71,8 @@ class BallProblem:
         is the best mixture of the labellings found so far (``best_mixture``); the slopes at the
         mixture are the next multipliers, whose best labelling is added to the mixture (fully
         corrective Frank-Wolfe). The search ends when the predicted gain is below a hundredth of a
-        table's height. ``start`` are multipliers for a first labelling, if the pool may have none.
+        table's height. ``start`` are the multipliers for a first labelling, which the pool may
+        lack.
         """
         pool, tables = self.pool, self.tables
         n_cuts, fits = 0, [all(y[v] == k for v, k in forced) for y in pool.labelings]

@@ -15,11 +15,12 @@ from setwise.inference._diverse._problem import StepProblem
 from setwise.inference._flows._two_label_cut import TwoLabelCut
 from setwise.inference._map._solve_map import solve_map
 
-# The number of labellings that are kept from one step to the next. A quarter of them saves a fifth
-# to a third of the recombinations, four times as many add a third; no lists are better throughout.
+# The number of labellings that are kept from one step to the next. A quarter of this number saves a
+# fifth to a third of the recombinations, and four times the number adds a third. Neither makes
+# lists consistently better.
 _MOST_KEPT = 32
-# The share of the cost of a cut that rounding may take from a flow before the flow is computed
-# again from zero. Bounds are lowered by this loss, so it must be far below any tolerance.
+# The largest relative loss of a flow by rounding. If it is larger, the flow is computed again from
+# zero. Bounds are lowered by the loss, so it must be far below any tolerance. Not tuned.
 _LOST = 1e-10
 
 Forced = tuple[tuple[int, int], ...]
@@ -51,7 +52,7 @@ class LabelingPool:
 
     @property
     def rest(self) -> Field:
-        """The field that energies are of."""
+        """The field in which energies of the pool are computed."""
         assert self._rest is not None
         return self._rest
 
@@ -61,7 +62,7 @@ class LabelingPool:
         return self._recombination
 
     def read(self, problem: StepProblem) -> None:
-        """Take the rest of a problem from now on."""
+        """Change to the rest of another problem."""
         rest, unary = self._rest, problem.field.unary
         if rest is None or not _are_same(rest.potentials, problem.others):
             rest = problem.rest()
@@ -113,7 +114,7 @@ class LabelingPool:
         return self._cut.lost
 
     def forget(self) -> None:
-        """Forget all but the latest labellings and the first, which is part of every mixture."""
+        """Remove all but the latest labellings and the first, which is part of every mixture."""
         del self.labelings[1:-_MOST_KEPT], self.energies[1:-_MOST_KEPT]
 
     def _by_moves(self, centers: IntArray, multipliers: FloatArray) -> IntArray:

@@ -12,8 +12,9 @@ from setwise.fields._field import Field
 from setwise.fields._terms import PottsTerm, TableTerm
 from setwise.inference._relaxation._count_tables import CountTables
 
-# One part in this many of those that gain is switched before the others are evaluated again. More
-# rounds (32) change no list of grids with up to 2,025 pixels; fewer (2) change some.
+# In each round, the best of the parts that lower the sum are switched, one in _AT_ONCE of them, and
+# the others are evaluated again. A value of 32, with more rounds, changes no list of grids with up
+# to 2,025 pixels. A value of 2 changes some.
 _AT_ONCE = 8
 
 
@@ -44,7 +45,7 @@ class Recombination:
     def between(
         self, y: IntArray, z: IntArray, centers: IntArray, tables: CountTables
     ) -> IntArray | None:
-        """Return y with parts switched to z that lower the sum; None if no part does.
+        """Return y with those parts switched to z that lower the sum, or None if no part does.
 
         Terms other than pairs are omitted from the sums; the caller compares energies.
         """
@@ -67,7 +68,7 @@ class Recombination:
                 break
             taken[best] = True
             counts = counts + moved[best].sum(axis=0)
-            rises[best], moved[best] = np.inf, 0  # do not choose it again
+            rises[best], moved[best] = np.inf, 0  # so that the part is not chosen again
             height = tables.heights(counts).sum()
         if not taken.any():
             return None

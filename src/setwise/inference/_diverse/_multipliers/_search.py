@@ -14,13 +14,13 @@ from setwise.inference._diverse._multipliers._pool import LabelingPool
 from setwise.inference._diverse._problem import StepProblem
 from setwise.inference._relaxation._count_tables import CountTables
 
-# If a gap remains, these multiples of the best multipliers are tried too, on fields of at most
-# _SMALL entries and in branches; on such fields parts of every kept labelling are tried as well.
-# Other multiples give other lists, none of them better throughout.
+# If a gap remains, the multiples _SCALES of the best multipliers are tried too, on fields of at
+# most _SMALL entries and in branches. On such fields, recombinations with every kept labelling are
+# tried as well. Other multiples give other lists, none of which are consistently better.
 _SMALL, _SCALES = 100_000, (0.5, 1.5, 2.0, 3.0)
-# Branches end at a gap of this share of a table's height, or with this many bounds. A quarter of
-# the share takes half as many cuts again and leaves a quarter of the gaps; the number of bounds
-# matters if the gap does not close, and is not reached on grids of 400 pixels.
+# Branching ends at a gap of the share _CLOSED of a table's height, or after _MOST_BRANCHES bounds.
+# A quarter of the share takes half as many cuts again and leaves gaps a quarter as large. The
+# number of bounds matters only if the gap does not close. It is not reached on grids of 400 pixels.
 _CLOSED, _MOST_BRANCHES = 0.05, 64
 
 
@@ -47,8 +47,9 @@ class HammingSearch:
     """Searches over multipliers, each of which starts from the results of the last.
 
     With ``branches``, for two labels and a submodular rest, problems with a gap are divided. If the
-    labellings of the best mixture differ in a part, one subproblem fixes a variable of it to label
-    1 and the other to label 0. Each has its own bound, and the least one is the bound of the step.
+    labellings of the best mixture differ in a connected part, one subproblem fixes a variable of
+    this part to label 1 and the other fixes it to label 0. Each has its own bound, and the least
+    one is the bound of the step.
     """
 
     def __init__(self, n_jobs: int | None, *, branches: bool = False) -> None:
@@ -85,7 +86,7 @@ class HammingSearch:
         return found
 
     def offer(self, labels: IntArray) -> None:
-        """Keep a labelling that was found elsewhere for later searches."""
+        """Store a labelling that was found elsewhere for later searches."""
         if self._pool.labelings:
             self._pool.add(labels.astype(self._pool.labelings[0].dtype))
 

@@ -21,10 +21,11 @@ from setwise.inference._flows._two_label_cut import TwoLabelCut
 from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import Found, MapResult
 
-# The default max_bias outweighs this share of the variables' own preferences. It decides how
-# far the items of a list may be from the best labelling, and ``bias_path`` documents it.
-# Preferences above this multiple of the median of all are seeds and do not count; four times the
-# multiple changes no list of fields with normal unaries, a quarter leaves out some of these.
+# The default max_bias is the quantile _SHARE_OUTWEIGHED of the absolute differences of the
+# variables' unaries. It determines how far the items of a list may be from the best labelling, and
+# ``bias_path`` documents it. Differences above _SEED times their median count as seeds and are left
+# out. Four times the multiple changes no list of fields with normal unaries; a quarter of it leaves
+# out some variables of such fields.
 _SHARE_OUTWEIGHED = 0.75
 _SEED = 16.0
 
@@ -93,7 +94,8 @@ class BiasCuts:
                 exact=True,
                 lost=lost,
             )
-        # Large costs take digits of the energies; their number depends on the field with the bias.
+        # Large costs increase the rounding errors of energies, by an amount that depends on the
+        # field with the bias.
         ones = np.ones(len(self._costs), np.int64)
         problem = StepProblem.of(self.base.field, Addition(prices=[(ones, end.bias)]))
         value = end.value + end.bias * end.size
@@ -105,13 +107,13 @@ class BiasCuts:
         return problem.within_digits(found, -end.bias * end.size)
 
     def default_max_bias(self) -> float:
-        """Return the bias that exceeds three quarters of the preferences, without seeds."""
+        """Return the bias that exceeds three quarters of the unary differences, without seeds."""
         return default_max_bias(self.base.field, np.abs(self._costs))
 
     def end(self, bias: float, above: BoolArray | None, below: BoolArray | None) -> Piece:
-        """Return the best labelling for a bias, within ``above`` and with all of ``below``.
+        """Return the best labelling for a bias, with ones within ``above`` and at all of ``below``.
 
-        Optimal labellings are nested by bias. The two limits enforce this in spite of rounding.
+        Optimal labellings are nested. The two limits enforce this in spite of rounding.
         """
         ones = self._cut.ones(self._costs + bias, self._share)
         if above is not None and below is not None:
@@ -126,8 +128,8 @@ class BiasCuts:
     ) -> BiasPath:
         """Follow the path, without cuts between labellings that differ in few variables.
 
-        Labellings that differ in at most ``difference`` variables stay neighbours. ``best`` is the
-        optimal labelling without a bias, if it is known.
+        Labellings that differ in at most ``difference`` variables count as neighbours. ``best`` is
+        the optimal labelling without a bias, if it is known.
         """
         n, before = len(self._costs), self.n_cuts
         middle = self.end(0.0, None, None) if best is None else best
@@ -208,14 +210,14 @@ class BiasCuts:
 
 
 def _below(between: Piece, end: Piece, bias: float) -> bool:
-    """Return whether a labelling is below the crossing of two lines, beyond rounding."""
+    """Return whether a labelling is below the crossing of two lines by more than rounding."""
     crossing, lowest = end.value + bias * end.size, between.value + bias * between.size
     size = abs(end.value) + abs(bias) * end.size + abs(between.value) + abs(bias) * between.size
     return lowest < crossing - 1e-13 * size
 
 
 def default_max_bias(field: Field, preferences: FloatArray) -> float:
-    """Return the default ``max_bias`` of a field with preferences (N,), or that of its pairs."""
+    """Return the default ``max_bias``, given the unary differences (N,) of a field."""
     preferring = preferences[preferences > 0.0]
     return max_bias_of(preferences) or _weight_of_pairs(field) or max_bias_of(preferring)
 

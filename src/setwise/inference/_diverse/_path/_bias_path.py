@@ -7,7 +7,8 @@ from setwise.fields._field import Field, as_field
 from setwise.inference._diverse._path._bias_cuts import BiasCuts
 from setwise.inference._diverse._path._nested_path import BiasPath
 
-# The largest and default number of cuts of a path, usually more than it has breakpoints.
+# The default and largest number of cuts of a path, which is usually larger than its number of
+# breakpoints.
 MOST_CUTS = 1 << 16
 
 
@@ -24,19 +25,19 @@ def bias_path(
     :math:`\min_y E(y) + b\,|y|` is concave and piecewise linear in b, and for a submodular E its
     minimisers are nested. Between two labellings of the path the next cut is made at the bias where
     their lines cross. If it finds no lower energy, they are neighbours (Eisner and Severance,
-    1976). Variables on which both agree are fixed, so that cuts become smaller and the sets are
-    exactly nested. K breakpoints need at most 2 K + 3 cuts. Where several labellings are optimal,
-    ``labeling`` returns the one with the fewest ones, as ``solve_map`` does.
+    1976). Variables with the same label in both are fixed, so that cuts become smaller and the sets
+    are exactly nested. K breakpoints need at most 2 K + 3 cuts. Where several labellings are
+    optimal, ``labeling`` returns the one with the fewest ones, as ``solve_map`` does.
 
     Parameters
     ----------
     field : Field
-        Two labels, and potentials that one cut can take.
+        A field of two labels, with potentials that a cut supports.
     max_bias : float, optional
         The largest bias r, in the units of the energy. By default the upper quartile of
         :math:`|u_{i1} - u_{i0}|` over the variables without a forbidden label or a seed: a bias
-        that exceeds the preferences of three variables in four. If these have none, as with seeds
-        only, the mean weight of a variable's pairs.
+        that exceeds this difference at three of four variables. If all differences are 0, as with
+        seeds only, it is the mean weight of a variable's pairs.
     resolution : float
         A share of the variables: two labellings that differ in at most this share count as
         neighbours. 0 finds every breakpoint.

@@ -12,8 +12,8 @@ from setwise.fields._field import Field
 from setwise.fields._terms import PottsTerm, TableTerm
 from setwise.inference._diverse._path._nested_path import BiasPath
 
-# The factor by which the least difference decreases until there are enough items. The first level
-# with enough items is found by bisection, so smaller steps cost little.
+# The factor by which the required difference decreases from level to level. The first level with
+# enough items is found by bisection, so smaller steps would cost little. Not tuned.
 _RELAXED = 0.8
 
 
@@ -32,7 +32,7 @@ class Medians:
         moment = np.concatenate([[0.0], np.cumsum(masses * x)])
 
         def left_to(a: IntArray, low: IntArray, high: IntArray) -> FloatArray:
-            """Return the weighted distances to a of points low..high - 1 on one side of a."""
+            """Return the sum of weighted distances from a to points low..high - 1 on one side."""
             held, at = mass[high] - mass[low], moment[high] - moment[low]
             return np.asarray(np.abs(held * x[a] - at))
 
@@ -42,13 +42,14 @@ class Medians:
         half = np.searchsorted(x, 0.5 * (x[:, None] + x), side="right")
         half = np.clip(half, a, np.maximum(a, b))
         cost = left_to(a, a, half) + left_to(b, half, np.maximum(a, b))
-        cost[(a >= b) | ((a < through) & (b > through))] = np.inf  # no step skips ``through``
+        # The point ``through`` must not be skipped.
+        cost[(a >= b) | ((a < through) & (b > through))] = np.inf
         before, after = left_to(everyone, zeros, everyone), left_to(everyone, everyone, zeros + n)
         before[through + 1 :], after[:through] = np.inf, np.inf
         self._cost, self._before, self._after = cost, before, after
 
     def choose(self, m: int, allowed: BoolArray) -> IntArray | None:
-        """Choose m points, each ``allowed`` (K, K) to follow the one before; None if impossible.
+        """Choose m points, given which may follow which (``allowed``, (K, K)); None if impossible.
 
         This is exact, by dynamic programming over the last chosen point, in O(m K^2).
         """
@@ -99,7 +100,7 @@ class DifferentPieces:
             other = self._medians(points, m, apart, *levels[middle])
             low, high = (middle, high) if other is None else (low, middle)
             found = found if other is None else other
-        assert found is not None  # without a least difference any m pieces are allowed
+        assert found is not None  # without a required difference any m pieces are allowed
         return found, False
 
     def _medians(
@@ -109,8 +110,9 @@ class DifferentPieces:
         found = points.choose(m, allowed)
         if found is None or all(self._largest_part(a, b) >= part for a, b in pairwise(found)):
             return found
-        # The pieces are nested, so their differences grow along the path. Each piece has a first
-        # later piece that differs enough from it, and for the next piece this one is no earlier.
+        # The pieces are nested, so their differences grow along the path. For each piece there is a
+        # first later piece that differs enough from it. This index does not decrease from piece to
+        # piece.
         b, n = 0, len(apart)
         for a in range(n):
             b = max(b, a + 1)

@@ -37,8 +37,8 @@ class BiasPath(Record):
         missing between two that differ in few variables (``resolution``), or because of
         ``max_cuts``.
     slacks : array of shape (K,)
-        On the complete path, the variables that change at a breakpoint change within this distance
-        of it. It is 0 if the pieces on both sides are known to be neighbours.
+        The variables that change at a breakpoint change within this distance of it on the complete
+        path. It is 0 if the pieces on both sides are known to be neighbours.
     n_cuts : int
         The number of cuts, each with a warm start from the flow of the last.
 
@@ -84,10 +84,11 @@ class BiasPath(Record):
         return np.asarray(self.last >= chosen[:, None]).astype(np.int64)
 
     def piece_of(self, bias: float) -> int:
-        """Return the number of the best piece for a bias; at a breakpoint, that with fewer ones.
+        """Return the number of the best piece for a bias, with fewer ones at a breakpoint.
 
-        A piece that a cut found for this very bias is returned as it is, so that the rounding of a
-        breakpoint does not matter: the piece of the bias 0 is the answer of ``solve_map``.
+        If a cut was made for exactly this bias, the piece that it found is returned, so that the
+        rounding of breakpoints does not matter. So the piece for bias 0 is the answer of
+        ``solve_map``.
         """
         b = as_number(bias, "bias")
         found = np.flatnonzero(self.biases == b)
@@ -96,8 +97,8 @@ class BiasPath(Record):
     def labeling(self, bias: float) -> IntArray:
         """Return the best labelling (N,) for a bias in [-max_bias, max_bias].
 
-        Of several best ones it is that with the fewest ones, which ``solve_map`` returns as well.
-        The largest best one at a breakpoint is the piece before it.
+        If several labellings are best, it is the one with the fewest ones, as in ``solve_map``. At
+        a breakpoint, the best labelling with the most ones is the piece before it.
         """
         b = as_number(bias, "bias")
         if not -self.max_bias <= b <= self.max_bias:

@@ -77,7 +77,7 @@ def size_of_network(field: Field) -> str | None:
             case CliqueTerm():
                 total += term.cliques.size * float(n_labels) + float(term.tables.size)
             case _:
-                pass  # the kind of the term is refused
+                pass  # terms of this kind are not supported
     if total <= _MOST_NUMBERS:
         return None
     return f"at most {_MOST_NUMBERS} numbers in messages and tables, got {total:.3g}"

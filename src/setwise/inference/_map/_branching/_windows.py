@@ -34,8 +34,9 @@ from setwise.inference._map._search import MapSearch
 _LOOK, _PASSES = 4, 400
 # Passes end when the extrapolated rise of the bound is below this share of the gap.
 _LITTLE = 0.03
-# A variable pays if it and its factors cost more than this share of the gap scale over the number
-# of variables, so that all that is ignored is within rounding of a claim.
+# A variable belongs to a window if it and its factors cost more than this share of the gap scale
+# divided by the number of variables. All other costs together are then within the rounding of a
+# claim.
 _PAYS = 1e-11
 # The work of a search in a window before elimination is considered, in units of
 # ``MapOptions.budget``: about 0.3 seconds.
@@ -124,7 +125,7 @@ class _Windows(MapSearch):
     # ----------------------------------------------------------------------------------- windows
 
     def _solve_windows(self) -> bool:
-        """Extend the windows to where the best labelling pays, and solve those that are new."""
+        """Extend the windows to variables with costs above the bound, and solve the new windows."""
         tree, field = self._tree, self.field
         labels, paid = self.best[0].copy(), np.empty(field.n_variables)
         for part, one in self._solved.items():
@@ -132,7 +133,7 @@ class _Windows(MapSearch):
         tree.pays(labels, paid)
         grown = self._inside | (paid > self._negligible)
         if (grown == self._inside).all():
-            return True  # what is left is in windows whose search was left early, or rounding
+            return True  # the rest is in windows whose search ended early, or rounding
         self._inside = self._with_neighbors(grown) if self._inside.any() else grown
         inside = self._inside.astype(np.uint8)
         costs = np.empty(field.unary.shape)
@@ -151,7 +152,7 @@ class _Windows(MapSearch):
         return True
 
     def _with_neighbors(self, grown: BoolArray) -> BoolArray:
-        """Add the neighbours of what was added, so that a window grows in few rounds."""
+        """Add the neighbours of the new variables, so that a window grows in few rounds."""
         added, wide = grown & ~self._inside, grown.copy()
         for one, other in ((0, 1), (1, 0)):
             wide[self._edges[added[self._edges[:, one]], other]] = True

@@ -11,21 +11,21 @@ from setwise.fields._terms import TableTerm
 from setwise.inference._map._messages._cycles import short_cycles
 from setwise.inference._map._messages._factor_graph import Factors
 
-# The passes over which the progress is measured. Not tuned.
+# The number of passes over which progress is measured. Not tuned.
 _WINDOW = 10
-# Cycles are not searched above this number of paths of two edges, and not used above this number of
-# cells in their tables, which then take at most 80 MB.
+# Cycles are not searched if there are more paths of two edges than this. They are not used if their
+# tables have more cells than this, so that tables take at most 80 MB. Not tuned.
 _MOST_CYCLES = 1e7
 
 
 class Ascent:
-    """Passes of the dual, whose kind changes when progress slows.
+    """Passes that raise the dual, by stronger steps when progress slows.
 
     The first passes are plain coordinate ascent. When ten passes close less than a tenth of the
     gap, triangles and squares of the pairs become factors (Sontag et al., 2008). The bound can then
     exceed that of the relaxation in which pairs agree on single variables. When that slows too,
     every third pass starts with a step along a supergradient, because coordinate ascent can end
-    below the highest bound. The step is shortened whenever ten passes made no progress.
+    below the highest bound. The step is shortened whenever ten passes have made no progress.
     """
 
     def __init__(self, search: MessageSearch, factors: Factors, order: IntArray) -> None:

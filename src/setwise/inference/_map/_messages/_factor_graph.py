@@ -26,7 +26,7 @@ from setwise.inference._map._moves._terms import NOT_PAIRS
 
 @dataclass(frozen=True, eq=False)
 class CountFactor:
-    """A factor table[k], where k is the number of members whose label is in their pattern."""
+    """A factor table[k], where k is the number of members whose label is in their set of labels."""
 
     variables: IntArray
     patterns: BoolArray

@@ -21,14 +21,14 @@ from setwise.inference._map._search import MapSearch
 # The share of the old message that damping keeps: the usual value. In loopy belief propagation any
 # share between 0.1 and 0.9 works.
 DAMPING = 0.5
-# The passes of a walk, in which the noise of relabelled forests decreases to 0; then another walk
-# starts. The other numbers of passes are multiples: walks start after half of one, since most
-# fields need fewer passes; the search ends after two and a half without progress; and an exact
-# method is preferred, if it is affordable, after two. A quarter or four times as many passes change
-# three of 2,828 small fields.
+# The number of passes of a walk, in which the noise of relabelled forests decreases to 0; then
+# another walk starts. The other numbers of passes are multiples: the first walk starts after half
+# of this number, since most fields need fewer passes; the search ends after two and a half times as
+# many passes without progress; and an affordable exact method is preferred after twice as many. A
+# quarter or four times as many passes change three of 2,828 small fields.
 _WALK = 20
-# The entries of the unaries that a pass relabels, in 1 to 4 forests. It bounds the work of a pass.
-# Not tuned.
+# The most entries of the unaries in the forests that a pass relabels, of which there are 1 to 4. It
+# bounds the work of a pass. Not tuned.
 _MOST_MOVED = 100_000
 
 
@@ -65,9 +65,9 @@ def messages(field: Field, options: MapOptions) -> MapResult:
     variables, O(k L^k) for a table of k, and O(L^3) for each triangle or square that is used. Pairs
     are swept as in sequential tree-reweighted message passing (Kolmogorov, 2006): forward and
     backward, where each variable gives a share 1 / max(pairs ahead, pairs behind) of its unaries to
-    every pair ahead. A function of a count takes all unaries of its variables, and then twice
-    returns a multiple of its min-marginals, nearly the largest one that does not change its own
-    minimum. Cycles do the same with their pairs.
+    every pair ahead. A function of a count takes all unaries of its variables. Then it returns,
+    twice, nearly the largest multiple of its min-marginals that does not change its own minimum.
+    Cycles do the same with their pairs.
     """
     return _MessagePasses(field, options).run()
 
@@ -80,12 +80,12 @@ class _MessagePasses(MapSearch):
         self.limit = 1000 if options.max_iter is None else options.max_iter
         self._random = np.random.default_rng(0) if options.random is None else options.random
         self._factors = factors_of(field)
-        # Rounding error of messages, which cancel.
+        # The rounding error of messages, which cancel in the energy.
         self._lost = FEW_ROUNDINGS * EPS * largest_of_terms(field)
         self._search, self._order = message_search(self._factors, DAMPING)
         self._ascent = Ascent(self._search, self._factors, self._order)
         options.watch.lap("set-up")
-        # A labelling to return if the first pass is interrupted.
+        # This labelling is returned if the first pass is interrupted.
         labels = options.start(field)
         self.best = labels, _energy(field, labels)
         self.bound = min(self.bound, self.best[1])

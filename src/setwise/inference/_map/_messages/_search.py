@@ -40,8 +40,8 @@ def _shares(
     """Return the part of a variable's unaries that each pair ahead gets, in both sweeps.
 
     The share is 1 / max(pairs ahead, pairs behind), as in sequential tree-reweighted message
-    passing, where the other factors of a variable count as one more pair. A forest without other
-    factors gives everything towards its roots.
+    passing, where the other factors of a variable count as one more pair. In a forest without other
+    factors, all unaries are sent towards the roots.
     """
     ahead = np.bincount(pairs.low, minlength=n)
     behind = np.bincount(pairs.high, minlength=n)

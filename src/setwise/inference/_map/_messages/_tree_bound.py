@@ -18,9 +18,10 @@ from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapProgress, MapResult
 from setwise.inference._map._search import MapSearch
 
-# The most passes, if ``max_iter`` is not given. Other conditions usually end a search before.
+# The largest number of passes if ``max_iter`` is not given. Other conditions usually end a search
+# sooner. Not tuned.
 _PASSES = 1000
-# The passes between two decoded labellings. Not tuned.
+# The number of passes between two decoded labellings. Not tuned.
 _LOOK = 4
 # After moves from a decoded labelling, passes continue if the moves have left at most the share
 # _CLOSES of the gap, and if the gap is above the share _MUCH of the possible gain.
@@ -87,7 +88,7 @@ class _TreeSearch(MapSearch):
         return super().progress(self._result.n_iter, seconds) if self._is_reported else None
 
     def result(self, ending: Ending[MapProgress]) -> MapResult:
-        """Return the result with the labelling and the bound, and why the search ended."""
+        """Return the result with its labelling, its bound and the reason why the search ended."""
         result, (labels, value) = self._result, self.best
         if labels is not result.labels:
             converged = self._is_local or self._is_exact
@@ -97,7 +98,7 @@ class _TreeSearch(MapSearch):
         return self.options.improved(result, self.bound, ending.cut_short, self.sums)
 
     def _settles_by_passes(self) -> bool:
-        """Make passes and decode a labelling. Return whether they settle the search."""
+        """Make passes and decode a labelling. Return whether the search has ended."""
         sweeps = self._sweeps = self._sweeps or TreeSweeps(self.field, self._largest_excess)
         passes = min(_LOOK, self._most - self._n_passes)
         raised = [sweeps.advance() for _ in range(passes)][-1]
@@ -144,7 +145,7 @@ class _TreeSearch(MapSearch):
 
     @property
     def _largest_excess(self) -> float:
-        """The largest excess of a unary over its row's least in labellings that are not worse."""
+        """The largest excess of a unary over its row's least in any better labelling."""
         problem = self.options.problem
         return (self.best[1] - problem.trivial) + problem.rounding(self.best[1], 0.0)
 

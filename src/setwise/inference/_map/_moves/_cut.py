@@ -10,7 +10,7 @@ import numpy as np
 
 from setwise import _core
 from setwise._foundation._arguments import IntArray
-from setwise._foundation._certificate import EPS, FEW_ROUNDINGS
+from setwise._foundation._certificate import EPS
 from setwise._foundation._search import Ending, attempt
 from setwise.fields._field import Field
 from setwise.fields._terms import LabelTerm, PottsTerm
@@ -38,6 +38,9 @@ from setwise.inference._map._search import MapSearch
 # 0.3 to 1.0 of the time of the search of functions, with 90,000 variables 0.1 to 0.5.
 _LARGE = 20_000
 
+# The number of roundings of a weight when prices are added at the ends of its edge.
+_ADDED = 4.0
+
 
 def cut(field: Field, options: MapOptions) -> MapResult:
     r"""Find the labelling of least energy of a field of at most two labels.
@@ -59,9 +62,9 @@ def cut_at_once(field: Field, read: Callable[..., MapOptions]) -> MapResult | No
     """Return the answer of ``cut`` for two labels with only Potts terms and tables, or None.
 
     The field is not conditioned first: a cut depends only on differences, and its costs are counted
-    above the least unaries and table entries. ``read`` makes the options of a field. None is
-    returned if there is another potential, a start, or no cut to make, or if large prices cost
-    digits; ``cut`` is used then.
+    above the least unaries and table entries. ``read`` makes the options of a field. The result is
+    None if there is another potential, a start, or nothing to cut, or if large costs increase
+    rounding errors. Then ``cut`` is used.
     """
     potts = as_potts(field)
     if potts is None:
@@ -83,7 +86,7 @@ def cut_at_once(field: Field, read: Callable[..., MapOptions]) -> MapResult | No
     if options.problem.costs_hide_digits(excess, by_cut=True):
         return None
     sums = Sums(excess, found.rounding, depth=0)
-    _, interrupted = attempt(options.tell, 1, excess, excess - found.gap, sums)
+    _, interrupted = attempt(options.report_end, 1, excess, excess - found.gap, sums)
     result = options.result(
         found.labels,
         excess,
@@ -158,9 +161,9 @@ class _CutSearch(MapSearch):
         if field.n_labels == 1:
             self.bound, self.converged, self.limit = self._start, True, 0
             return
-        # The rounding error that a start with a high energy causes in reported values.
+        # A start with a high energy causes this rounding error in reported values.
         self._lost = options.problem.rounding(self._start, 0.0)
-        self._prices = FEW_ROUNDINGS * EPS * largest_of_terms(field)
+        self._prices = _ADDED * EPS * largest_of_terms(field)
         self._kernel.offer_swap(0, 1)
 
     def step(self) -> bool:
@@ -171,7 +174,7 @@ class _CutSearch(MapSearch):
         below = start + kernel.bound() - (self._lost if is_lost else 0.0)
         self.bound = min(value, max(self.bound, below))
         self.sums = self._sums()
-        self.best = self.best[0], value  # the labels are read at the end
+        self.best = self.best[0], value  # the labels are read from the kernel at the end
         self.converged = done or options.close_enough(value, self.bound)
         return self.converged
 
@@ -183,7 +186,8 @@ class _CutSearch(MapSearch):
             labels: IntArray = np.empty(field.n_variables, np.int64)
             kernel.read(labels)
             value = float(field._energies(labels[None])[0])
-            # Recomputed from the answer, since a start of high energy would cost digits.
+            # The value is recomputed from the answer, because a start of high energy causes
+            # rounding errors.
             self.best, self.bound = (labels, value), max(self.options.problem.trivial, value - gap)
             self.sums = _summed(field, labels, value, self._sums(), rounding)
         return super().result(ending)
@@ -203,7 +207,7 @@ def _summed(field: Field, labels: IntArray, value: float, sums: Sums, rounding: 
     if excess is None:
         return sums
     off = max(value - fsum((*least_of_all(field), excess)), 0.0)
-    prices = FEW_ROUNDINGS * EPS * largest_of_terms(field)
+    prices = _ADDED * EPS * largest_of_terms(field)
     return Sums(sums.magnitude, off + rounding + prices, depth=0)
 
 
@@ -227,7 +231,7 @@ def _cut_of_edges(field: Field, method: str, options: MapOptions) -> MapResult |
     )
     if not result.exact:  # the rounding error of the flow exceeds the costs
         return None
-    _, ended = attempt(options.tell, 1, value, bound, sums)
+    _, ended = attempt(options.report_end, 1, value, bound, sums)
     return replace(result, interrupted=True) if ended else result
 
 
@@ -251,10 +255,10 @@ def _cut_of_large_grid(field: Field, method: str, options: MapOptions) -> MapRes
     few = 64 * EPS * max(value - trivial, 0.0)
     gap, off = (0.0, found.lost) if found.lost <= few else (found.lost, 0.0)
     bound = max(trivial, min(value, values[len(values) // 2] - gap))
-    prices = FEW_ROUNDINGS * EPS * largest_of_terms(field)
+    prices = _ADDED * EPS * largest_of_terms(field)
     sums = Sums(max(bound - trivial, 0.0), found.rounding + prices + off)
     result = options.result(
         choices[best], value, bound, method=method, n_iter=found.n_cuts, converged=True, sums=sums
     )
-    _, ended = attempt(options.tell, found.n_cuts, value, bound, sums)
+    _, ended = attempt(options.report_end, found.n_cuts, value, bound, sums)
     return replace(result, interrupted=True) if ended else result

@@ -65,7 +65,8 @@ class MoveSearch(MapSearch):
         for k in order:
             if self._make(self._kernel, moves[k]) < 0:
                 failed.clear()
-            failed.add(moves[k])  # a move is optimal of its kind, so repeating it would fail
+            # A move finds the best labelling of its kind, so repeating it would fail.
+            failed.add(moves[k])
             if len(failed) == len(moves):
                 self.converged = True
                 return True

@@ -61,7 +61,8 @@ def _add(kernel: Moves, term: Term, n: int, labels: int) -> None:
         case RobustTerm(regions, weights, truncation):
             kernel.add_robust(_ints(regions), _floats(weights), _floats(truncation), own)
         case CardinalityTerm(center, table) if n > 0:
-            # h(k) = table[n - k] of the count k of the one label that is the center.
+            # The kernel counts the variables with the label of the center, so its table is
+            # reversed.
             kernel.add_counts(
                 np.zeros(n, np.int64),
                 np.array([0, n + 1]),
@@ -98,7 +99,7 @@ def _floats(array: FloatArray) -> FloatArray:
 def _submodular_tables(
     worst: Callable[[FloatArray], FloatArray], moves: str
 ) -> Callable[[TableTerm], str | None]:
-    """Return the condition that all tables are submodular for a kind of moves, up to rounding."""
+    """Return a condition on terms: tables must be submodular for a kind of moves."""
 
     def find(term: TableTerm) -> str | None:
         edges, tables = term.edges, term._distinct
@@ -116,7 +117,7 @@ def _submodular_tables(
                 return f"its table is not submodular{moves} on edge ({i}, {j})"
         return None
 
-    # Evaluated when a method is chosen and when it runs.
+    # The result is cached, because it is needed when a method is chosen and when it runs.
     def condition(term: TableTerm) -> str | None:
         return term._remember(moves, lambda: find(term))
 

@@ -20,12 +20,12 @@ from setwise.inference._map._options import MapOptions
 from setwise.inference._map._result import MapResult
 from setwise.inference._map._search import MapSearch
 
-# Below this number of violated triangles and squares longer cycles are searched too, which takes
-# longer. Not tuned.
+# If fewer triangles and squares than this are violated, longer cycles are searched too, which takes
+# more time. Not tuned.
 _FEW = 20
-MOST_VARIABLES = 5000  # the search for cycles takes memory for a number for each pair of them
-# An edge this near to 0 or 1 counts as decided: above the accuracy of the linear program, 1e-9.
-# Not tuned.
+MOST_VARIABLES = 5000  # the search for cycles stores a number for each pair of variables
+# An edge whose value is this near to 0 or 1 counts as decided. It is above the accuracy of the
+# linear program, 1e-9. Not tuned.
 _WHOLE = 1e-6
 
 
@@ -40,13 +40,13 @@ def odd_cycles(field: Field, options: MapOptions) -> MapResult:
 
     Violated inequalities are added, first those of triangles and squares, then of any cycles, until
     none is violated. On planar graphs without unaries the program then has an integer solution. If
-    a solution is fractional, an edge is fixed to 0 and to 1 in turn; of the open problems, that of
-    the least bound is next. Each solution is rounded along its surest edges, and improved one
+    a solution is fractional, an edge is fixed to 0 and to 1 in turn; of the open problems, the one
+    with the least bound is next. Each solution is rounded along its surest edges, and improved one
     variable at a time.
 
     The bound is computed from multipliers, so it does not depend on the solver and holds whenever
-    the search ends. Edges whose reduced costs exceed the gap are fixed. A round solves the program
-    once, or makes some of the pivots.
+    the search ends. Edges whose reduced costs exceed the gap are fixed. A round solves the program,
+    or makes a limited number of pivots.
     """
     return _OddCycles(field, options).run()
 
@@ -55,7 +55,7 @@ Limits = tuple[FloatArray, FloatArray]
 
 
 class _Open(NamedTuple):
-    """A problem with some edges fixed. Of problems with equal bounds the last one is next."""
+    """A problem with some fixed edges. Of problems with equal bounds, the latest comes first."""
 
     bound: float
     number: int
@@ -79,7 +79,7 @@ class _OddCycles(MapSearch):
         self.sums = Sums(0.0, self._lost, 4)
         self._open = [_Open(self.bound, 0, ())]
         self._number = 0
-        self._closed = inf  # the least bound of the problems that are done
+        self._closed = inf  # the least bound of the closed problems
         self._now: _Open | None = None
         self._limits = self._whole
         options.watch.lap("set-up")
@@ -103,7 +103,7 @@ class _OddCycles(MapSearch):
         return self._assess() or work > self.options.budget
 
     def _begin(self, problem: _Open) -> None:
-        """Pass to an open problem, unless its fixed edges contradict each other."""
+        """Start an open problem, unless its fixed edges contradict each other."""
         lower, upper = (one.copy() for one in self._whole)
         for edge, side in problem.fixed:
             lower[edge] = upper[edge] = side
@@ -113,7 +113,7 @@ class _OddCycles(MapSearch):
             self._program.set_bounds(*limits)
 
     def _measure(self, multipliers: FloatArray) -> None:
-        """Raise the bound of the present problem; in the first one, fix edges by reduced costs."""
+        """Raise the bound of the present problem. In the first one, fix edges by reduced costs."""
         assert self._now is not None
         assert self.sums is not None
         found = self._program.bound(multipliers, *self._limits)

@@ -14,20 +14,20 @@ from setwise.inference._conditioning._conditioned import Sums
 from setwise.inference._map._odd_cycles._separation import Inequalities
 from setwise.inference._map._odd_cycles._signed_graph import SignedGraph
 
-# The feasibility tolerances of HiGHS, by default 1e-7; it admits 1e-10. Bounds are evaluated by us,
-# so the tolerance decides only how near they come to the optimum.
+# The feasibility tolerances of HiGHS, whose default is 1e-7 and whose minimum is 1e-10. Bounds are
+# computed here from the multipliers, so the tolerance only affects how tight they are. Not tuned.
 _ACCURACY = 1e-9
-# The solver is left after this number of pivots times rows and columns, about a tenth of a second,
-# so that a search can be interrupted.
+# The solver is stopped when its pivots times rows and columns reach this number, after about a
+# tenth of a second, so that a search can be interrupted.
 _WORK = 2e7
-_LEAST_STEPS = 20  # so that large programs make progress between two interruptions
+_LEAST_STEPS = 20  # the least number of pivots, so that large programs make progress; not tuned
 # Inequalities that were not tight in this number of solutions are dropped. They are found again if
 # they are violated later. Not tuned.
 _IDLE = 30
 
 
 class CutBound(NamedTuple):
-    """A lower bound on the energy within bounds of the edges, and the summands it is made of."""
+    """A lower bound on the energy within bounds of the edges, and a description of its summands."""
 
     value: float
     reduced: FloatArray
@@ -36,7 +36,7 @@ class CutBound(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """A cut vector, multipliers of the inequalities, and whether they are an optimum."""
+    """A cut vector, multipliers of the inequalities, and whether they are optimal."""
 
     y: FloatArray
     multipliers: FloatArray
@@ -62,14 +62,15 @@ class CutProgram:
         self._basic, self._infinity = highspy.HighsBasisStatus.kBasic, highspy.kHighsInf
         for option, value in (
             ("output_flag", False),
-            ("presolve", "off"),  # it would discard the basis
+            ("presolve", "off"),  # presolving would discard the basis
             ("solver", "simplex"),
             ("parallel", "off"),
             ("primal_feasibility_tolerance", _ACCURACY),
             ("dual_feasibility_tolerance", _ACCURACY),
         ):
             self._highs.setOptionValue(option, value)
-        # The tolerances are absolute: the largest cost is divided by a power of two to about 1.
+        # The tolerances are absolute, so costs are divided by a power of two that makes the largest
+        # about 1.
         largest = float(np.abs(graph.weights).max(initial=0.0))
         self._scale = ldexp(1.0, frexp(largest)[1]) if largest > 0.0 else 1.0
         size = len(graph.edges)
@@ -139,7 +140,8 @@ class CutProgram:
         self.work += float(self._highs.getInfo().simplex_iteration_count) * size
         solution = self._highs.getSolution()
         y, prices = np.array(solution.col_value), np.array(solution.row_dual)
-        if len(y) != len(self._all) or len(prices) != self.n_rows:  # the solver was left too early
+        # The solver was stopped too early.
+        if len(y) != len(self._all) or len(prices) != self.n_rows:
             y, prices, status = np.zeros(len(self._all)), np.zeros(self.n_rows), self._not_yet
         multipliers = np.maximum(-self._scale * prices, 0.0)
         return Solution(np.clip(y, 0.0, 1.0), multipliers, status == self._solved)
@@ -156,7 +158,7 @@ class CutProgram:
         magnitude = float(
             np.abs(weights).sum() + np.abs(priced).sum() + (multipliers * self._limits).sum()
         )
-        # Each reduced cost is a sum of few numbers.
+        # Each reduced cost is a sum of at most this number of summands.
         depth = 4.0 + float(np.bincount(self._columns[priced != 0.0]).max(initial=0))
         return CutBound(value, reduced, Sums(magnitude, EPS * depth * magnitude, depth=4))
 

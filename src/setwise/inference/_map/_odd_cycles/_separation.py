@@ -25,7 +25,8 @@ from setwise.inference._map._odd_cycles._signed_graph import SignedGraph
 # Inequalities that are violated by less count as satisfied: far above the accuracy of the linear
 # program. Not tuned.
 _LEAST = 1e-5
-# The time of a search from one node, in pivots times rows and columns of the linear program.
+# The estimated time of a search from one node, in the unit of _WORK: pivots times rows and columns.
+# Not tuned.
 _PER_NODE = 2000.0
 
 
@@ -42,7 +43,7 @@ class Inequalities:
         return len(self.violations)
 
     def taken(self, rows: IntArray) -> Inequalities:
-        """Return some of the inequalities."""
+        """Return the inequalities with the given numbers."""
         sizes = np.diff(self.starts)[rows]
         starts = np.append(0, np.cumsum(sizes))
         at = np.repeat(self.starts[rows] - starts[:-1], sizes) + np.arange(starts[-1])
@@ -65,7 +66,7 @@ class Separation:
         self._cycles = [graph.between(c, np.roll(c, -1, axis=1)) for c in cycles]
 
     def short(self, y: FloatArray) -> Inequalities:
-        """Return the violated inequalities of triangles and squares, the most violated first."""
+        """Return violated inequalities of triangles and squares, by decreasing violation."""
         found = []
         for cycles in self._cycles:
             z = y[cycles]
@@ -109,7 +110,7 @@ class Separation:
 
 
 def _joined(parts: list[Inequalities], most: int) -> Inequalities:
-    """Return the most violated inequalities, at most ``most``, each once, the worst first."""
+    """Return at most ``most`` distinct inequalities, by decreasing violation."""
     starts, rows = [np.zeros(1, np.int64)], 0
     for part in parts:
         starts.append(part.starts[1:] + rows)

@@ -14,8 +14,8 @@ from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
 from setwise.fields._field import Field
 from setwise.inference._map._messages._factor_graph import factors_of
 
-# The most chains of changes of a labelling, and the most changes of one after its best prefix. They
-# bound the work of improving a labelling, which needs no guarantee. Not tuned.
+# The largest number of chains of changes, and the largest number of changes of a chain after its
+# best prefix. They bound the work of improving a labelling. Not tuned.
 _MOST_CHAINS = 20
 _LONGEST_CHAIN = 50
 
@@ -49,7 +49,7 @@ class SignedGraph:
         finite = np.isfinite(factors.unary)
         sure = np.where(finite[:, 0], 0, 1)
         is_free: BoolArray = np.asarray(finite.all(axis=1))
-        # Entries of a pair that its variables can take, relative to their present labels.
+        # The two entries per axis of a pair's table that its variables can take.
         number = np.cumsum(is_free) - 1
         ground = int(is_free.sum())
         constants = [factors.constant]
@@ -73,7 +73,7 @@ class SignedGraph:
         t = tables[both]
         weights = 0.5 * ((t[:, 0, 1] + t[:, 1, 0]) - (t[:, 0, 0] + t[:, 1, 1]))
         constants.append(float(t[:, 0, 0].sum()))
-        # t[1, 0] - t[0, 0] per first end, less what the edge itself pays.
+        # The unary difference of the first end is t[1, 0] - t[0, 0] minus the weight of the edge.
         np.add.at(
             slopes, ends[both, 0], 0.5 * ((t[:, 1, 0] - t[:, 0, 1]) + (t[:, 1, 1] - t[:, 0, 0]))
         )
@@ -108,7 +108,7 @@ class SignedGraph:
 
     @cached_property
     def _keys(self) -> tuple[IntArray, IntArray]:
-        """The edges in order: a number for the two ends of each, and which edge it is."""
+        """The sorted keys of the edges, numbers made from the two ends, and the edge of each."""
         keys = self.edges.min(axis=1) * self.n + self.edges.max(axis=1)
         order = np.argsort(keys)
         return keys[order], order
@@ -156,7 +156,8 @@ class SignedGraph:
         These are the edges of a spanning forest of the largest sum of abs(y - 1/2).
         """
         i, j = self.edges.T
-        uncertainty = 2.0 - np.abs(2.0 * y - 1.0)  # not 0, which would be no edge
+        # Positive, because an entry of 0 would be no edge.
+        uncertainty = 2.0 - np.abs(2.0 * y - 1.0)
         matrix = csr_array((uncertainty, (i, j)), shape=(self.n, self.n))
         forest = minimum_spanning_tree(matrix)
         _, part = connected_components(forest, directed=False)
@@ -172,14 +173,15 @@ class SignedGraph:
     def improved(self, sides: IntArray) -> IntArray:
         """Return the sides after chains of changes, as long as these lower the energy.
 
-        In a chain each node changes its side at most once, the one that lowers the energy most or
-        raises it least first, and the best prefix is kept (Kernighan and Lin, 1970).
+        In a chain each node changes its side at most once. The next node is always the one that
+        lowers the energy most or raises it least, and the best prefix is kept (Kernighan and Lin,
+        1970).
         """
         signs = 1.0 - 2.0 * sides
         i, j = self.edges.T
         least = 1e-12 * np.abs(self.weights).sum()
         for _ in range(_MOST_CHAINS):
-            # The change of the energy where a node changes its side.
+            # The change of the energy if a node changes its side.
             agree = self.weights * signs[i] * signs[j]
             change = np.zeros(self.n)
             np.add.at(change, i, agree)

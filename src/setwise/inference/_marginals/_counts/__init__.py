@@ -1,1 +1,1 @@
-"""Marginals and bounds of functions of counts without relaxation."""
+"""Marginals and bounds with functions of counts, which are not relaxed."""

@@ -42,11 +42,12 @@ from setwise.inference._marginals._trees._tree_shares import (
     strongest_forest,
 )
 
-# Parts of a small field are moved before the first reported pass while the bound decreases by more
-# than this, relative to its size. Four times more or less changes nothing; 0 wastes passes.
+# The parts of a small field are moved before the first reported pass while the bound decreases by
+# more than this, relative to its size. Four times or a quarter of this value change nothing; 0
+# wastes passes.
 CLOSE = 1e-5
-# The number of passes between two moves of the parts. With one the parts are evaluated too early,
-# and the interval can be twice as wide; twelve gain nothing.
+# The number of passes between two moves of the parts. With one pass the parts are evaluated too
+# early, and the interval can be twice as wide. With twelve it is not narrower.
 EVERY = 3
 
 
@@ -58,9 +59,9 @@ class CountDescent(BoundDescent):
     .. math:: \log Z \le B(u - d) + \sum_f \kappa_f \log \sum_{b} \exp((-h_f(|b|) - d_f(b)) /
        \kappa_f),
 
-    where B is the bound of trees with the rest of each variable's entropy. Its derivative in d is
-    the difference of two probabilities that a member counts, under the trees and under the count. A
-    step of Newton's method makes them equal. It treats the trees' variables as independent, and
+    where B is the bound of trees with the rest of each variable's entropy. Its derivative with
+    respect to d is the probability that a member counts under the trees minus that under the count.
+    A step of Newton's method makes them equal. It treats the trees' variables as independent, and
     approximates the off-diagonal covariance of a count's variables by that of the count. A step
     that increases the bound is undone and halved.
     """
@@ -112,7 +113,7 @@ class CountDescent(BoundDescent):
         return 5 * len(self.edges) + len(self._costs) + len(self._parts.now)
 
     def fits(self, state: FloatArray) -> bool:
-        """Return whether a state is that of a similar field."""
+        """Return whether a state belongs to a similar field."""
         return len(state) > self.size if self._covers else len(state) == self.size
 
     def state(self) -> FloatArray:
@@ -174,7 +175,7 @@ class CountDescent(BoundDescent):
     def _eliminate(self) -> float:
         self.laws = self._weighed()
         trees = self.kernel.forward(self._threads)
-        if self._covers and not self._chooses:  # forests are fixed
+        if self._covers and not self._chooses:  # the forests are already fixed
             trees = bound_of(self.kernel, self._scaled())
         of_counts = float((self._parts.now * self.laws.logs).sum())
         sizes = float(np.abs(self._costs).sum()) + abs(of_counts) + len(self._unary)
@@ -214,7 +215,7 @@ class CountDescent(BoundDescent):
         self.history = [self.value]
 
     def _probabilities_inside(self, p: FloatArray) -> FloatArray:
-        """Return the probabilities (P,) under the trees that members count."""
+        """Return the probabilities (P,) under the trees that the members' labels count."""
         return p[self.counted.members, self._side]
 
     def sweep(self) -> None:
@@ -232,7 +233,7 @@ class CountDescent(BoundDescent):
             self._move = max(self._move / 2, LEAST_STEP)
             self._costs = before
             self._set_costs()
-            value = self._eliminate()  # bound of the new messages alone
+            value = self._eliminate()  # the bound after new messages only
             self.value = min(self.value, value)
             if self._is_above_last(value):
                 self._step = max(self._step / 2, LEAST_STEP)
@@ -302,7 +303,7 @@ class CountDescent(BoundDescent):
         informations = self.informations.copy()
         dual = max(dual, self._dual_at(logs_of(q)))
         self.informations = informations
-        self._saw(dual)
+        self._keep_dual(dual)
 
     def _dual_at(self, logs: FloatArray) -> float:
         mu = self._probabilities_inside(np.exp(logs))

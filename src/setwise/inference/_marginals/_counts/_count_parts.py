@@ -14,18 +14,19 @@ from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
 from setwise.inference._marginals._counts._count_factors import Counted, CountLaws
 from setwise.inference._marginals._trees._tree_shares import ROUNDS
 
-# The initial share of a variable's entropy for its counts if it has edges too. With a quarter of it
-# the search takes two to ten times as many passes, and the interval is wider.
+# The initial share of a variable's entropy that its counts get if it has edges too. With a quarter
+# of this share the search takes two to ten times as many passes, and the interval is wider.
 FIRST = 0.3
-# The largest share of all counts of a variable. The trees need a positive rest. For two counts of
-# all variables 0.9 and 0.999 widen the interval by up to 4 and 24 %.
+# The largest share that all counts of a variable have together. The rest for the trees must be
+# positive. For two counts of all variables, 0.9 widens the interval by up to 4 % and 0.999 by up to
+# 24 %.
 MOST = 0.98
-# The least share of a count: with a share of 0 its part of the bound would not be smooth. A quarter
-# or four times as much change no interval of grids with counts.
+# The least share of a count, because with a share of 0 the bound would not be smooth. A quarter or
+# four times this share changes no interval of grids with counts.
 LEAST = 1e-3
-# The largest change of a logit by a Newton step. Without a limit strong functions of counts
-# diverge. A quarter takes 11 passes instead of 5 on one grid, and 19 instead of 11 on another, as
-# does four times as much on the latter (18).
+# The largest change of a logit by a Newton step. Without a limit, searches with strong functions of
+# counts diverge. On two grids a search takes 5 and 11 passes; with a quarter of the limit it takes
+# 11 and 19, and with four times the limit up to 18 on the second.
 LONGEST = 4.0
 
 
@@ -58,7 +59,7 @@ class CountParts:
     def move(self, totals: FloatArray, of_edges: FloatArray) -> float:
         """Raise the parts of counts with large totals (F,), compared with those of edges (N,).
 
-        Both are in nats. Return the decrease of the bound if it were linear.
+        Both are in nats. Return the decrease that a linear model of the bound predicts.
         """
         self.rounds -= 1
         self.before = self.now

@@ -1,4 +1,4 @@
-"""Unrelaxed functions of counts: exact log Z without pairs, otherwise a bound.
+"""Marginals with functions of counts that are not relaxed: exact without pairs, else a bound.
 
 The module also computes the gradient in the weight of each potential.
 """
@@ -28,9 +28,9 @@ from setwise.inference._marginals._result import MarginalsResult
 from setwise.inference._marginals._search import ExactSum, MarginalsOptions, MarginalsSolution
 from setwise.inference._marginals._trees._pairs import expected_energies, pairs_of
 
-# The largest numbers of products in a pass, the sum of the squared sizes of all counts: MOST if the
-# method is requested (a few seconds), and for "auto" FEW if there is a single pass, or FEW_A_PASS
-# if there may be hundreds.
+# The largest numbers of products in a pass, which are the sum of the squared sizes of all counts.
+# MOST is for a method that is requested (a few seconds per pass). For "auto", FEW is for a single
+# pass, and FEW_A_PASS if there may be hundreds of passes. Not tuned.
 MOST = 1e9
 FEW = 2e7
 FEW_A_PASS = 4e6
@@ -113,7 +113,7 @@ def has_exact_counts(field: Field) -> bool:
 
 
 def few_counts(field: Field) -> bool:
-    """Return whether "auto" chooses it: counts that cost little compared with a pass."""
+    """Return whether "auto" chooses ``counts``, because the counts cost little."""
     work = _work(field)
     if not 0 < work <= FEW:
         return False

@@ -1,1 +1,1 @@
-"""Bounds on the partition function by trees: the upper bound that keeps the pairs, and products."""
+"""Bounds on log Z by trees: tree-reweighted upper bounds, and lower bounds of products of trees."""

@@ -2,10 +2,11 @@ r"""The lower bound on log Z of a product of trees.
 
 .. math:: \log Z \ge H(Q) - E_Q[E] / t, \qquad Q(x) = \prod_c Q_c(x_c)
 
-The components c of the variables are trees with all edges among them, and the strongest edges that
-allow it; on a grid of equal weights they are its rows. All edges between components factorise.
-Counts enter by concave functions of their expectations, because their variables are not
-independent, so the bound of a fully factorised Q may be higher.
+The components c are trees of the strongest edges, chosen such that the graph has no other edges
+within a component. On a grid of equal weights they are its rows. Across edges between components, Q
+is a product. The variables of a function of a count are not independent under Q, so the function is
+replaced by a concave function of its expected count. Therefore the bound of a fully factorised Q
+may be higher.
 """
 
 from __future__ import annotations
@@ -22,18 +23,19 @@ from setwise.fields._terms import PottsTerm, TableTerm
 from setwise.inference._map._solve_map import solve_map
 from setwise.inference._marginals._lower_bound import (
     LARGE,
-    SETTLED,
     SWEEPS,
     TRIAL,
     Factorized,
     Raised,
     Terms,
     raised_bound,
+    settled,
 )
 from setwise.inference._marginals._search import MarginalsOptions, MarginalsSolution, allowed
 from setwise.inference._marginals._trees._pairs import Pairs, pairs_of
 
-# The largest cost of an edge of a tree, in units of t: exp(-x) is 0 for x > 745.
+# The largest cost of an edge of a tree, in units of t. It must be below 745, because exp(-x) is 0
+# for larger x. Not tuned.
 STEEPEST = 600.0
 
 
@@ -83,7 +85,7 @@ class Forested(Factorized):
 def _strongest_first(
     pairs: Pairs, temperature: float, strengths: FloatArray | None
 ) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Return edges by strength, without those too steep for exponentials."""
+    """Return edges by decreasing strength, without those whose exponentials would underflow."""
     heights = pairs.heights
     if strengths is None:
         strengths = heights
@@ -104,7 +106,7 @@ def forest_bound(
     """Raise the lower bound of trees on log Z by a few sweeps from q. Return it with its marginals.
 
     The sweeps end when one raises the bound by less than a thousandth of the distance to ``upper``.
-    In large fields the limit is a hundredth, which makes the interval hardly wider and the call a
+    In large fields the limit is a hundredth, which hardly widens the interval and makes the call a
     third faster.
     """
     forest = Forested(field, q, temperature, strengths, n_threads)
@@ -114,7 +116,7 @@ def forest_bound(
         value, before = forest.bound(), best.bound
         if value > before:
             best = Raised(value, forest.probabilities)
-        if change <= 1e-3 or value - before <= SETTLED * (upper - value):
+        if change <= 1e-3 or value - before <= settled(q) * (upper - value):
             break
     return best
 
@@ -124,8 +126,8 @@ def lower_bound(
 ) -> tuple[Raised, bool]:
     """Bound log Z from below, starting at the probabilities found.
 
-    Return the bound, and whether a search was interrupted. Then the bound of the given
-    probabilities is used, if there is time for it.
+    Return the bound, and whether a search was interrupted. After an interruption the bound of the
+    given probabilities is used, if there is time for it.
     """
     q = allowed(solution.probabilities.astype(np.float64, copy=False), field)
     t, n_threads = options.temperature, options.n_threads

@@ -18,7 +18,7 @@ NEVER = -750.0
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """The pairs of a field, each pair of variables once: Potts terms, then tables."""
+    """The merged pairs of a field, first Potts terms and then tables."""
 
     edges: IntArray
     """(E, 2)"""

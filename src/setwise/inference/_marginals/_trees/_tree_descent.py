@@ -36,17 +36,18 @@ from setwise.inference._marginals._trees._tree_shares import (
 )
 from setwise.inference._relaxation._relaxation import Relaxation
 
-# The largest number of forests. With ten the interval is up to 16 % wider, with more hardly
-# narrower.
+# The largest number of forests. With ten forests the interval is up to 16 % wider; with more than
+# 40 it is hardly narrower.
 FORESTS = 40
-# No more forests are chosen when the next has at most this share more information than the mean.
-# Four times more widens the interval of strong couplings by a quarter.
+# The choice of forests ends when the next one has at most this share more information than the
+# mean. Four times this share widens the interval of strong couplings by a quarter.
 ENOUGH = 0.02
-# The least step to which steps that raise the bound are halved. No measured search of trees came
-# near it; strong functions of counts do, and four times more or less takes more passes.
+# Steps that raise the bound are halved, but not below this value. No measured search by ``trees``
+# came near it. Searches with strong functions of counts reach it, and a quarter or four times the
+# value takes more passes.
 LEAST_STEP = 1.0 / 64.0
 # The largest number of passes between two evaluations of the bound of many forests, each of which
-# costs as much as many passes.
+# costs as much as many passes. Not tuned.
 PATIENCE = 16
 
 
@@ -60,11 +61,12 @@ def trees(field: Field, options: MarginalsOptions) -> MarginalsSolution:
     and the shares :math:`\rho_e` of the edges from a variable to later ones sum to 1. On a forest
     each share is 1, and the bound is log Z. Shares are equal at first, and three rounds raise those
     of more informative edges. If E L is at most 20,000, the shares are those of a mean of up to 40
-    spanning forests, each the most informative one at the time. Pairs may have any tables; other
-    terms must be submodular. A pass is O(E L) for Potts terms, O(E L^2) for tables, and that of
-    ``projection`` for the other terms. Memory is 2 E numbers of ``dtype`` and 8 N per label, plus
-    the blocks of the other terms. In single precision messages to later variables are rounded up,
-    and all sums are in double precision, so that the bound is valid; the gap then ends near 1e-6.
+    spanning forests, each of which is the most informative one when it is chosen. Pairs may have
+    any tables; other terms must be submodular. A pass is O(E L) for Potts terms, O(E L^2) for
+    tables, and as in ``projection`` for the other terms. Memory is 2 E numbers of ``dtype`` and 8 N
+    per label, plus the blocks of the other terms. In single precision messages to later variables
+    are rounded up, and all sums are in double precision, so that the bound is valid; the gap then
+    ends near 1e-6.
     """
     t = options.temperature
     descent = TreeDescent(field, t, options.n_threads, options.dtype)
@@ -104,7 +106,7 @@ class TreeDescent(BoundDescent):
     def __init__(
         self, field: Field, temperature: float, n_threads: int, dtype: str = "float64"
     ) -> None:
-        """``dtype`` is that of the messages."""
+        """``dtype`` is the type of the messages."""
         super().__init__()
         constant, unary, terms = field._folded()
         n = len(unary)
@@ -117,7 +119,7 @@ class TreeDescent(BoundDescent):
         self._heights = pairs.heights / temperature
         self._shares = Shares(order.first(pairs.edges), n)
         self._covers: list[Cover] = []
-        self._lost = 0.0  # the possible distance, in nats, of s from the base polytopes by rounding
+        self._lost = 0.0  # rounding may move s out of the base polytopes by this distance in nats
         if not self._shares.is_forest and pairs.edges.size // 2 * unary.shape[1] <= LARGE:
             self._covers = [Cover(1.0, order.variables, self._shares.now)]
             self._shares.rounds = 0
@@ -139,7 +141,7 @@ class TreeDescent(BoundDescent):
         self._blocks: Any = None
         if self._relaxation.groups and unary.shape[1] > 1:
             self._blocks = self._relaxation.fill(_core.RelaxationState, np.zeros(unary.shape))
-        elif self._relaxation.groups:  # one label: the initial blocks are optimal
+        elif self._relaxation.groups:  # with one label the initial blocks are optimal
             self._relaxation.fill(_core.RelaxationState, np.zeros(unary.shape)).scores(self._s)
         self._reset_blocks()
         self.informations = np.zeros(len(pairs.edges))
@@ -155,7 +157,7 @@ class TreeDescent(BoundDescent):
         return int(2 * len(self._edges) * self._unary.shape[1] + blocks)
 
     def fits(self, state: FloatArray) -> bool:
-        """Return whether a state is of a similar field."""
+        """Return whether a state belongs to a similar field."""
         if not self._covers:
             return len(state) == self.size + (0 if self._shares.is_forest else len(self._edges))
         return len(state) > self.size and bool(self._covers_of(state))
@@ -197,7 +199,7 @@ class TreeDescent(BoundDescent):
             self._move_blocks()  # blocks of other weights need not lie in this base polytope
 
     def set_messages(self, state: FloatArray) -> FloatArray:
-        """Take the messages and the covers of a state. Return its blocks."""
+        """Set the messages and the covers to those of a state. Return its blocks."""
         self._is_resumed = True
         n_labels = self._unary.shape[1]
         if self._covers:
@@ -207,7 +209,8 @@ class TreeDescent(BoundDescent):
             self._shares.set(state[self.size :][np.argsort(self._by_ends())])
             self._kernel.set_shares(self._shares.now)
         end, order = 2 * len(self._edges) * n_labels, self._by_ends()
-        # messages of a field with larger edges are clipped, as they would cost digits
+        # messages of a field with larger edges are clipped, because they would cause rounding
+        # errors
         shares = shares_of(self._covers) if self._covers else self._shares.now
         lowest = np.repeat(-(1.0 + 1e-6) * (self._heights / shares)[order], 2)[:, None]
         messages = np.clip(state[:end].reshape(-1, n_labels), lowest, 0.0)
@@ -299,7 +302,8 @@ class TreeDescent(BoundDescent):
             self._move_blocks()
         value = self._kernel.forward(self._threads) + self._lost
         self.n_iter += 1
-        self._unseen += bool(self._covers)  # with one order, the pass computes the bound
+        # With a single order, the pass itself computes the bound.
+        self._unseen += bool(self._covers)
         if not self._covers:
             self._look(value)
         elif self._unseen >= self._patience:
@@ -316,7 +320,7 @@ class TreeDescent(BoundDescent):
                 self._move = max(self._move / 2, LEAST_STEP)
                 self._blocks.revert(self._threads)
                 self._reset_blocks()
-                value = self._eliminate()  # bound of the new messages alone
+                value = self._eliminate()  # the bound after new messages only
                 self.value = min(self.value, value)
             if self._is_above_last(value):
                 self._step = max(self._step / 2, LEAST_STEP)
@@ -346,7 +350,8 @@ class TreeDescent(BoundDescent):
             if self._relative(fall) <= tol:
                 self._shares.take_back()
                 if self.relative_gap > tol:
-                    self.relative_gap = inf  # measured again when passes lower the bound by less
+                    # So that it is measured again when passes lower the bound by less.
+                    self.relative_gap = inf
                 return
             self._set_shares()
             self._awaits = True
@@ -369,7 +374,7 @@ class TreeDescent(BoundDescent):
         dual = self._kernel.dual(self._logs, self.informations, self._threads)
         if self._blocks is not None:
             dual -= max(0.0, self._blocks.gap(np.exp(self._logs), self._threads)) / self._t
-        self._saw(dual)
+        self._keep_dual(dual)
 
     def measure_start(self, limit: float) -> int:
         if self._is_resumed or limit == 0:
@@ -377,7 +382,7 @@ class TreeDescent(BoundDescent):
         return 1 if self._is_resumed else 10
 
     def advance(self, tol: float, limit: float, due: int) -> bool:
-        """Make a pass. The gap is first measured when the bound falls by a few ``tol`` or less."""
+        """Make a pass. The gap is first measured when the bound falls by a few times ``tol``."""
         before = self.value
         self.sweep()
         if self.n_iter < limit:

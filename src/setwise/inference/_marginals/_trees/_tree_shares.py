@@ -25,16 +25,16 @@ from setwise._foundation._arguments import FloatArray, IntArray
 from setwise.fields._edges import Grid
 from setwise.inference._marginals._trees._pairs import Pairs
 
-# The approximate number of variables that one thread eliminates at a time. It does not change
-# bounds.
+# The approximate number of variables that one thread eliminates at a time. It does not affect
+# bounds. Not tuned.
 TILE = 1024
-# eta, in shares per nat. A quarter of it, or four times as much, widens the interval by 5 to 20 %.
+# eta, in shares per nat. A quarter or four times this step widens the interval by 5 to 20 %.
 STEP = 2.0
-# The least share of an edge relative to an even share, since a share of 0 would make the bound
-# infinite.
+# The least share of an edge relative to an even share. A share of 0 would make the bound infinite.
+# Not tuned.
 LEAST = 0.05
-# The number of rounds that move shares. With one the interval is 2 % wider; twelve take twice the
-# passes without a gain.
+# The number of rounds that move shares. With one round the interval is 2 % wider; with twelve,
+# searches take twice the passes without a narrower interval.
 ROUNDS = 3
 
 
@@ -56,9 +56,10 @@ class Order:
 
 
 def order_of(pairs: Pairs, n: int) -> Order:
-    """Order by tiles of a grid, or by number, or variables with the fewest edges first.
+    """Return an elimination order: by tiles of a grid, by number, or by fewest edges first.
 
-    A variable with d edges to later ones gives each a share of 1 / d, so a small d is better.
+    Other graphs than grids get the second or the third order. A variable with d edges to later
+    ones gives each a share of 1 / d, so the order with the smaller maximum of d is chosen.
     """
     grid = pairs.grid
     if grid is not None and prod(grid.sides) == n:
@@ -79,7 +80,7 @@ def order_of(pairs: Pairs, n: int) -> Order:
 def _tiles(grid: Grid) -> Order | None:
     """Return tiles of a grid, each scanned in C order; None if its directions conflict.
 
-    In an image the columns are skewed, (r, c) to (r, c + a r), so that no direction leads back into
+    The columns of an image are skewed, from (r, c) to (r, c + a r), so that no direction leads into
     an earlier tile.
     """
     steps = np.array(grid.steps, np.int64).reshape(-1, len(grid.sides))
@@ -119,7 +120,7 @@ class Shares:
     def move(self, informations: FloatArray) -> float:
         """Raise the shares of edges whose ends have more information (E,), in nats.
 
-        Return the decrease of the bound, in nats, if it were linear.
+        Return the decrease of the bound, in nats, that a linear model predicts.
         """
         self.rounds -= 1
         self.before = self.now
@@ -132,13 +133,13 @@ class Shares:
         self.now, self.rounds = self.before, 0
 
     def set(self, shares: FloatArray) -> None:
-        """Set the shares of an earlier search permanently, lowered if they sum to more than 1."""
+        """Set the shares of an earlier search for good, lowered where they sum to above 1."""
         shares = np.clip(shares.astype(np.float64), LEAST / self._counts[self._first] / 2, 1.0)
         sums = np.bincount(self._first, shares, minlength=len(self._counts))
         self.now, self.rounds = shares / np.maximum(sums, 1.0)[self._first], 0
 
     def _sharing(self, heights: FloatArray) -> FloatArray:
-        """Return shares in proportion to heights that sum to 1 for each variable."""
+        """Return shares that are proportional to ``heights`` and sum to 1 for each variable."""
         sums = np.bincount(self._first, heights, minlength=len(self._counts))
         return np.minimum(heights / sums[self._first], 1.0)
 
@@ -190,7 +191,7 @@ def as_numbers(covers: list[Cover]) -> FloatArray:
 
 
 def from_numbers(numbers: FloatArray, edges: IntArray, n: int) -> list[Cover]:
-    """Read the covers of a graph from an array. The list is empty if they are of another graph."""
+    """Read the covers of a graph from an array; the list is empty if the array does not fit."""
     size = 1 + n + len(edges)
     count = int(numbers[0]) if len(numbers) else 0
     if count < 1 or len(numbers) != 1 + count * size:
@@ -199,7 +200,7 @@ def from_numbers(numbers: FloatArray, edges: IntArray, n: int) -> list[Cover]:
         Cover(float(row[0]), row[1 : 1 + n].astype(np.int64), row[1 + n :].copy())
         for row in numbers[1:].reshape(count, size)
     ]
-    total = sum(cover.weight for cover in covers)  # not exactly 1 in single precision
+    total = sum(cover.weight for cover in covers)  # the sum is not exactly 1 in single precision
     covers = [cover._replace(weight=cover.weight / total) for cover in covers]
     shared = [_shared_out(cover, edges) for cover in covers]
     return [cover for cover in shared if cover] if all(shared) else []

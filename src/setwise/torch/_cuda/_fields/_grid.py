@@ -20,9 +20,11 @@ from setwise.torch._cuda._driver import (
     workspaces,
 )
 
-# The most images per batch, which limits memory; the kernels process any number in turn.
+# The most images per batch, which limits the memory. The kernels process any number of images, one
+# after the other. Not tuned.
 _MOST_IMAGES = 4096
-# The default limit of sweeps, also of passes over trees. Only couplings of large weight take more.
+# The default limit on sweeps and on passes over trees. Only couplings of large weight need more.
+# Not tuned.
 MOST_SWEEPS = 2000
 _LONGEST = 2**17  # the largest limit of sweeps: their barriers are counted in 32 bits
 _NUMBERS = {torch.float32: "float", torch.float64: "double"}
@@ -53,7 +55,7 @@ def grid_bound(
     flow: Tensor | None = None,
     first_check: int = 10,
 ) -> GridAnswer | None:
-    """Return the bound of logits (B, L, N) and weights (B, K, N); None if no kernel takes them.
+    """Return the bound of logits (B, L, N) and weights (B, K, N); None if no kernel supports them.
 
     ``flow`` is the flow of an earlier answer for the same grid, as a warm start.
     """
@@ -72,8 +74,9 @@ def grid_bound(
     blocks = min(program.blocks, teams * plan.tiles) if tiled else program.blocks
     limit = min(MOST_SWEEPS if limit is None else limit, _LONGEST)
     flows = torch.empty((batch, *plan.flows), dtype=torch.float32, device=device)
-    # One allocation holds two starts of sweeps, momentum of 16 bits and levels, or the flows of the
-    # sweep before and two copies of the scores: the device waits for the host.
+    # All arrays are in one allocation, because the device waits for the host here. They are two
+    # starts of sweeps, momentum of 16 bits and levels, or else the flows of the previous sweep and
+    # two copies of the scores.
     count, pixels = flows.numel(), batch * n
     sizes = (8 * count, 2 * count, 4 * pixels) if tiled else (4 * count, 8 * labels * pixels, 0)
     rest, levels = accumulate(-(-size // 256) * 256 for size in sizes[:2])
@@ -188,9 +191,9 @@ def _tile(labels: int, available: int) -> tuple[tuple[int, int], int]:
 def _teams(batch: int, tiles: int, blocks: int) -> int:
     """Return the least number of teams of blocks that keeps all blocks busy.
 
-    A team sweeps one image after the other. Few images at a time stay in the second-level cache
-    from one sweep to the next. Without tiles (0) there are many barriers, and several images at
-    once hide the time that each waits.
+    A team sweeps one image after the other. If few images are processed at a time, they stay in the
+    second-level cache between sweeps. Without tiles (0) there are many barriers, and several images
+    at once hide the waiting times.
     """
 
     def rounds(teams: int) -> int:
@@ -201,7 +204,7 @@ def _teams(batch: int, tiles: int, blocks: int) -> int:
 
 
 def fits(theta: Tensor, sides: tuple[int, ...], steps: tuple[tuple[int, ...], ...]) -> bool:
-    """Return whether the kernel takes the grid: up to three sides, adjacent neighbours."""
+    """Return whether the kernel supports the grid: up to three axes and adjacent neighbours."""
     batch, labels, n = theta.shape
     return (
         theta.dtype in _NUMBERS

@@ -12,7 +12,7 @@ from torch import Tensor
 from setwise.torch._cuda._driver import Kernel, kernel, shared_memory
 from setwise.torch._cuda._fields._grid import GridAnswer, grid_bound
 
-# The default limit of rounds, and the most sweeps of the grid per round. The tolerance usually ends
+# The default limit on rounds, and the most sweeps of the grid per round. The tolerance usually ends
 # a search before. Not tuned.
 _MOST_ROUNDS, _MOST_SWEEPS = 300, 60
 _LARGEST = 22_528  # the most pixels of a region that fit into shared memory
@@ -112,7 +112,7 @@ def region_bound(
 
     ``region_weights`` has shape (B, K', R). A round moves the layers one after the other and then
     sweeps the grid; the host waits for the gap after each round but the first. The result is None
-    if no kernel takes the field: a region may have at most _LARGEST pixels.
+    if no kernel supports the field. Regions may have at most _LARGEST pixels.
     """
     n_labels = theta.shape[1]
     layers = [
@@ -166,7 +166,7 @@ def region_bound(
 
 
 def _measured(layers: list[_Layer], s: Tensor, found: GridAnswer) -> tuple[Tensor, Tensor]:
-    """Return bound and gap, both including the excess of s over the functions of the layers."""
+    """Return the bound and the gap, both with the excess of s over the functions of the layers."""
     upper, gap = found.upper, found.gap
     for k, layer in enumerate(layers):
         layer.launch(1, s[k], found.p, found.p)

@@ -13,7 +13,7 @@ from setwise.inference._marginals._trees._tree_descent import LEAST_STEP
 from setwise.torch._cuda._driver import Kernel, kernel
 from setwise.torch._cuda._fields._grid import MOST_SWEEPS
 
-# Rows of an image per strip, which one block processes. Not tuned.
+# The rows of an image per strip, which one block processes. Not tuned.
 _ROWS = 8
 _LOG2_E = log2(e)  # the kernels work with powers of two
 
@@ -85,8 +85,8 @@ def tree_bound(
 def _passes_to_go(passes: int, gap: float, before: tuple[int, float] | None, tol: float) -> int:
     """Return the passes until the next measurement.
 
-    The gap is assumed to fall by a constant factor per pass, a little slower than it did. The
-    answer is at most twice the number of passes so far.
+    The gap is assumed to fall by a constant factor per pass, a little more slowly than before. The
+    result is at most twice the number of passes so far.
     """
     most = max(4, 2 * passes)
     if tol <= 0 or not gap < inf:
@@ -166,12 +166,12 @@ class _TreePasses:
             self._strips,
             backward,
         )
-        # The counter grows by one per strip, and by one per block that finds no strip left.
+        # Each strip increments the counter, and so does each block that finds no strip left.
         self._taken += len(self._theta) * self._strips + self._sweep.blocks
         self._sweep.launch(arguments, self._stream)
 
     def measure(self) -> float:
-        """Return the largest relative gap; keep the best bounds and values of the dual.
+        """Return the largest relative gap, and store the best bounds and values of the dual.
 
         If a bound rose, the backward messages oscillate, and their steps become shorter.
         """

@@ -1,10 +1,10 @@
 // The upper bound on log Z of fields on grids, in one launch.
 //
 // A sweep starts at y = f + beta (f - f_before), with Nesterov's beta. If TILED, it starts at f + k
-// / (k + 6) (f - f_before) + 0.45 (f - y_before) after k sweeps, clipped. Momentum restarts when a
-// sweep turns back: when the change of a sweep and the difference of the last two flows form an
-// obtuse angle, or, if TILED, when the bound at y is above that at the last y. Sweeps are in single
-// precision; the proof is in double precision.
+// / (k + 6) (f - f_before) + 0.45 (f - y_before) after k sweeps, clipped. Momentum restarts when
+// the change of a sweep and the difference of the last two flows form an obtuse angle or, if TILED,
+// when the bound at y is above the bound at the last y. Sweeps are in single precision; the proof
+// is in double precision.
 
 __device__ inline float next_theta(float theta) { return 0.5f * (1.0f + sqrtf(1.0f + 4.0f * theta * theta)); }
 __device__ inline float beta_of(float theta) { return (theta - 1.0f) / next_theta(theta); }
@@ -105,7 +105,7 @@ __device__ inline void solve(const Arguments& p, const Share& share) {
             if (look) {
                 next = sweep + (gap > p.tol ? sweeps_ahead(sweep, 0, -1.0, gap, p.tol) : 0);
                 last = sweep, before = gap;
-                if (next == sweep) continue;  // measure the gap of the whole image now
+                if (next == sweep) continue;  // the gap of the whole image is measured now
             } else {
                 // If the gap no longer decreases, the rest of it is a rounding error.
                 const bool stalled = whole && sweep - last >= 16 && gap > 0.9 * before;

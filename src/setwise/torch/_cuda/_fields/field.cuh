@@ -12,7 +12,7 @@
 struct Arguments {
     const LOGIT* theta;     // (B, L, N)
     const WEIGHT* weights;  // (B, K, N)
-    float* flow;            // in the layout defined below
+    float* flow;            // the flows, in the layout defined below
     float* before[2];       // flows before the last sweep; if TILED, buffers for starts of sweeps
     Half* momentum;         // if TILED: the difference of the start of a sweep and the flows
     float* level;           // (B, N), if TILED: a constant that is subtracted from a pixel's logits
@@ -28,7 +28,8 @@ struct Arguments {
     int steps[DIRECTIONS][3];
 };
 
-// The part of a block in the work. Blocks form teams, and a team solves one image after the other.
+// The part of the work that a block does. Blocks form teams, and a team solves one image after the
+// other.
 struct Share {
     int image, team;
     i64 block, blocks;  // the index of the block in its team, and the number of blocks
@@ -44,7 +45,7 @@ struct Sweep {
     // measured.
     bool cold, first, measured;
     float beta, push;  // the momentum of this start, and if TILED the coefficient for the next one
-    float least;  // least divisor of a Newton step; with 1 the bound never increases
+    float least;  // the least divisor of a Newton step; with 1 the bound never increases
     const float* start;
     float *flow, *next;  // the start of the next sweep
     Half* momentum;
@@ -57,13 +58,13 @@ struct Sweep {
 #define EACH_LABEL _Pragma("unroll 4") for (int j = 0; j < LABELS; ++j)
 #endif
 
-// If TILED, two labels share one flow, because what enters label 1 leaves label 0.
+// If TILED, two labels share one flow, because the flows of label 0 and label 1 sum to 0.
 #define PLANES (TILED && LABELS == 2 ? 1 : LABELS)
 
 #if TILED
-// Rows are cut into pieces of 32 places, with places of even x first, because these move at once.
-// Groups of four labels follow one another, with the four labels of a place side by side. The
-// remaining labels come last.
+// Rows are cut into pieces of 32 places, with places of even x first, because their flows move at
+// once. Within a piece, groups of four labels follow one another, with the four labels of a place
+// side by side. The remaining labels come last.
 constexpr int GROUPS = PLANES / 4;
 __device__ inline int place_of(u32 x) { return int(((x & 1) << 4) + (x >> 1 & 15)); }
 // Return the position of a label, given that of label 0 in its piece.
@@ -83,9 +84,9 @@ __device__ inline i64 flow_at(const Arguments& p, i64 row, u32 x, bool along_row
 }
 #endif
 
-// Return the size of the terms of a pixel's bound, to which its rounding error is relative. Flows
-// are added to it by their edges. If a thread adds several numbers one after the other, the error
-// is larger by the second function.
+// Return the size of the terms of a pixel's bound, to which its rounding error is relative. The
+// flows of its edges are added to it. The second function is for threads that add several numbers
+// one after the other, which increases the error.
 __device__ inline double size_of(double value, double best) { return fabs(value) + fabs(best) + 2.0; }
 __device__ inline double more_for(i64 counted) { return 1.0 + static_cast<double>(counted) / 64.0; }
 

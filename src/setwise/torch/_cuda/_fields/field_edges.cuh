@@ -105,8 +105,8 @@ __device__ inline float move(float& now, float old, float beta) {
     return before;
 }
 
-// Write now + beta (now - before), and set before to the old value. Several reads are pending at a
-// time.
+// Set `now` to now + beta (now - before), and `before` to the old value of `now`. Several reads are
+// pending at a time.
 __device__ inline void extrapolate(float* now, float* before, i64 size, i64 first, i64 stride, float beta) {
     if (size % 4) {
         for (i64 k = first; k < size; k += stride) before[k] = move(now[k], before[k], beta);

@@ -18,7 +18,8 @@
 // Scores of more than two labels are in units of log 2.
 
 constexpr int WIDE = 32, HIGH = THREADS / 16, OWN_WIDE = WIDE - 4, OWN_HIGH = HIGH - 2;
-constexpr int PITCH = WIDE + 1, SPACE = PITCH * HIGH;  // two rows of a warp use different banks
+// So that two rows of a warp use different banks.
+constexpr int PITCH = WIDE + 1, SPACE = PITCH * HIGH;
 constexpr float LOG2E = 1.44269504f, HALF_LOG2 = 0.34657359f;
 
 // An image with fewer than 2^31 flows.

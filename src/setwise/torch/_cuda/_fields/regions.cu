@@ -6,11 +6,11 @@
 // Over the polytope of h(n) = w (|S| - n)^alpha - w |S|^alpha + n w |S|^(alpha - 1) it is least at
 // the Euclidean projection of s + log p. That is: sort in decreasing order, subtract the gains of
 // h, make the result t nonincreasing by pooling, and set s to s + log p - t. So no step raises the
-// bound, and t is the new log p up to normalisation. Pooling merges a tree of pieces: as long as
-// they are out of order, a block at the end of one piece absorbs blocks at the start of the next.
+// bound, and t is the new log p up to normalisation. Pooling merges a tree of pieces: while they
+// are out of order, a block at the end of one piece absorbs blocks at the start of the next.
 //
-// Steps are in single precision. `excess` adds to the bound how far s exceeds h, at most over all
-// sets, in double precision.
+// Steps are in single precision. `excess` adds to the bound the largest amount by which s exceeds h
+// over all sets, in double precision.
 
 struct Arguments {
     const int* pixels;  // (B N): sorted by region, without the image's offset

@@ -9,10 +9,10 @@
 // above it. A block handles a strip of ROWS rows. Its last row stores the messages for the next
 // strip together with the number of the launch, so that a reader can see whether they are there.
 //
-// Passes are in single precision and to base 2, with messages between -w / rho and 0. They prove
-// nothing by themselves. For any m and r, the pass over all pixels bounds log Z if rho_e max(m*_e -
-// m_e) is added for each edge, where m* is the right-hand side above. `settle` computes this in
-// double precision for all pixels at once, and `pairs` computes the value of the dual at consistent
+// Passes are in single precision and to base 2, with messages between -w / rho and 0. They alone
+// prove nothing. For any m and r, the pass over all pixels bounds log Z if rho_e max(m*_e - m_e) is
+// added for each edge, where m* is the right-hand side above. `settle` computes this in double
+// precision for all pixels at once, and `pairs` computes the value of the dual at consistent
 // marginals (cpp/marginals/tree_dual.hpp).
 
 constexpr double LN2 = 0.69314718055994530942;
@@ -382,7 +382,7 @@ __device__ inline double2 binary_pair(double p, double other_p, double q, double
     const double squared = change * change, half = squared + (1.0 - squared) * (p + q);
     const double inside = half * half - 4.0 * (1.0 - squared) * p * q;
     const double root = 2.0 * p * q / (half + sqrt(fmax(inside, 0.0)));
-    const double both = fmin(root, fmin(p, q));  // for 0 / 0 it is the latter
+    const double both = fmin(root, fmin(p, q));  // if root is 0 / 0 it is the latter
     const double tail = p - both, head = fmin(q - both, other_p), none = other_p - head;
     const auto part = [](double mass, double apart) {
         return mass > 1e-300 ? mass * log(mass / fmax(apart, 1e-300)) : 0.0;

@@ -88,9 +88,9 @@ __device__ inline void note_met(u32* all, u32 met) {
     if (threadIdx.x == 0 && (minus || zero)) atomicOr(all, (minus ? 1u : 0u) | (zero ? 2u : 0u));
 }
 
-// Return the sum of the numbers that blocks 0, ..., last - 1 of `blocks` have written for a row of
-// which each has some tiles. Blocks in order have rows in order, so row + block is a unique
-// position for each pair. Called by a whole warp.
+// Return the sum of the numbers that those of blocks 0, ..., last - 1 that have tiles of a row have
+// written for it. Blocks take rows in order, so row + block is a unique position for each pair.
+// This is called by a whole warp.
 template <class A>
 __device__ A sum_over_blocks(const A* x, i64 stride, i64 rows, i64 tiles, i64 row, i64 last, i64 blocks) {
     A sum = 0;
@@ -124,8 +124,8 @@ __device__ inline void barrier(u32* counter, u32 all) {
 // Wait for all blocks.
 __device__ inline void grid_barrier(u32* counter, u32 round) { barrier(counter, round * gridDim.x); }
 
-// Return in all threads of a block whether it is the last to arrive. It then sees what the others
-// wrote before.
+// Return in all threads of a block whether it is the last to arrive. The last block sees what the
+// others wrote before.
 __device__ inline bool is_last_block(u32* counter) {
     __shared__ bool last;
     __threadfence();
@@ -156,8 +156,8 @@ struct Ratio {
         return make_double2(positive, negative);
     }
 
-    // Do the same for whole numbers below 2^32. The last steps are in single precision, because
-    // nothing cancels there.
+    // The same as `gains` for whole numbers below 2^32. The last steps are in single precision,
+    // because nothing cancels there.
     __device__ float2 whole_gains(u32 m, u32 n, u32 q, u32 k, u32 j) const {
         if (m == 0) return make_float2(0.0f, q == 0 && j > 0 ? 1.0f / static_cast<float>(j) : 0.0f);
 #if JACCARD

@@ -152,7 +152,7 @@ struct Share {
     // Return the number of blocks that have tiles of a row.
     __device__ i64 blocks_of(const Arguments& p, i64 row) const {
         const i64 all = tiles * p.rows, blocks = gridDim.x;
-        if (all <= blocks) return tiles;  // one block per tile
+        if (all <= blocks) return tiles;  // every tile has its own block
         return ((row + 1) * tiles * blocks - 1) / all - ((row * tiles + 1) * blocks - 1) / all + 1;
     }
 };
@@ -291,7 +291,7 @@ __device__ void gains_of_row(float* shared, u64* scratch, const Arguments& p, i6
         positives = __ldcg(reinterpret_cast<const uint4*>(counts + base) + threadIdx.x);
         negatives = __ldcg(reinterpret_cast<const uint4*>(counts + BUCKETS + base) + threadIdx.x);
     };
-    read(0);  // usually these are all
+    read(0);  // these are usually all buckets
     const u32 total = static_cast<u32>(__ldcg(p.totals + row));
     const int used = static_cast<int>(__ldcg(p.marks + 4 + 2 * row));
     u64 before = 0;

@@ -27,7 +27,7 @@ struct Arguments {
 };
 
 constexpr int WARPS = THREADS / 32;
-constexpr int TILES_AT_ONCE = 32;  // tiles whose sums are in single precision
+constexpr int TILES_AT_ONCE = 32;  // tiles whose sums are in single precision; not tuned
 
 __device__ inline float squashed(float logit, float2 normalizer) {
 #if ACTIVATION == 2

@@ -10,9 +10,9 @@ struct Arguments {
     u32* places;           // (rows, n)
     u32* digits;  // (rows, 4, 256): how often each digit occurs; zero before counting
     u32* status;  // (rows, tiles, 256) of this pass; zero before
-    u32* ticket;  // next tile of this pass; zero before
+    u32* ticket;  // the next tile of this pass; zero before the launch
     u32* live;  // (rows,): the number of elements that count
-    i64 rows, n, tiles;  // tiles: those of a row
+    i64 rows, n, tiles;  // tiles is the number of tiles per row
     int shift;
 };
 
@@ -75,7 +75,7 @@ __device__ inline void tell(u32* status, u32 x) {
 // Return the number of elements of a digit in the earlier tiles.
 __device__ u32 found_before(u32* status, i64 tile, u32 here) {
     if (tile == 0) return 0;
-    constexpr int AT_ONCE = 8;  // earlier tiles that are read at once while one waits
+    constexpr int AT_ONCE = 8;  // the number of earlier tiles that are read at once while waiting
     u32 sum = 0;
     for (i64 before = tile - 1;; before -= AT_ONCE) {
         const u32* const at = status - (tile - before) * 256;

@@ -6,7 +6,8 @@
 // all of them, or one. There are BUCKETS equal buckets on [0, 1].
 
 constexpr int PARTS = (BUCKETS + THREADS - 1) / THREADS;
-constexpr int COLUMNS = (C + CLASS_GROUPS - 1) / CLASS_GROUPS;  // classes that are counted at once
+// The number of classes that are counted at once.
+constexpr int COLUMNS = (C + CLASS_GROUPS - 1) / CLASS_GROUPS;
 constexpr int TILES_TO_FLUSH = 65535 / THREADS;                 // a counter has 16 bits
 // The number of low buckets of every class that fit into shared memory.
 constexpr int NEAR = COLUMNS * BUCKETS / C;
@@ -65,7 +66,8 @@ __device__ void histogram(u32* shared, const Arguments& p, i64 tiles) {
     for (int c = threadIdx.x; c <= C; c += THREADS) found[c] = 0;
     __syncthreads();
     const Share share(CLASS_GROUPS * p.images * tiles);
-    const i64 together = p.images / p.groups * tiles;  // pieces that share their counters
+    // The number of pieces that share their counters.
+    const i64 together = p.images / p.groups * tiles;
     for (i64 item = share.first; item < share.last;) {
         const i64 column = item / (p.images * tiles), group = item / together % p.groups;
         const i64 end =
@@ -147,7 +149,7 @@ __device__ void gains_of_part(u64* scratch, const Arguments& p, i64 set, int par
 __device__ void look_up(float* near, double* scratch, const Arguments& p, i64 tiles) {
     const Share share(p.images * tiles);
     const i64 together = p.images / p.groups;
-    // Copying them there is worthwhile if a group has enough pixels.
+    // Copying gains to shared memory is worthwhile if a group has enough pixels.
     const u32 fetched = together * tiles * 2 > gridDim.x ? NEAR : 0;
     i64 group = -1;
     double sum = 0;

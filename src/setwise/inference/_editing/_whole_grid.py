@@ -1,7 +1,7 @@
-"""The least minimiser of a whole grid: at once, or in blocks that are read one after the other.
+"""The least minimiser of a whole grid, by one cut or, if the grid is large, by cuts of blocks.
 
-Kernels solve a block for all labels around it and write those that are certain. What remains open
-is cut by itself, with its decided neighbours fixed.
+Kernels solve a block for all labels around it and write the labels that are certain. The open
+voxels are cut separately, with their decided neighbours fixed.
 """
 
 from __future__ import annotations
@@ -28,9 +28,11 @@ from setwise.inference._editing._sliceable import (
 )
 from setwise.inference._flows._flow_graph import FlowGraph
 
-MOST_AT_ONCE = 1 << 23  # voxels of one cut: up to about 600 MB with 6 neighbours
-# Sides of blocks, and by how much blocks with open voxels grow in later rounds, by the number of
-# axes. The numbers of a block take a few hundred megabytes.
+# The most voxels of one cut, which takes up to about 600 MB with 6 neighbours. Chosen by hand to
+# bound the memory.
+MOST_AT_ONCE = 1 << 23
+# The sides of blocks, and the widths by which blocks with open voxels grow in later rounds, by the
+# number of axes. The arrays of a block take a few hundred megabytes.
 _BLOCK = {1: 1 << 20, 2: 1024, 3: 96}
 _HALO = {1: 1 << 10, 2: 32, 3: 12}
 # The most open voxels that are cut at once without a second round with larger halos. Not tuned.
@@ -111,7 +113,7 @@ def solve_in_blocks(
 def _close(
     energy: GridEnergy, edits: Edits, n_threads: int, labels: States, parts: list[Window]
 ) -> None:
-    """Cut the open voxels with the others fixed, and write their labels."""
+    """Cut the open voxels with all others fixed, and write their labels."""
     places = np.flatnonzero(labels == OPEN)
     source, sink = np.zeros(len(places), np.int64), np.zeros(len(places), np.int64)
     edges: list[IntArray] = [np.zeros((0, 2), np.int64)]

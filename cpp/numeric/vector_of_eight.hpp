@@ -1,5 +1,5 @@
-// Eight numbers that are computed with at once, for loops that a compiler does not turn into vector
-// instructions because they are too short or their bodies too long.
+// Vectors of eight numbers, for loops that a compiler does not vectorise because they are too short
+// or their bodies too long.
 #pragma once
 
 #include <cmath>
