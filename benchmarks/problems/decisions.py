@@ -22,6 +22,22 @@ def answer(*args: Any, **options: Any) -> Any:
     return [found.mask, found.expected, found.bound, found.exact, found.method]
 
 
+def label_maps(p: np.ndarray, **options: Any) -> Any:
+    """Return the answer for exclusive classes; empty for builds without them."""
+    if not hasattr(getattr(sw, "decisions", None), "LabelDecision"):
+        return []
+    found = sw.decide(p, "jaccard", classes="exclusive", n_jobs=1, **options)
+    return [found.labels, found.expected, found.bound, found.of_classes]
+
+
+def budgets(p: np.ndarray, loss: str, **options: Any) -> Any:
+    """Return k labels for each row; empty for builds without them."""
+    if not hasattr(sw, "decide_at_k"):
+        return []
+    found = sw.decide_at_k(p, loss, 2, n_jobs=1, **options)
+    return [found.mask, found.expected, found.bound]
+
+
 def timed() -> Iterator[Problem]:
     """Yield large sets and many small ones."""
     rng = np.random.default_rng(0)
@@ -41,6 +57,12 @@ def wide() -> Iterator[Problem]:
     yield "weighted", partial(answer, p, "jaccard", weights=weights)
     yield "ragged", partial(answer, p, "dice", offsets=np.array([0, 3, 3, 12]))
     yield from guarantees()
+    classes = rng.dirichlet(np.ones(4), (2, 60)).transpose(0, 2, 1)
+    yield "label maps", partial(label_maps, classes)
+    yield "label maps of images", partial(label_maps, classes, sets="rows")
+    for loss in ("jaccard", "dice", "coverage"):
+        yield f"{loss} at 2", partial(budgets, rng.random((20, 6)), loss)
+        yield f"{loss} at most 2", partial(budgets, rng.random((20, 6)), loss, at_most=True)
     yield "grouped", partial(answer, p, "dice", groups=rng.integers(0, 4, 12))
 
 

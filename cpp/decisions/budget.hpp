@@ -344,7 +344,7 @@ class Budget {
         const double* const s = above_.data() + first_[c];
         const double w = weight_[c];
         double low = std::log(1e-12), high = 0;
-        for (int step = 0; step < 30; ++step) {
+        for (int step = 0; step < 16; ++step) {  // any t gives a bound
             const double log_t = (low + high) / 2, t = std::exp(log_t);
             double slope = log_t;
             for (std::size_t i = 0; i < prices.size(); ++i)

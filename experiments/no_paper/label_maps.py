@@ -129,10 +129,10 @@ def evaluate(
         ranked = RankSEG(metric=measure, pruning_prob=pruning)
         return lambda p: ranked.predict(torch.from_numpy(p)[None])[0].numpy()
 
-    def decided(measure: str, gated: bool) -> Rule:
+    def decided(measure: str, classes: str, gated: bool) -> Rule:
         def rule(p: np.ndarray) -> np.ndarray:
             q = known.predict_proba(signs(p))[:, 1] if gated else None
-            found = sw.decide(p[None], MEASURES[measure], classes="exclusive", presence=q, n_jobs=1)
+            found = sw.decide(p[None], MEASURES[measure], classes=classes, presence=q, n_jobs=1)
             return found.labels[0]
 
         return rule

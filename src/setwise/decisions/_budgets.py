@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,6 +10,7 @@ from scipy.sparse import csr_array, issparse
 
 from setwise._foundation import _kernels as _core
 from setwise._foundation._arguments import (
+    BoolArray,
     FloatArray,
     as_array,
     as_count,
@@ -55,7 +55,7 @@ class BudgetDecision(Versioned):
     [[0, 1, 0], [0, 0, 1], [1, 0, 0]]
     """
 
-    mask: Any
+    mask: BoolArray
     expected: float
     of_labels: FloatArray
     bound: float
@@ -78,13 +78,10 @@ class BudgetDecision(Versioned):
         return max(self.expected - self.bound, 0.0)
 
     def __repr__(self) -> str:
-        n, p = self.mask.shape
-        chosen = self.mask.nnz if issparse(self.mask) else int(np.count_nonzero(self.mask))
+        shape = "x".join(map(str, self.mask.shape))
+        chosen = int(self.mask.sum())
         proved = "exact" if self.exact else f"at most {self.regret_bound:.2g} above the best"
-        return (
-            f"BudgetDecision({chosen} labels in {n} rows of {p}, expected {self.expected:.4g}, "
-            f"{proved})"
-        )
+        return f"BudgetDecision({chosen} labels of {shape}, expected {self.expected:.4g}, {proved})"
 
 
 @hints_at_names
@@ -142,7 +139,7 @@ def decide_at_k(
     >>> import setwise as sw
     >>> p = [[0.6, 0.5], [0.6, 0.5], [0.6, 0.1]]
     >>> sw.decide_at_k(p, "coverage", 1).mask.astype(int).tolist()
-    [[0, 1], [1, 0], [1, 0]]
+    [[0, 1], [0, 1], [1, 0]]
     """
     score, b, scale = _score(loss)
     k = as_count(k, "k")

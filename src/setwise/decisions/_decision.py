@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 
 from setwise._foundation._arguments import BoolArray, FloatArray
 from setwise._foundation._base_classes import Versioned
@@ -48,7 +46,7 @@ class Decision(Versioned):
     Decision(3 of 4, expected 0.4313, exact, by integrals, for independent elements)
     """
 
-    mask: Any
+    mask: BoolArray
     expected: float | FloatArray
     bound: float | FloatArray
     error: float | FloatArray
@@ -75,7 +73,7 @@ class Decision(Versioned):
     def __repr__(self) -> str:
         how = f"by {self.method:.40}, for {self.law:.100}"
         if np.ndim(self.expected) == 0:
-            chosen = self.mask.nnz if issparse(self.mask) else int(np.count_nonzero(self.mask))
+            chosen = int(self.mask.sum())
             proved = "exact" if self.exact else f"at most {self.regret_bound:.2g} above the best"
             return (
                 f"Decision({chosen} of {prod(self.mask.shape)}, expected {self.expected:.4g}, "

@@ -10,13 +10,12 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import issparse
 
 from setwise._foundation._arguments import BATCH, BoolArray, FloatArray, IntArray, as_number
 from setwise._foundation._base_classes import Immutable
 from setwise.functions import Ratio, SetFunction
 from setwise.losses._families import Family, TableRows
-from setwise.losses._labels import Labels, read_labels, read_sparse_labels
+from setwise.losses._labels import Labels, is_sparse, read_labels, read_sparse_labels
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ class Loss(Immutable, ABC):
 
         Matrices (n, p) may be sparse, with labels in {0, 1}.
         """
-        if issparse(y_true) or issparse(y_pred):
+        if is_sparse(y_true) or is_sparse(y_pred):
             if offsets is not None:
                 raise ValueError(f"offsets must be None for a sparse matrix, got {offsets!r:.60}")
             return self._of_sparse(y_true, y_pred)

@@ -8,7 +8,6 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array, issparse
 
 from setwise._foundation import _kernels as _core
 from setwise._foundation._arguments import BoolArray, FloatArray, IntArray, as_array
@@ -97,6 +96,11 @@ def read_labels(y: ArrayLike, offsets: ArrayLike | None = None, name: str = "y")
     raise ValueError(f"{name} must have shape (p,) or (n, p), got {array.shape}")
 
 
+def is_sparse(values: object) -> bool:
+    """Return whether the values are a sparse matrix of SciPy, which is not imported for that."""
+    return hasattr(values, "tocsr")
+
+
 def as_csr(matrix: Any, name: str) -> Any:
     """Return a sparse matrix in CSR format, with sorted indices and no entry twice."""
     if matrix.ndim != 2:
@@ -110,7 +114,9 @@ def as_csr(matrix: Any, name: str) -> Any:
 
 def read_sparse_labels(y: Any, name: str) -> Any:
     """Return the positive labels of a matrix (n, p), sparse or not, as a CSR matrix of ones."""
-    if issparse(y):
+    from scipy.sparse import csr_array
+
+    if is_sparse(y):
         rows = as_csr(y, name)
         if rows.dtype.kind not in "biuf":
             raise TypeError(f"{name} must hold labels in {{0, 1}}, got {rows.dtype}")

@@ -48,6 +48,9 @@ class WithCrossEntropy(Module):
     :math:`-\sum_{ic} w_c y_{ic} \log p_{ic} / \sum_{ic} w_c y_{ic}`. For masks it is the mean over
     the logits, where each logit has the weight of its class.
 
+    If some of several classes are rare, the mixture loses them more often than the set loss alone;
+    the guide on PyTorch has the figures.
+
     Parameters
     ----------
     criterion : module

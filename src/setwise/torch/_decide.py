@@ -94,9 +94,9 @@ class LabelMapDecision(Record):
     --------
     >>> import torch
     >>> import setwise as sw
-    >>> logits = torch.tensor([[[0.4, 0.4, 2.0, 2.0], [0.0, 0.0, 0.0, 0.0]]])  # (B, C, pixels)
+    >>> logits = torch.tensor([[[0.4, 0.4, 0.4, 2.0, 2.0], [0.0] * 5]])  # (B, C, pixels)
     >>> sw.torch.decide(logits, "jaccard", classes="exclusive").labels.tolist()
-    [[1, 1, 0, 0]]
+    [[1, 1, 0, 0, 0]]
     """
 
     labels: Tensor

@@ -103,6 +103,9 @@ class LovaszHingeLoss(SurrogateLoss):
     all elements. ``buckets=8192`` counts instead, in O(n). On CUDA, Jaccard runs in kernels that
     the NVRTC of torch compiles when they are first used.
 
+    For networks of several classes use ``LovaszSoftmaxLoss``: with ``per_class`` the hinge trained
+    worse than cross-entropy (see the guide on PyTorch).
+
     Parameters
     ----------
     loss : Loss or str

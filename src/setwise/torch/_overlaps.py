@@ -182,6 +182,10 @@ class JaccardMetricLoss(_OverlapLoss):
     :math:`1 - \sum_i \min(x_i, y_i) / \sum_i \max(x_i, y_i)`. It is a metric on [0, 1]^n, 0 only
     at x = y, and the Jaccard loss if x and y are 0 or 1 (Wang, Ning and Blaschko 2023).
 
+    Networks of several classes that are trained with it from the start often lose the rare ones,
+    and a warm-up or a share of cross-entropy makes this worse. Use ``LovaszSoftmaxLoss`` there; the
+    guide on PyTorch has the figures.
+
     Parameters
     ----------
     activation, classes, per_image, ignore_index, reduction, weight, average, worst, across_ranks

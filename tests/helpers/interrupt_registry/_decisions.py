@@ -32,3 +32,9 @@ def of_classes(size: int) -> Call:
 def of_tensors(size: int) -> Call:
     p = torch.rand(20 * size, 400, generator=torch.Generator().manual_seed(0))
     return lambda: sw.torch.decide(p, "jaccard", activation="none", per_image=True)
+
+
+@long("decisions.decide_at_k")
+def of_budgets(size: int) -> Call:
+    p = np.random.default_rng(0).random((100 * size, 60))
+    return lambda: sw.decide_at_k(p, "dice", 5, n_jobs=1)

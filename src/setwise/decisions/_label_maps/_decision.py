@@ -39,10 +39,10 @@ class LabelDecision(Versioned):
     Examples
     --------
     >>> import setwise as sw
-    >>> p = [[0.6, 0.4], [0.6, 0.4], [0.9, 0.1], [0.9, 0.1]]  # four elements, two classes
+    >>> p = 3 * [[0.6, 0.4]] + 2 * [[0.9, 0.1]]  # five elements, two classes
     >>> decision = sw.decide(p, "jaccard", classes="exclusive")
     >>> decision.labels.tolist()
-    [1, 1, 0, 0]
+    [1, 1, 0, 0, 0]
     """
 
     labels: IntArray
