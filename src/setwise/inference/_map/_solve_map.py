@@ -39,9 +39,10 @@ from setwise.inference._map._result import MapProgress, MapResult
 # the first. Such a pass takes about ten microseconds, so hundreds of passes take a few
 # milliseconds. Not tuned.
 FEW_NUMBERS = 1 << 12
-# The limit on the work of odd_cycles if "auto" tries it: about ten seconds. It was chosen on the
-# fields of benchmarks/exact.py.
-_BUDGET = 3e8
+# The limit on the work of a search that "auto" tries after a gap: a second or two. On random grids
+# of 100 x 100 and 200 x 200 variables with five labels, thirty times as much proved nothing more.
+# For odd_cycles it is about ten seconds, which proves all fields of benchmarks/exact.py.
+_BUDGET, _BUDGET_OF_ODD_CYCLES = 1e7, 3e8
 # The largest number of searches with reduced costs, each of which starts from the last labelling
 # and takes as long as the first search. Not tuned.
 _AGAIN = 4
@@ -284,7 +285,8 @@ def _try_too(
     field: Field, method: str, options: MapOptions, result: MapResult
 ) -> tuple[MapResult, str]:
     """Return the best labelling and the best bound of a result and another search."""
-    again = replace(options, known=result, rival=bool, budget=_BUDGET)
+    budget = _BUDGET_OF_ODD_CYCLES if method == "odd_cycles" else _BUDGET
+    again = replace(options, known=result, rival=bool, budget=budget)
     found, _ = attempt(_search, field, method, again)
     if found is None:  # the search ended during its set-up; the earlier answer is kept
         return replace(result, interrupted=True), ""

@@ -35,8 +35,8 @@ _ROUNDS = 4
 # roundings of each.
 _BELOW = 4.0 * EPS
 # The work of a round, in units of ``MapOptions.budget`` per number of the field: about a second for
-# 40,000 variables of 21 labels. By default rounds take about thirty seconds.
-_WORK, _ALL = 18.0, 1e9
+# 40,000 variables of 21 labels.
+_WORK = 18.0
 # The rounds continue while one closes this share of the gap.
 _CLOSES = 0.1
 
@@ -94,7 +94,7 @@ class _Conditioning(MapSearch):
         self._moves = all(TAKEN_BY_EXPANSION[type(term)](term) is None for _, term in terms)
         self._open = [_Choice(self.bound, 0, frozenset(), frozenset())]
         self._closed, self._number, self._lost = inf, 0, 0.0
-        self._most = _ALL if options.budget < inf else inf
+        self._most = options.budget
         self._now: _Choice | None = None
         self._prices = [np.zeros(0)] * len(self._groups)
         self._rounds = 0
