@@ -5,8 +5,9 @@ Potts weights by contrast; then the same with label costs. Stereo fields have 16
 truncated linear tables. Small grids have whole numbers and label costs. Random networks of
 constraints have a hidden labelling that is allowed, or none at all. The pictures are read from
 $SETWISE_DATA. Settings were chosen on random fields; two faults of the passes over stereo fields
-were found on other parts of the same three pairs. All times are processor times of one thread. The moves are ``solve_map(method="expansion", tol=inf)``. Peers on the networks are
-toulbar2, a branch and bound for weighted constraint networks, and CP-SAT of OR-tools.
+were found on other parts of the same three pairs. All times are processor times of one thread. The
+moves are ``solve_map(method="expansion", tol=inf)``. Peers on the networks are toulbar2, a branch
+and bound for weighted constraint networks, and CP-SAT of OR-tools.
 """
 
 from __future__ import annotations

@@ -245,10 +245,10 @@ def test_files_of_a_walk_lead_to_each_other(title: str) -> None:
             )
 
 
-def a_field(side: int = 6, n_labels: int = 4) -> sw.fields.Field:
+def a_field(side: int = 6, n_labels: int = 4, weight: float = 0.5) -> sw.fields.Field:
     rng = np.random.default_rng(0)
     edges = sw.fields.grid_edges((side, side))
-    return sw.fields.Field(rng.normal(size=(side**2, n_labels))) + sw.fields.Potts(edges, 0.5)
+    return sw.fields.Field(rng.normal(size=(side**2, n_labels))) + sw.fields.Potts(edges, weight)
 
 
 def fit_a_set_classifier() -> object:
@@ -331,7 +331,7 @@ def guarantee_masks() -> object:
 
 CALLS = {
     "From scores to coefficients": fit_a_set_classifier,
-    "From a field to a labelling": lambda: sw.solve_map(a_field()).label_image,
+    "From a field to a labelling": lambda: sw.solve_map(a_field(12, weight=1.0)).label_image,
     "Two labels by one cut": lambda: sw.solve_map(a_field(n_labels=2)).label_image,
     "From a field to marginals": lambda: sw.marginals(a_field(12)).width,
     "To a list": lambda: sw.diverse(a_field(), 3, sw.diversities.HammingBall(20.0, 0.05)).gaps,

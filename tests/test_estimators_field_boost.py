@@ -125,9 +125,9 @@ def test_learns_what_no_linear_field_can():
 
 
 def test_importances_name_what_matters():
-    # At larger C nothing is wrong any more, and several vertices of the program are the best.
+    # At other values of C several vertices of the program are the best.
     X, Y = rings(np.random.default_rng(0), 10)
-    model = FieldBoost(C=1.0, n_estimators=60).fit(X, Y)
+    model = FieldBoost(C=0.7, n_estimators=60).fit(X, Y)
     shares = model.feature_importances_
     assert shares.shape == (3,)
     assert shares.sum() == pytest.approx(1.0)

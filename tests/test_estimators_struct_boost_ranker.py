@@ -107,7 +107,7 @@ def test_feature_importances_name_the_features_that_matter():
     model = StructBoostRanker(C=5.0).fit(X, Y)
     shares = model.feature_importances_
     assert shares.sum() == pytest.approx(1.0)
-    assert shares.argmin() == 3
+    assert shares[3] <= shares.min() + 1e-9  # another feature may have the same share
 
 
 def test_levels_are_predicted_by_cut_points():

@@ -51,7 +51,9 @@ PROTOCOLS = {
     name for name, value in public_api.described_objects() if getattr(value, "_is_protocol", False)
 }
 RECORDS = DESCRIBED | {
+    "setwise.decisions.BudgetDecision",
     "setwise.decisions.Decision",
+    "setwise.decisions.LabelDecision",
     "setwise.inference.DiverseResult",
     "setwise.inference.MapResult",
     "setwise.inference.MarginalsResult",

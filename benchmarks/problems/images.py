@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -50,6 +51,14 @@ def wide() -> Iterator[Problem]:
     chances = np.random.default_rng(1).dirichlet(np.ones(3), (12, 14))
     options = images.FieldOptions(connectivity=4)
     yield "probabilities", partial(seen, image, probabilities=chances, options=options)
+
+    yield "files", partial(through_files, image)
+
+
+def through_files(image: np.ndarray) -> Any:
+    with tempfile.TemporaryDirectory() as folder:
+        images.write(f"{folder}/image.png", image, channels=True)
+        return images.read(f"{folder}/image.png").pixels
 
 
 def timed() -> Iterator[Problem]:

@@ -55,6 +55,15 @@ POTENTIALS: dict[str, Draw] = {
     "metric table": lambda rng, s, L: fields.Pairwise(
         fields.grid_edges(s), 0.5 * np.abs(np.subtract.outer(np.arange(L), np.arange(L)))
     ),
+    "weighted table": lambda rng, s, L: fields.Pairwise(
+        fields.grid_edges(s),
+        rng.uniform(0.0, 1.0, (L, L)),
+        weights=rng.uniform(0.0, 1.0, len(fields.grid_edges(s))),
+    ),
+    "truncated linear": lambda rng, s, L: fields.TruncatedLinear(fields.grid_edges(s), 0.4, 2.0),
+    "truncated quadratic": lambda rng, s, L: fields.TruncatedQuadratic(
+        fields.grid_edges(s), 0.2, 3.0
+    ),
     "regions": lambda rng, s, L: fields.RegionConsistency(
         squares(s, 3), rng.uniform(0.2, 2.0), rng.uniform(0.3, 0.9)
     ),

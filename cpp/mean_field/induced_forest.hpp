@@ -17,38 +17,38 @@ namespace setwise {
 // two: components of an image have about ten members.
 inline void induced_forest(std::int64_t n, const std::int64_t* edges, std::int64_t count,
                            const std::int64_t* order, std::int64_t ordered, std::uint8_t* kept) {
-    using Variable = std::int32_t;
+    using Member = std::int32_t;
     std::vector<std::int64_t> starts(static_cast<std::size_t>(n) + 1, 0);
     for (std::int64_t k = 0; k < 2 * count; ++k) ++starts[edges[k] + 1];
     for (std::int64_t i = 0; i < n; ++i) starts[i + 1] += starts[i];
-    std::vector<Variable> neighbours(static_cast<std::size_t>(2 * count));
+    std::vector<Member> neighbours(static_cast<std::size_t>(2 * count));
     std::vector<std::int64_t> place(starts.begin(), starts.end() - 1);
     for (std::int64_t k = 0; k < 2 * count; ++k)
-        neighbours[place[edges[k]]++] = static_cast<Variable>(edges[k ^ 1]);
-    std::vector<Variable> component(static_cast<std::size_t>(n)), next, size(component.size(), 1);
-    std::iota(component.begin(), component.end(), Variable(0));
+        neighbours[place[edges[k]]++] = static_cast<Member>(edges[k ^ 1]);
+    std::vector<Member> component(static_cast<std::size_t>(n)), next, size(component.size(), 1);
+    std::iota(component.begin(), component.end(), Member(0));
     next = component;  // the members of a component are a circular list
-    const auto each_member = [&](Variable first, const auto& visit) {
-        Variable v = first;
+    const auto each_member = [&](Member first, const auto& visit) {
+        Member v = first;
         while (visit(v) && (v = next[v]) != first) {
         }
     };
     std::fill(kept, kept + count, std::uint8_t(0));
     for (std::int64_t k = 0; k < ordered; ++k) {
         const std::int64_t e = order[k];
-        auto i = static_cast<Variable>(edges[2 * e]), j = static_cast<Variable>(edges[2 * e + 1]);
+        auto i = static_cast<Member>(edges[2 * e]), j = static_cast<Member>(edges[2 * e + 1]);
         if (component[i] == component[j]) continue;
         if (size[component[i]] < size[component[j]]) std::swap(i, j);
-        const Variable larger = component[i], smaller = component[j];
+        const Member larger = component[i], smaller = component[j];
         int between = 0;
-        each_member(j, [&](Variable v) {
+        each_member(j, [&](Member v) {
             for (std::int64_t at = starts[v]; at < starts[v + 1]; ++at)
                 between += component[neighbours[at]] == larger;
             return between < 2;
         });
         if (between != 1) continue;
         kept[e] = 1;
-        each_member(j, [&](Variable v) {
+        each_member(j, [&](Member v) {
             component[v] = larger;
             return true;
         });

@@ -211,11 +211,20 @@ def _as_group(group: ArrayLike | Predicate, k: int) -> IntArray | Predicate:
     return np.unique(checked) if array.ndim == 1 else np.unique(checked, axis=0)
 
 
+def _said(answer: object) -> bool:
+    """Return the answer of a predicate of the caller's."""
+    if isinstance(answer, bool | np.bool_):
+        return bool(answer)
+    raise TypeError(
+        "groups must hold callables that return True or False for a labelling, got "
+        f"{type(answer).__name__}"
+    )
+
+
 def _inside(group: IntArray | Predicate, labelings: IntArray, used: BoolArray) -> BoolArray:
     """Return which labellings are in a group, given the labels that each of them uses."""
     if callable(group):
-        asked = labelings.astype(np.int64)
-        return np.array([bool(group(labels)) for labels in asked], np.bool_)
+        return np.array([_said(group(labels)) for labels in labelings.astype(np.int64)], np.bool_)
     if group.ndim == 1:
         return np.asarray(used[:, group[group < used.shape[1]]].any(axis=1))
     if group.shape[1] != labelings.shape[1]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from math import ceil, fsum, inf, isfinite
 from operator import is_
 from typing import NamedTuple
@@ -176,22 +177,23 @@ class Conditioned:
         value = float(self.field._energies(start[None])[0])
         return self.limited_beside(value, unaries_only=True)
 
-    @property
+    @cached_property
     def trivial(self) -> float:
         """The sum of the least unaries and of the least values of the terms that are searched."""
         return trivial_bound(self.field)
 
-    @property
+    @cached_property
     def floor(self) -> float:
         """The trivial bound of the tables before they are split."""
         return given_bound(self.field)
 
-    @property
+    @cached_property
     def n_summands(self) -> int:
         """The number of summands of an energy."""
-        return self.field._remember("summands", lambda: _n_summands(self.field))
+        n = self.field.n_variables
+        return n + sum(term._n_summands(n) for _, term in self.field._terms())
 
-    @property
+    @cached_property
     def unit(self) -> Unit:
         """The unit of the given energies."""
         return self.given._remember("unit", lambda: Unit.of(self.given))
@@ -277,30 +279,22 @@ class Conditioned:
         """Return the bound minus the rounding error that all costs together may cause."""
         return min(max(bound - rounding_of_bound(self.field), self.floor), value)
 
-    @property
+    @cached_property
     def _sums_are_exact(self) -> bool:
         """Whether sums and differences of the numbers of the field's terms are exact."""
         if not self.unit.is_exact(_SPARE_BITS):
             return False
         return not any(t._has_fractions(self.field.n_labels) for _, t in self.field._given())
 
-    @property
+    @cached_property
     def _sizes(self) -> tuple[float, float]:
         """The absolute sums of the least numbers of the field, and of the tables to be split."""
-        return self.field._remember("sizes", lambda: _sizes(self.field))
-
-
-def _n_summands(field: Field) -> int:
-    n = field.n_variables
-    return n + sum(term._n_summands(n) for _, term in field._terms())
-
-
-def _sizes(field: Field) -> tuple[float, float]:
-    least = field._favourites().least
-    size = float(np.abs(least).sum()) if least.any() else 0.0
-    for _, term in field._terms():
-        size += abs(term._least(*field.unary.shape))
-    return size, sum(term._split_size() for _, term in field._given())
+        field = self.field
+        least = field._favourites().least
+        size = float(np.abs(least).sum()) if least.any() else 0.0
+        for _, term in field._terms():
+            size += abs(term._least(*field.unary.shape))
+        return size, sum(term._split_size() for _, term in field._given())
 
 
 class _Changed(Potential):

@@ -34,9 +34,10 @@ _ROUNDS = 4
 # The share by which prices are lowered, so that their sum is below the cost in spite of the three
 # roundings of each.
 _BELOW = 4.0 * EPS
-# The work of a round, in units of ``MapOptions.budget`` per number of the field: about a second for
-# 40,000 variables of 21 labels.
-_WORK = 18.0
+# The work of a round, in units of ``MapOptions.budget`` per number of the field. By default the
+# rounds take about a second for 600 variables of six labels, whose answer is then proved, and a few
+# seconds for 40,000 variables of 21 labels.
+_WORK = 2.0
 # The rounds continue while one closes this share of the gap.
 _CLOSES = 0.1
 

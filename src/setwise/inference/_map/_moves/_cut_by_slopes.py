@@ -46,7 +46,7 @@ _MOST_CUTS = 100
 
 
 @dataclass(frozen=True, eq=False)
-class _Layer:
+class _CountedLayer:
     """Disjoint regions with a concave function of the number of ones in each."""
 
     regions: IntArray
@@ -56,7 +56,7 @@ class _Layer:
     """h(k) + h(size - k) for each region"""
 
     @classmethod
-    def of(cls, term: CountTerm) -> _Layer:
+    def of(cls, term: CountTerm) -> _CountedLayer:
         ends = np.cumsum(np.diff(term.starts))
         numbers = np.arange(len(term.table))
         begins = np.repeat(term.starts[:-1], np.diff(term.starts))
@@ -133,7 +133,7 @@ def cut_by_slopes(field: Field, n_threads: int) -> SlopesCut | None:
     _, unary, rest = field._folded()
     terms = [term for _, term in rest if not isinstance(term, LabelTerm)]
     pairs = [(term.edges, term.weights) for term in terms if isinstance(term, PottsTerm)]
-    layers = [_Layer.of(term) for term in terms if isinstance(term, CountTerm)]
+    layers = [_CountedLayer.of(term) for term in terms if isinstance(term, CountTerm)]
     if field.n_labels != 2 or not pairs or len(pairs) + len(layers) < len(terms):
         return None
     edges, weights = joined(pairs)
@@ -180,7 +180,7 @@ def cut_by_slopes(field: Field, n_threads: int) -> SlopesCut | None:
 
 
 def _as_grid(
-    unary: FloatArray, edges: IntArray, weights: FloatArray, layers: list[_Layer]
+    unary: FloatArray, edges: IntArray, weights: FloatArray, layers: list[_CountedLayer]
 ) -> _Grid | None:
     grid = grid_of(edges)
     if grid is None or prod(grid.sides) != len(unary):
@@ -225,7 +225,7 @@ def _solve_rest(
     unary: FloatArray,
     edges: IntArray,
     weights: FloatArray,
-    layers: list[_Layer],
+    layers: list[_CountedLayer],
     bounds: NDArray[np.uint8],
     n_threads: int,
 ) -> float | None:
