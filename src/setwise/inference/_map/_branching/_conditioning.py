@@ -37,7 +37,7 @@ _BELOW = 4.0 * EPS
 # The work of a round, in units of ``MapOptions.budget`` per number of the field. By default the
 # rounds take about a second for 600 variables of six labels, whose answer is then proved, and a few
 # seconds for 40,000 variables of 21 labels.
-_WORK = 2.0
+_WORK = 1.5
 # The rounds continue while one closes this share of the gap.
 _CLOSES = 0.1
 
