@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setwise._foundation import _kernels as _core
-from setwise._foundation._arguments import BoolArray, FloatArray
+from setwise._foundation._arguments import BoolArray, FloatArray, IntArray
 from setwise._foundation._certificate import EPS
 from setwise.decisions._label_maps._decision import LabelDecision
 from setwise.decisions._presence import believed
@@ -17,6 +17,10 @@ from setwise.losses import Loss
 # The error of the kernel's expectations and of its bounds: eight powers of probabilities per bin
 # leave 1e-12 of an element, and the bounds are rounded outwards by 1e-9 (``label_bound.hpp``).
 _KERNEL = 2e-9
+# Up to this number of probabilities, classes and elements are put into an order that depends on the
+# probabilities alone, which takes a few milliseconds. The order of a search decides between maps
+# that are nearly equally good. Not tuned.
+_SORTED = 1 << 16
 
 
 def find_label_maps(
@@ -82,20 +86,33 @@ def find_label_maps(
     labels = np.empty(images * n_pixels, np.int64)
     terms, bounds = np.empty((n_sets, n_classes)), np.empty(n_sets)
     b = 1.0 if ratio.beta is None else ratio.beta**2
+    taken, gone = share / scale, 0 * share if present else share * absent
+    order = _orders(p, ignore) if p.size <= _SORTED else None
+    if order is not None:
+        classes, places = order
+        p = np.ascontiguousarray(np.take_along_axis(p[:, classes], places[:, None], axis=2))
+        scale, taken, gone = scale[:, classes], taken[:, classes], gone[:, classes]
+        if ignore is not None:
+            valid = np.take_along_axis(valid.reshape(images, -1), places, axis=1).reshape(-1)
     _core.label_maps(
         p,
         valid,
         per_image,
         ratio.beta is None,
         b,
-        scale,
-        np.ascontiguousarray(share / scale),
-        np.ascontiguousarray(0 * share if present else share * absent),
+        np.ascontiguousarray(scale),
+        np.ascontiguousarray(taken),
+        np.ascontiguousarray(gone),
         threads,
         labels,
         terms,
         bounds,
     )
+    if order is not None:
+        classes, places = order
+        found, named = labels.reshape(images, n_pixels).copy(), terms.copy()
+        np.put_along_axis(labels.reshape(images, n_pixels), places, classes[found], axis=1)
+        terms[:, classes] = named
     if ignore is not None:
         labels[ignore.reshape(-1)] = -1
     counted = np.full(n_sets, float(n_pixels if per_image else images * n_pixels))
@@ -122,6 +139,16 @@ def find_label_maps(
         "ascent",
         law,
     )
+
+
+def _orders(p: NDArray[Any], ignore: BoolArray | None) -> tuple[IntArray, IntArray]:
+    """Return an order of the classes (C,), and of the elements of each image (B, P)."""
+    if ignore is not None:
+        p = np.where(ignore.reshape(len(p), 1, -1), 0, p)
+    sizes = np.sort(p.transpose(1, 0, 2).reshape(p.shape[1], -1), axis=1).sum(axis=1)
+    classes = np.argsort(sizes, kind="stable")
+    places = [np.lexsort(image[classes]) for image in p]
+    return classes, np.array(places, np.int64).reshape(len(p), p.shape[2])
 
 
 def _check(p: NDArray[Any], valid: NDArray[np.uint8], slack: float, threads: int) -> None:

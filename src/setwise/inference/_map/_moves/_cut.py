@@ -192,19 +192,23 @@ class _CutSearch(MapSearch):
             self.sums = _summed(field, labels, value, self._sums(), rounding)
         return super().result(ending)
 
-    def _sums(self) -> Sums:
-        """Return the summands of the bound; slopes are rounded, unlike tables."""
+    def _sums(self) -> Sums | None:
+        """Return the summands of the bound; slopes are rounded, unlike tables and unaries."""
+        if not self.field._folded().terms:
+            return None
         return Sums(max(self.bound - self.options.problem.trivial, 0.0), self._prices)
 
 
-def _summed(field: Field, labels: IntArray, value: float, sums: Sums, rounding: float) -> Sums:
+def _summed(
+    field: Field, labels: IntArray, value: float, sums: Sums | None, rounding: float
+) -> Sums | None:
     """Return the summands of a bound that is computed relative to its labelling.
 
     For edges and unaries only, the rounding error of the value is known; ``rounding`` is that of
     the flow.
     """
     excess = above_least(field, labels)
-    if excess is None:
+    if excess is None or sums is None:
         return sums
     off = max(value - fsum((*least_of_all(field), excess)), 0.0)
     prices = _ADDED * EPS * largest_of_terms(field)
