@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import setwise as sw
@@ -90,6 +90,7 @@ def test_against_all_truths_and_all_maps(name, gated):
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["jaccard", "dice"]), st.booleans())
+@example(1545, "jaccard", True)  # two maps that are nearly equally good
 def test_permutations_change_nothing(seed, loss, rows):
     rng = np.random.default_rng(seed)
     n, n_classes = rng.integers(2, 60), rng.integers(2, 5)

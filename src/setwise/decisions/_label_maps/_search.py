@@ -17,8 +17,8 @@ from setwise.losses import Loss
 # The error of the kernel's expectations and of its bounds: eight powers of probabilities per bin
 # leave 1e-12 of an element, and the bounds are rounded outwards by 1e-9 (``label_bound.hpp``).
 _KERNEL = 2e-9
-# Up to this number of probabilities, classes and elements are put into an order that depends on the
-# probabilities alone, which takes a few milliseconds. The order of a search decides between maps
+# Up to this number of probabilities, classes and elements are sorted by their probabilities before
+# the search. Its result then does not depend on their order, which otherwise decides between maps
 # that are nearly equally good. Not tuned.
 _SORTED = 1 << 16
 
@@ -142,7 +142,7 @@ def find_label_maps(
 
 
 def _orders(p: NDArray[Any], ignore: BoolArray | None) -> tuple[IntArray, IntArray]:
-    """Return an order of the classes (C,), and of the elements of each image (B, P)."""
+    """Return the classes (C,) and the elements of each image (B, P), sorted by probabilities."""
     if ignore is not None:
         p = np.where(ignore.reshape(len(p), 1, -1), 0, p)
     sizes = np.sort(p.transpose(1, 0, 2).reshape(p.shape[1], -1), axis=1).sum(axis=1)

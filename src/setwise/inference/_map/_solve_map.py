@@ -76,12 +76,12 @@ def solve_map(
         "auto" takes the first suitable method of the table (enumerate only if labellings are few,
         elimination if it is cheaper than a search). If that leaves a gap above ``tol``, and without
         ``max_iter``, it tries further methods that are affordable for the field: odd_cycles for two
-        labels and pairs, windows for pairs, conditioning for label costs and branch_and_bound for
-        tables of more variables, each for about ten seconds (conditioning thirty); elimination if
-        it takes about a second; and messages, swap and convex, in this order, if a pass over the
-        field visits at most 4096 entries (400 variables with three labels on a grid). The best
-        labelling and the best bound are kept; the result names the method that found the labelling,
-        and why it ran.
+        labels and pairs, for about ten seconds; windows for pairs, conditioning for label costs and
+        branch_and_bound for tables of more variables, each for a second or a few; elimination if it
+        takes about a second; and messages, swap and convex, in this order, if a pass over the field
+        visits at most 4096 entries (400 variables with three labels on a grid). The best labelling
+        and the best bound are kept; the result names the method that found the labelling, and why
+        it ran.
     tol : float
         Stop when ``relative_gap`` is at most this: the gap divided by the possible gain, which does
         not depend on constants and units. With ``tol=inf`` any local optimum is accepted, and moves
