@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"][
     "optional-dependencies"
 ]
-# What pages show beside setwise: a file format of scikit-learn's models, and tables.
+# Packages that the pages show beside setwise: a file format for scikit-learn's models, and tables.
 SHOWN = ("skops", "pandas", "polars", "xarray", "clarabel")
 FOUND = "import importlib.util as u; raise SystemExit(u.find_spec('setwise') is not None)"
 

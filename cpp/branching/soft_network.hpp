@@ -363,7 +363,7 @@ class SoftNetwork {
         return best;
     }
 
-    // What a factor costs above its messages, for allowed labels.
+    // Return the cost of a factor above its messages, for allowed labels.
     double price_of(Index f, const Index* x) const {
         double price;
         if (kind_[f].shape < 0) {

@@ -101,7 +101,7 @@ class Budget {
 
     std::int64_t passes() const { return passes_; }
 
-    // The score of each label for the counted choice.
+    // Write the weighted score of each label, for the choice of the last call of `count`.
     void terms(double* to) const {
         for (std::size_t c = 0; c < labels_.size(); ++c) to[c] = weight_[c] * score(labels_[c]);
     }

@@ -1,5 +1,5 @@
 // Exact sums over all labellings by variable elimination: log Z, and marginals by a backward pass.
-// With maxima instead of sums, the best labelling.
+// With maxima instead of sums, the same passes find the best labelling.
 //
 // A factor is a table of logarithms over a few variables. The clique of a variable contains it and
 // all later variables that share a factor or a message with it. Its message sums the product of its

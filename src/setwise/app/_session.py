@@ -29,7 +29,8 @@ from setwise.app._outlines import outlines
 Message = tuple[dict[str, Any], Sequence[bytes]]
 """A message and its buffers."""
 
-# The longer side of the thumbnail of an alternative, in pixels, on screens with two per point.
+# The longer side of the thumbnail of an alternative, in pixels. Screens with two pixels per point
+# show it sharply. Not tuned.
 _THUMBNAIL = 240
 # The number of points per message of a history. Such a message has about 0.2 MB and is written in
 # some milliseconds. Not tuned.

@@ -10,7 +10,7 @@ from setwise.diversities._base import Diversity, as_diversities
 
 
 class Concatenated(Immutable):
-    r"""Several lists, each under a diversity of its own: the paper's circled times.
+    r"""Several lists, each with its own diversity, one after the other.
 
     ``diverse`` finds the best labelling once, then for each diversity the items that follow it, and
     concatenates the lists. No single score is maximised, so there is no guarantee for the whole

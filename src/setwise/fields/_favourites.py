@@ -31,7 +31,7 @@ class Favourites(NamedTuple):
         return cls(_read_only(least), _read_only(labels), largest)
 
     def grounded(self) -> Favourites:
-        """Return the favourites of the same unaries minus the least of each row."""
+        """Return the favourites after the least unary of each row is subtracted from the row."""
         return self._replace(least=_read_only(np.zeros_like(self.least)))
 
 

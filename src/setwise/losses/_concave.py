@@ -79,7 +79,7 @@ class ConcaveLoss(Loss):
         return len(positive)
 
     def _family(self, labels: Labels) -> Family | None:
-        """Return the family; without weights it is that of a loss of the number of mistakes."""
+        """Return the family of losses of the number of mistakes, or None if there are weights."""
         if self.weights is not None:
             return None
         sizes, which = np.unique(labels.sizes, return_inverse=True)

@@ -42,7 +42,8 @@ from setwise.inference._editing._sliceable import shape_of, within
 
 # The most open voxels that one cut takes, of a block or of all that is left: about 100 MB.
 BUDGET = 1 << 20
-# What 32 bits may lose, as a share of what there is to gain. Otherwise 64 bits are used.
+# The largest share of the possible gain that rounding to 32 bits may lose. Otherwise numbers have
+# 64 bits.
 _MOST_LOST = 1e-6
 # The side of the box in the middle that shows at once whether 32 bits are enough.
 _TRIAL = {1: 1 << 16, 2: 256, 3: 40}
@@ -220,7 +221,7 @@ class VolumeSearch:
         return gap, n_sweeps
 
     def _solve_rest(self, stage: Round, rows: NDArray[Any]) -> None:
-        """Cut all voxels that are open, with the others fixed."""
+        """Label all voxels that are still open by one minimum cut, with the others fixed."""
         some = [cell for cell in stage.cells if rows[cell.number, 0] > 0]
         calls: list[Call] = [(gather_open, cell) for cell in some]
         parts: dict[int, OpenVoxels] = {}

@@ -21,7 +21,7 @@ BETAS = 1e-3, 1e15
 
 @dataclass(frozen=True)
 class Ratio(Versioned):
-    r"""A linear-fractional loss of n false negatives and q false positives, m positives.
+    r"""A linear-fractional loss of n false negatives and q false positives, given m positives.
 
     .. math:: l(n, q) = \frac{a n + q}{c m - d n + q}, \qquad l = \min(1, q) \text{ if } m = 0.
 

@@ -38,7 +38,8 @@ FEWEST_CELLS = 1 << 15
 FEW_CELLS = 1 << 20
 MANY_CELLS = 1 << 29
 FEW_VARIABLES = 2000
-# The most entries of a table per variable; above, no elimination order is searched.
+# No elimination order is searched if tables of n_labels**2 entries, one per variable, have more
+# entries than this in total. Chosen by hand; no measurement is on record.
 MOST_ENTRIES = 1 << 22
 
 
@@ -201,7 +202,7 @@ def _logs(folded: Folded, temperature: float) -> FloatArray:
 
 
 def planned(field: Field, temperature: float) -> Planned:
-    """Return the tree of a narrow field with its tables as logarithms at a temperature."""
+    """Return the junction tree of a field of small treewidth, with tables of -E / temperature."""
     n, n_labels = field.unary.shape
     folded: Folded = field._folded()
     constant = folded.constant

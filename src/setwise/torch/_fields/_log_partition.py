@@ -105,7 +105,7 @@ def _slopes(
     upper: Tensor | None,
     wanted: tuple[bool, ...],
 ) -> tuple[Tensor | None, ...]:
-    """Return the slopes in logits and weights for the slopes in marginals and bound."""
+    """Return the gradients of the logits and weights, given those of the marginals and bound."""
     logits, weights, region_weights = tensors
     needs = (wanted[1], wanted[2])
     p = answer.probabilities

@@ -225,7 +225,7 @@ class _Conditioning(MapSearch):
         """Update the bound of the search. Return whether it has ended."""
         problem = self.options.problem
         magnitude = max(self.best[1] - problem.trivial, 0.0)
-        # What the bounds of the problems were lowered by counts as rounding.
+        # The amounts by which bounds of problems were lowered count as rounding.
         magnitude += 2.0 * self._lost / (EPS * max(problem.n_summands, 1))
         self.sums = Sums(magnitude, 0.0, 4)
         while self._open and self._now is None and self._is_settled(self._open[0].bound):
