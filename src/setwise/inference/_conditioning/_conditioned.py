@@ -215,7 +215,9 @@ class Conditioned:
         gap = value - bound
         if self.unit.is_exact(_SPARE_BITS):
             slack = self.slack(value, bound, sums) if slack is None else slack
-            return self.claim(value, bound, slack) >= value
+            # Whole numbers are compared exactly. Finer units than the rounding decide nothing.
+            if self.unit.step >= 1.0 or slack < self.unit.step:
+                return self.claim(value, bound, slack) >= value
         if gap <= 0.0:
             return True
         magnitude = max(bound - self.trivial, 0.0) if sums is None else sums.magnitude
